@@ -34,11 +34,15 @@ type Permission struct {
 type TestOptions struct {
 	Options
 	Pool              *upstream.Pool
+	HowToAccept       func(server string) string
 	Skills            *loadout.Runtime
 	AcquirePermission func(ctx context.Context, e *catalog.Entry) (*Permission, error)
 	IsPermitted       func(ctx context.Context, e *catalog.Entry) bool
 	Provide           func(ctx context.Context, e *catalog.Entry, s *skill.Skill) (*upstream.Config, []string, error)
 }
+
+// NewDefinitionFiles returns the store of a set with the given DefinitionsDir.
+func NewDefinitionFiles(dir string) toolset.DefinitionStore { return &pinFiles{dir: dir} }
 
 // New returns a set with the given options.
 func New(o *TestOptions) *Set {
@@ -60,6 +64,6 @@ func New(o *TestOptions) *Set {
 			return nil, nil, errors.New("providers are disabled")
 		}
 	}
-	o.further.Pool = o.Pool
+	o.further.Pool, o.further.HowToAccept = o.Pool, o.HowToAccept
 	return newSet(o.Skills, &o.Options, access, &runtimeServers{rt: o.Skills}, nil)
 }

@@ -22,45 +22,16 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// DefinitionStore stores the definitions of tools as first seen or accepted, to
-// detect servers that change a tool after its approval. It identifies a server
-// by the digest of its configuration. It must be safe for concurrent use, and
-// must not modify its arguments.
-type DefinitionStore interface {
-	// Screen divides a listing into usable tools and the names of changed
-	// tools. All tools in a server's first listing are accepted. Afterwards,
-	// changed lists new and modified tools. If strict is set, they cannot be
-	// used until they are accepted; otherwise they are accepted immediately.
-	//
-	// After an error, all tools of a strict server are quarantined, and the
-	// tools of other servers are used unchecked.
-	Screen(c *upstream.Config, l *upstream.Listing, strict bool) (usable []*mcp.Tool, changed []string, err error)
-	// Accept accepts the definitions in a listing and returns the names of the
-	// tools that changed.
-	Accept(c *upstream.Config, l *upstream.Listing) (changed []string, err error)
-	// Next returns the command with which the user can accept changes to the
-	// named server's tools, or "".
-	Next(server string) string
-}
-
-// NewFileDefinitionStore returns a store with a file of at most 4 MiB in dir
-// for each server configuration. The directory is created when it is needed.
-// Several processes can use it concurrently. The store returns an error if
-// other users can read a file, or if its content is invalid.
-//
-// howToAccept returns the command with which the user can accept changes to a
-// server's tools; if it is nil, messages do not name a command.
-func NewFileDefinitionStore(dir string, howToAccept func(server string) string) DefinitionStore {
-	return &pinFiles{dir, howToAccept}
-}
-
-// pinFiles is a [DefinitionStore] with a file for each server configuration.
+// pinFiles is a [toolset.DefinitionStore] with a file of at most 4 MiB for each
+// server configuration. The directory is created when it is needed. Several
+// processes can use it concurrently. Methods return an error if other users can
+// read a file, or if its content is invalid.
 type pinFiles struct {
 	dir         string
 	howToAccept func(server string) string
 }
 
-// Next implements [DefinitionStore].
+// Next implements [toolset.DefinitionStore].
 func (p *pinFiles) Next(server string) string {
 	if p.howToAccept == nil {
 		return ""
@@ -136,7 +107,7 @@ func (p *pinFiles) update(key string, change func(map[string]string) map[string]
 	})
 }
 
-// Screen implements [DefinitionStore].
+// Screen implements [toolset.DefinitionStore].
 func (p *pinFiles) Screen(c *upstream.Config, l *upstream.Listing, strict bool) (usable []*mcp.Tool, changed []string, err error) {
 	key := c.Digest()
 	known, err := p.load(key)
@@ -175,7 +146,7 @@ func (p *pinFiles) Screen(c *upstream.Config, l *upstream.Listing, strict bool) 
 	return usable, changed, err
 }
 
-// Accept implements [DefinitionStore].
+// Accept implements [toolset.DefinitionStore].
 func (p *pinFiles) Accept(c *upstream.Config, l *upstream.Listing) (changed []string, err error) {
 	err = p.update(c.Digest(), func(have map[string]string) map[string]string {
 		now := map[string]string{}
@@ -231,9 +202,9 @@ func (s *Set) screenListing(sv *server, l *upstream.Listing) *screened {
 		return have
 	}
 	out := &screened{listing: l, usable: l.Tools}
-	if s.opts.Pins != nil {
+	if s.pins != nil {
 		strict := s.isStrict(sv)
-		usable, changed, err := s.opts.Pins.Screen(sv.config, l, strict)
+		usable, changed, err := s.pins.Screen(sv.config, l, strict)
 		switch {
 		case err != nil && strict: // unknown accepted definitions: quarantine all tools
 			out.usable, out.until = nil, time.Now().Add(recheckInterval)
@@ -243,7 +214,7 @@ func (s *Set) screenListing(sv *server, l *upstream.Listing) *screened {
 		case len(changed) > 0 && strict:
 			out.usable, out.quarantined, out.until = usable, changed, time.Now().Add(recheckInterval)
 			out.problem = fmt.Sprintf("MCP server %s changed or added %s: quarantined until accepted", sv.name, strings.Join(changed, ", "))
-			if next := s.opts.Pins.Next(sv.name); next != "" {
+			if next := s.pins.Next(sv.name); next != "" {
 				out.problem += " with: " + next
 			}
 		case len(changed) > 0:
@@ -268,7 +239,7 @@ func (s *Set) Usable(ctx context.Context, server string, t *mcp.Tool) bool {
 	if sv == nil || sv.Server == nil {
 		return false
 	}
-	if s.opts.Pins == nil || !s.isStrict(sv) {
+	if s.pins == nil || !s.isStrict(sv) {
 		return true
 	}
 	l := sv.LastListing()
@@ -284,12 +255,11 @@ func (s *Set) Usable(ctx context.Context, server string, t *mcp.Tool) bool {
 	return slices.ContainsFunc(s.screenListing(sv, l).usable, func(u *mcp.Tool) bool { return u.Name == t.Name && upstream.DefinitionDigest(u) == hash })
 }
 
-// Accept connects to a server and accepts its current tool definitions with
-// [Options.Pins]. It returns the server's own names for the tools that
-// changed, or nil if the server has never been listed before. It waits for the
-// server until ctx is done. It returns an error if the server is unknown,
-// lacks a variable or cannot be listed. Without a store, it returns an error
-// too.
+// Accept connects to a server and accepts its current tool definitions. It
+// returns the server's own names for the tools that changed, or nil if the server
+// has never been listed before. It waits for the server until ctx is done. It
+// returns an error if the server is unknown, lacks a variable or cannot be listed,
+// or if definitions are not stored; see [Options.DefinitionsDir].
 func (s *Set) Accept(ctx context.Context, name string) ([]string, error) {
 	sv := s.findServer(ctx, name)
 	if sv == nil {
@@ -298,14 +268,14 @@ func (s *Set) Accept(ctx context.Context, name string) ([]string, error) {
 	if sv.Server == nil {
 		return nil, errors.New("MCP server " + name + " is " + describeUnset(sv.unset))
 	}
-	if s.opts.Pins == nil {
+	if s.pins == nil {
 		return nil, errors.New("tool definitions cannot be accepted: pinning is disabled")
 	}
 	l, err := sv.Tools(ctx)
 	if err != nil {
 		return nil, err
 	}
-	changed, err := s.opts.Pins.Accept(sv.config, l)
+	changed, err := s.pins.Accept(sv.config, l)
 	sv.screened.Store(nil)
 	return changed, err
 }

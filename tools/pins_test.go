@@ -18,7 +18,7 @@ import (
 func pinned(t *testing.T, dir, config, description string) *tools.Set {
 	t.Helper()
 	w := newWorld(t, nil, config, func(o *tools.TestOptions, _ *world) {
-		o.Pins = tools.NewFileDefinitionStore(dir, func(server string) string { return "the button for " + server })
+		o.DefinitionsDir, o.HowToAccept = dir, func(server string) string { return "the button for " + server }
 		pool := upstream.NewPool(&upstream.PoolOptions{Dialer: &upstream.Dialer{Transports: map[string]func(*upstream.Config, string) (mcp.Transport, error){
 			upstream.Stdio: func(*upstream.Config, string) (mcp.Transport, error) {
 				s := mcp.NewServer(&mcp.Implementation{Name: "x", Version: "1"}, nil)

@@ -38,7 +38,7 @@ func newSummarized(t *testing.T, dir, config string, denied ...string) *summariz
 	w := newWorld(t, nil, config, func(o *tools.TestOptions, _ *world) {
 		pool := upstream.NewPool(&upstream.PoolOptions{Cache: c})
 		t.Cleanup(func() { pool.Close() })
-		o.Pool, o.Pins = pool, tools.NewFileDefinitionStore(filepath.Join(dir, "pins"), nil)
+		o.Pool, o.DefinitionsDir = pool, filepath.Join(dir, "pins")
 		o.Rules, _ = policy.ParseRules(denied)
 	})
 	return &summarized{c, w.Set}
@@ -103,7 +103,7 @@ func TestSummariesAreStored(t *testing.T) {
 		got, read = describe(config)
 		if strict := s.Servers()[0].Config.Strict; strict {
 			want("a tool that was not accepted", 2, true, got, read)
-			pins := tools.NewFileDefinitionStore(filepath.Join(dir, "pins"), nil)
+			pins := tools.NewDefinitionFiles(filepath.Join(dir, "pins"))
 			l, err := s.Files.Load(s.Servers()[0].Config.Digest())
 			if err != nil {
 				t.Fatal(err)

@@ -132,8 +132,8 @@ const summaryVersion = 1
 // summary also depends on accepted definitions that have no digest.
 func (s *Set) summaryKey(sv *server, denied string) (key string, ok bool) {
 	c, accepted := sv.config, ""
-	if s.opts.Pins != nil && s.isStrict(sv) {
-		files, isFiles := s.opts.Pins.(*pinFiles)
+	if s.pins != nil && s.isStrict(sv) {
+		files, isFiles := s.pins.(*pinFiles)
 		if !isFiles {
 			return denied, false
 		}

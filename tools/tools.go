@@ -119,10 +119,12 @@ type Options struct {
 	// Deadline is how long an operation waits for servers to connect and list
 	// their tools; 0 means 20 seconds. It does not limit calls.
 	Deadline time.Duration
-	// Pins stores the definitions of tools; see [NewFileDefinitionStore]. If it
-	// is nil, changes are not detected.
-	Pins   DefinitionStore
-	Logger *slog.Logger // nil discards messages
+	// DefinitionsDir is the directory in which the definitions of tools are
+	// stored as first seen or accepted, to detect servers that change a tool after
+	// its approval. It must be private to the user. Several processes can use it.
+	// It is created if necessary. If it is "", changes are not detected.
+	DefinitionsDir string
+	Logger         *slog.Logger // nil discards messages
 
 	further toolset.Options
 }
@@ -134,8 +136,9 @@ type Set struct {
 	opts    Options
 	rules   atomic.Pointer[policy.Rules]
 	access  skillAccess
-	starter *runtimeServers // starts commands that do not belong to the user
-	pool    *upstream.Pool  // closed with the set; nil if the caller owns the pool
+	starter *runtimeServers         // starts commands that do not belong to the user
+	pool    *upstream.Pool          // closed with the set; nil if the caller owns the pool
+	pins    toolset.DefinitionStore // nil detects no changes
 
 	mu            sync.Mutex
 	own           []*server                  // in configuration order, the profile's first
@@ -178,6 +181,10 @@ type server struct {
 func newSet(rt *loadout.Runtime, opts *Options, access skillAccess, starter *runtimeServers, pool *upstream.Pool) *Set {
 	s := &Set{rt: rt, opts: *opts, access: access, starter: starter, pool: pool, groups: map[string]*serverGroup{}, conversations: map[string][]*sessionTools{}, persistent: map[string]bool{}}
 	s.rules.Store(&opts.Rules)
+	s.pins = opts.further.Definitions
+	if s.pins == nil && opts.DefinitionsDir != "" {
+		s.pins = &pinFiles{opts.DefinitionsDir, opts.further.HowToAccept}
+	}
 	if s.opts.Deadline == 0 {
 		s.opts.Deadline = 20 * time.Second
 	}

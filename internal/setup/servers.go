@@ -95,16 +95,16 @@ func (s *Setup) NewToolsetWith(ctx context.Context, c *config.Config, rt *loadou
 		builtin = map[string]*mcp.Server{BuiltinName: o.Builtin}
 	}
 	variables := s.ServerVariables(c)
-	var pins tools.DefinitionStore
+	pins := ""
 	var grants policy.Store
 	if d := s.StateDir(); d != "" {
-		pins = tools.NewFileDefinitionStore(filepath.Join(d, "pins"), func(server string) string { return "loadout servers accept " + server })
+		pins = filepath.Join(d, "pins")
 		if !c.Managed() { // otherwise prompts offer to allow a single call only
 			grants = currentGrants{s}
 		}
 	}
 	t.Set = tools.ForRuntime(rt, toolset.With(&tools.Options{
-		Own: own, Profile: theirs, InProcess: builtin, Pins: pins, Variables: variables, Rules: rules, DefaultSafety: safety,
+		Own: own, Profile: theirs, InProcess: builtin, DefinitionsDir: pins, Variables: variables, Rules: rules, DefaultSafety: safety,
 		Deadline: cmp.Or(o.Deadline, configured), Logger: s.Logger(),
 		SkillServers: tools.SkillServers{
 			Session: o.Session, UserName: policy.LocalUser().ID, Disabled: c.CommandsDisabledBy(),
@@ -116,6 +116,7 @@ func (s *Setup) NewToolsetWith(ctx context.Context, c *config.Config, rt *loadou
 	}, toolset.Options{
 		PoolOptions:  upstream.PoolOptions{Dialer: dialer, Cache: s.newToolCache(), IdleTimeout: time.Duration(c.Servers.Idle) * time.Second, Logger: s.Logger()},
 		OtherService: project.Service,
+		HowToAccept:  func(server string) string { return "loadout servers accept " + server },
 	}))
 	return t, findings, nil
 }

@@ -6,6 +6,8 @@ package toolset
 import (
 	"context"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
@@ -26,10 +28,36 @@ type Options struct {
 	Personal func(c *upstream.Config) bool
 	// PoolOptions configures the pool that the set creates.
 	PoolOptions upstream.PoolOptions
+	// Definitions replaces the files in the DefinitionsDir of tools.Options.
+	Definitions DefinitionStore
+	// HowToAccept returns the command with which the user can accept changes to a
+	// server's tools in these files. If it is nil, messages do not name a command.
+	HowToAccept func(server string) string
 	// OtherService describes the command of a server that belongs neither to
 	// the user nor to a skill, with its [execution.ServiceRequest.Project]. If it
 	// is nil, such commands are refused.
 	OtherService func(ctx context.Context, c *upstream.Config) (*execution.ServiceRequest, error)
+}
+
+// DefinitionStore stores the definitions of tools as first seen or accepted, to
+// detect servers that change a tool after its approval. It identifies a server
+// by the digest of its configuration. It must be safe for concurrent use, and
+// must not modify its arguments.
+type DefinitionStore interface {
+	// Screen divides a listing into usable tools and the names of changed
+	// tools. All tools in a server's first listing are accepted. Afterwards,
+	// changed lists new and modified tools. If strict is set, they cannot be
+	// used until they are accepted; otherwise they are accepted immediately.
+	//
+	// After an error, all tools of a strict server are quarantined, and the
+	// tools of other servers are used unchecked.
+	Screen(c *upstream.Config, l *upstream.Listing, strict bool) (usable []*mcp.Tool, changed []string, err error)
+	// Accept accepts the definitions in a listing and returns the names of the
+	// tools that changed.
+	Accept(c *upstream.Config, l *upstream.Listing) (changed []string, err error)
+	// Next returns the command with which the user can accept changes to the
+	// named server's tools, or "".
+	Next(server string) string
 }
 
 // With adds further options to o, a *tools.Options, and returns o.

@@ -9,21 +9,21 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/toolset"
 	"github.com/loadout-dev/loadout/internal/upstream"
-	"github.com/loadout-dev/loadout/tools"
 )
 
-// definitions implements [tools.DefinitionStore] with the database. A definition
+// definitions implements [toolset.DefinitionStore] with the database. A definition
 // is accepted for all of a server's users. A tool may have several accepted
 // definitions, because a server may describe it differently to each user.
 type definitions struct{ b *base }
 
-var _ tools.DefinitionStore = definitions{}
+var _ toolset.DefinitionStore = definitions{}
 
 // definitionTime is the timeout for the database operations per listing.
 const definitionTime = 10 * time.Second
 
-// Screen implements [tools.DefinitionStore].
+// Screen implements [toolset.DefinitionStore].
 func (d definitions) Screen(c *upstream.Config, l *upstream.Listing, strict bool) (usable []*mcp.Tool, changed []string, err error) {
 	ctx, stop := context.WithTimeout(context.Background(), definitionTime)
 	defer stop()
@@ -89,7 +89,7 @@ func (d definitions) ownerID(c *upstream.Config) string {
 	return d.b.skillID(origin, dir)
 }
 
-// Accept implements [tools.DefinitionStore].
+// Accept implements [toolset.DefinitionStore].
 func (d definitions) Accept(c *upstream.Config, l *upstream.Listing) ([]string, error) {
 	_, changed, err := d.Screen(c, l, true)
 	if err != nil || len(changed) == 0 {
@@ -108,7 +108,7 @@ func (d definitions) Accept(c *upstream.Config, l *upstream.Listing) ([]string, 
 	return d.b.assembler.o.DB.ToolDefinitions.Accept(ctx, c.Digest(), digests, string(d.b.principal.User))
 }
 
-// Next implements [tools.DefinitionStore].
+// Next implements [toolset.DefinitionStore].
 func (d definitions) Next(string) string {
 	return "a reviewer can accept the tools on the hub"
 }
