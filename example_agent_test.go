@@ -41,7 +41,7 @@ func Example_agent() {
 	for _, message := range []string{"use the skill tides", "thank you"} {
 		// Each message may be handled by another process: the session continues from the
 		// log.
-		s, err := rt.NewSession(ctx, &loadout.SessionOptions{Log: events, RetentionTurns: 3})
+		s, err := rt.NewSession(ctx, &session.Options{Log: events, RetentionTurns: 3})
 		if err != nil {
 			log.Fatal(err)
 		}

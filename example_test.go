@@ -153,7 +153,7 @@ func ExampleRuntime_NewSession() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		s, err := rt.NewSession(ctx, &loadout.SessionOptions{Log: events})
+		s, err := rt.NewSession(ctx, &session.Options{Log: events})
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -141,15 +141,12 @@ func (r *Runtime) CatalogText(tokens int) string {
 // [Runtime.NewSession].
 type Session = session.Session
 
-// SessionOptions configures a session. The zero value is ready to use.
-type SessionOptions = session.Options
-
 // NewSession opens a session on the conversation in o.Log, which may contain
 // earlier events. o may be nil. NewSession returns an error if the log cannot
 // be read. The caller must close the session.
-func (r *Runtime) NewSession(ctx context.Context, o *SessionOptions) (*Session, error) {
+func (r *Runtime) NewSession(ctx context.Context, o *session.Options) (*Session, error) {
 	if o == nil {
-		o = &SessionOptions{}
+		o = &session.Options{}
 	}
 	s, err := session.Open(ctx, sessionSkills{r, o.ID}, o)
 	if err != nil {

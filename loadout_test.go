@@ -176,7 +176,7 @@ func TestSessionOfRuntime(t *testing.T) {
 		"person/SKILL.md": "---\nname: person\ndescription: For people.\ndisable-model-invocation: true\n---\nx",
 	})
 	l := &session.MemoryLog{}
-	s, err := rt.NewSession(t.Context(), &loadout.SessionOptions{Log: l})
+	s, err := rt.NewSession(t.Context(), &session.Options{Log: l})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestSessionOfRuntime(t *testing.T) {
 	if up, err := s.Refresh(t.Context()); err != nil || len(up) != 1 || up[0].Skill.Name != "pdf" {
 		t.Errorf("after an edit: %v, %v", up, err)
 	}
-	again, err := rt.NewSession(t.Context(), &loadout.SessionOptions{Log: l})
+	again, err := rt.NewSession(t.Context(), &session.Options{Log: l})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func (*failing) Read(context.Context, int64) ([]session.Event, error) { return n
 
 func TestNewSessionReportsUnreadableLog(t *testing.T) {
 	rt, _ := runtimeOf(t, nil)
-	if _, err := rt.NewSession(t.Context(), &loadout.SessionOptions{Log: &failing{}}); !errors.Is(err, fs.ErrPermission) || !strings.HasPrefix(err.Error(), "open session") {
+	if _, err := rt.NewSession(t.Context(), &session.Options{Log: &failing{}}); !errors.Is(err, fs.ErrPermission) || !strings.HasPrefix(err.Error(), "open session") {
 		t.Errorf("got %v", err)
 	}
 }

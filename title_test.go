@@ -40,7 +40,7 @@ func TestW17DisplayNames(t *testing.T) {
 	}
 	defer rt.Close()
 	log := &session.MemoryLog{}
-	s, err := rt.NewSession(t.Context(), &loadout.SessionOptions{Log: log, ID: "s"})
+	s, err := rt.NewSession(t.Context(), &session.Options{Log: log, ID: "s"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestW17DisplayNames(t *testing.T) {
 	}
 	s.Close()
 	read := files.opened.Load()
-	if s, err = rt.NewSession(t.Context(), &loadout.SessionOptions{Log: log, ID: "s"}); err != nil {
+	if s, err = rt.NewSession(t.Context(), &session.Options{Log: log, ID: "s"}); err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()

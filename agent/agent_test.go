@@ -101,7 +101,7 @@ func newTalkWith(t *testing.T, log session.Log, o *agent.Options, answers ...*ll
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { rt.Close() })
-	s, err := rt.NewSession(t.Context(), &loadout.SessionOptions{Log: log, ID: "talk"})
+	s, err := rt.NewSession(t.Context(), &session.Options{Log: log, ID: "talk"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/mcpserver"
+	"github.com/loadout-dev/loadout/session"
 	"github.com/loadout-dev/loadout/tools"
 )
 
@@ -45,7 +46,7 @@ func TestSkillToolsNameApprovedTools(t *testing.T) {
 		t.Fatal(err)
 	}
 	set := tools.ForRuntime(rt, &tools.Options{PrivateNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
-	s, err := rt.NewSession(t.Context(), &loadout.SessionOptions{Tools: set.ForSession()})
+	s, err := rt.NewSession(t.Context(), &session.Options{Tools: set.ForSession()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,7 +80,7 @@ func newLibrary(t *testing.T, log session.Log, store approval.Store, grants poli
 		"memory": upstream.MemoryTransport(map[string]*mcp.Server{"shelf": l.shelf.server()}),
 	}}})
 	set := tools.ForRuntime(rt, toolset.With(&tools.Options{Grants: grants, Own: []*upstream.Config{{Name: "shelf", Type: "memory", URLs: []string{"shelf"}, Safety: "HIGH"}, {Name: "broken", Type: "memory", URLs: []string{"none"}}}}, toolset.Options{Pool: pool}))
-	s, err := rt.NewSession(t.Context(), &loadout.SessionOptions{Log: log, ID: "s"})
+	s, err := rt.NewSession(t.Context(), &session.Options{Log: log, ID: "s"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/session"
 	"github.com/loadout-dev/loadout/tools"
 )
 
@@ -39,7 +40,7 @@ func ExampleForRuntime() {
 	defer rt.Close()
 	set := tools.ForRuntime(rt, &tools.Options{PrivateNetworks: thisMachine}) // skills may connect to it
 	defer set.Close()
-	s, err := rt.NewSession(ctx, &loadout.SessionOptions{Tools: set.ForSession()})
+	s, err := rt.NewSession(ctx, &session.Options{Tools: set.ForSession()})
 	if err != nil {
 		log.Fatal(err)
 	}

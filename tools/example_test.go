@@ -11,6 +11,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/session"
 	"github.com/loadout-dev/loadout/tools"
 )
 
@@ -41,7 +42,7 @@ func Example() {
 	set := tools.ForRuntime(rt, &tools.Options{Providers: map[string]*mcp.Server{"charts": charts}})
 	defer set.Close()
 
-	s, err := rt.NewSession(ctx, &loadout.SessionOptions{Tools: set.ForSession()})
+	s, err := rt.NewSession(ctx, &session.Options{Tools: set.ForSession()})
 	if err != nil {
 		log.Fatal(err)
 	}

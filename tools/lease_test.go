@@ -21,7 +21,7 @@ const bringsA = "mcpServers: {a: {command: a}}"
 // conversation is a session that has tools of the world.
 func (w *world) conversation(t *testing.T, log session.Log) *loadout.Session {
 	t.Helper()
-	s, err := w.rt.NewSession(t.Context(), &loadout.SessionOptions{Log: log, Tools: w.ForSession()})
+	s, err := w.rt.NewSession(t.Context(), &session.Options{Log: log, Tools: w.ForSession()})
 	if err != nil {
 		t.Fatal(err)
 	}

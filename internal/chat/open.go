@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/approval"
@@ -149,7 +148,7 @@ func (b *conversationBuilder) openTools(ctx context.Context) error {
 
 // openSession restores the conversation from its log.
 func (b *conversationBuilder) openSession(ctx context.Context) error {
-	s, err := b.runtime.NewSession(ctx, &loadout.SessionOptions{Log: b.host.CountLog(b.log, b.config, b.runtime), ID: b.id, Tools: b.set.ForSession(),
+	s, err := b.runtime.NewSession(ctx, &session.Options{Log: b.host.CountLog(b.log, b.config, b.runtime), ID: b.id, Tools: b.set.ForSession(),
 		RetentionTurns: b.config.Skills.Keep, Budget: b.config.Skills.Budget})
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/skillfile"
+	"github.com/loadout-dev/loadout/internal/sources"
 	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -121,14 +122,14 @@ const skillWait = 8 * time.Second
 func (h *Host) newChatRuntime(ctx context.Context, c *config.Config, o *Flags, chosen []string) (*loadout.Runtime, error) {
 	own := *c
 	h.SkillWait = skillWait
-	var more []loadout.SourceLocation
+	var more []sources.Location
 	for _, dir := range o.excludedProjects {
 		if dir == h.skillProject(&catalog.Entry{}, o) {
 			own.Skills.Project = false
 		}
 	}
 	if o.Workspace != "" && !slices.Contains(o.excludedProjects, h.skillProject(&catalog.Entry{Origin: workspaceLabel}, o)) {
-		more = append(more, loadout.SourceLocation{Path: filepath.Join(h.skillProjectDir(o.Workspace), ".loadout", "skills"), Scope: catalog.Project, Label: workspaceLabel, Optional: true, Within: h.skillProjectDir(o.Workspace)})
+		more = append(more, sources.Location{Path: filepath.Join(h.skillProjectDir(o.Workspace), ".loadout", "skills"), Scope: catalog.Project, Label: workspaceLabel, Optional: true, Within: h.skillProjectDir(o.Workspace)})
 	}
 	return h.NewRuntimeWith(ctx, &own, true, chosen, more...)
 }

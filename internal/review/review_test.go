@@ -11,6 +11,7 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/review"
+	"github.com/loadout-dev/loadout/internal/sources"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -61,12 +62,12 @@ func open(t *testing.T, text string) (*loadout.Runtime, *catalog.Entry) {
 	if err := os.WriteFile(filepath.Join(dir, "pdf", "SKILL.md"), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	sources, err := loadout.DefaultSources(&loadout.SourceOptions{NoHome: true, NoProject: true, NoBundled: true, WorkDir: dir,
-		Extra: []loadout.SourceLocation{{Path: dir, Scope: catalog.User}}})
+	all, err := sources.New(&sources.Options{NoHome: true, NoProject: true, NoBundled: true, WorkDir: dir,
+		Extra: []sources.Location{{Path: dir, Scope: catalog.User}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: sources})
+	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: all})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/sandbox/selection"
+	"github.com/loadout-dev/loadout/internal/sources"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/tools"
@@ -46,7 +47,7 @@ func (s *Setup) NewRuntime(ctx context.Context, c *config.Config, watch bool) (*
 
 // NewRuntimeWith is like NewRuntime but opens only the chosen skills, or all if
 // chosen is empty. It also opens the sources in more.
-func (s *Setup) NewRuntimeWith(ctx context.Context, c *config.Config, watch bool, chosen []string, more ...loadout.SourceLocation) (*loadout.Runtime, error) {
+func (s *Setup) NewRuntimeWith(ctx context.Context, c *config.Config, watch bool, chosen []string, more ...sources.Location) (*loadout.Runtime, error) {
 	filter := catalogFilter(c)
 	filter.Select = chosen
 	if _, err := catalog.New(nil, &catalog.Options{Filter: filter}); err != nil {
@@ -116,8 +117,8 @@ func (s *Setup) OpenScripts(ctx context.Context) (*loadout.Runtime, *config.Conf
 
 // skillSources returns the skill sources selected by the configuration and the
 // flags.
-func (s *Setup) skillSources(c *config.Config, more ...loadout.SourceLocation) ([]catalog.Source, error) {
-	o := &loadout.SourceOptions{Home: s.Home(), NoHome: !c.Skills.Home, NoProject: !c.Skills.Project, NoBundled: !c.Skills.Bundled,
+func (s *Setup) skillSources(c *config.Config, more ...sources.Location) ([]catalog.Source, error) {
+	o := &sources.Options{Home: s.Home(), NoHome: !c.Skills.Home, NoProject: !c.Skills.Project, NoBundled: !c.Skills.Bundled,
 		Depth: c.Skills.Depth, CacheDir: s.CacheDir()}
 	if _, err := os.Getwd(); err != nil {
 		if !o.NoProject && len(s.Skills) == 0 {
@@ -128,13 +129,13 @@ func (s *Setup) skillSources(c *config.Config, more ...loadout.SourceLocation) (
 	for _, d := range c.Skills.Dirs {
 		switch project := c.ProjectOf(d); {
 		case project == "":
-			o.Extra = append(o.Extra, loadout.SourceLocation{Path: d, Scope: catalog.User})
+			o.Extra = append(o.Extra, sources.Location{Path: d, Scope: catalog.User})
 		case c.Skills.Project:
-			o.Extra = append(o.Extra, loadout.SourceLocation{Path: d, Scope: catalog.Project, Within: project})
+			o.Extra = append(o.Extra, sources.Location{Path: d, Scope: catalog.Project, Within: project})
 		}
 	}
 	for _, d := range c.Inherited {
-		o.Extra = append(o.Extra, loadout.SourceLocation{Path: d, Scope: catalog.User})
+		o.Extra = append(o.Extra, sources.Location{Path: d, Scope: catalog.User})
 	}
 	if len(s.Skills) > 0 {
 		var err error
@@ -144,13 +145,13 @@ func (s *Setup) skillSources(c *config.Config, more ...loadout.SourceLocation) (
 		o.NoHome, o.NoProject, o.NoBundled = true, true, true
 	}
 	o.Extra = append(o.Extra, more...)
-	sources, err := loadout.DefaultSources(o)
-	return append(sources, s.MoreSources...), err
+	all, err := sources.New(o)
+	return append(all, s.MoreSources...), err
 }
 
 // flagLocations returns the locations given with --skills. Each must exist.
-func (s *Setup) flagLocations(scope catalog.Scope) ([]loadout.SourceLocation, error) {
-	var out []loadout.SourceLocation
+func (s *Setup) flagLocations(scope catalog.Scope) ([]sources.Location, error) {
+	var out []sources.Location
 	for _, d := range s.Skills {
 		path, err := filepath.Abs(d)
 		if err == nil {
@@ -160,7 +161,7 @@ func (s *Setup) flagLocations(scope catalog.Scope) ([]loadout.SourceLocation, er
 			code, hint := exit.FileHint(err, "the path given with --skills")
 			return nil, exit.Errorf(code, hint, "%s: %w", d, exit.FileCause(err))
 		}
-		out = append(out, loadout.SourceLocation{Path: path, Scope: scope})
+		out = append(out, sources.Location{Path: path, Scope: scope})
 	}
 	return out, nil
 }
@@ -169,11 +170,11 @@ func (s *Setup) flagLocations(scope catalog.Scope) ([]loadout.SourceLocation, er
 // flag, those in skills.dirs and, if single is set, the user's own. single means that the hub
 // serves only this user. Project files have no effect.
 func (s *Setup) HubSources(c *config.Config, single bool) ([]catalog.Source, error) {
-	o := &loadout.SourceOptions{WorkDir: string(filepath.Separator), Home: s.Home(), NoHome: !single || !c.Skills.Home, NoProject: true, NoBundled: true,
+	o := &sources.Options{WorkDir: string(filepath.Separator), Home: s.Home(), NoHome: !single || !c.Skills.Home, NoProject: true, NoBundled: true,
 		Depth: c.Skills.Depth, CacheDir: s.CacheDir()}
 	for _, d := range c.Skills.Dirs {
 		if c.ProjectOf(d) == "" {
-			o.Extra = append(o.Extra, loadout.SourceLocation{Path: d, Scope: catalog.User})
+			o.Extra = append(o.Extra, sources.Location{Path: d, Scope: catalog.User})
 		}
 	}
 	if len(s.Skills) > 0 {
@@ -183,7 +184,7 @@ func (s *Setup) HubSources(c *config.Config, single bool) ([]catalog.Source, err
 		}
 		o.NoHome = true
 	}
-	return loadout.DefaultSources(o)
+	return sources.New(o)
 }
 
 // catalogFilter returns the configured skill filter.

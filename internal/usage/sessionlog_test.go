@@ -39,7 +39,7 @@ func TestCountSession(t *testing.T) {
 		t.Errorf("switched off, the log is %T", got)
 	}
 	log := usage.NewLog(file, nil).CountSession(kept, usage.InterfaceChat, resolve)
-	s, err := rt.NewSession(t.Context(), &loadout.SessionOptions{Log: log})
+	s, err := rt.NewSession(t.Context(), &session.Options{Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,7 @@ type Count func(text string) int
 // Play runs one conversation and returns the bodies of its requests. With the same seed, each
 // way needs the same skills. c must not be used concurrently.
 func Play(ctx context.Context, c *Corpus, w *Way, turns int, seed uint64) ([][]byte, error) {
-	s, err := c.runtime.NewSession(ctx, &loadout.SessionOptions{RetentionTurns: w.retention})
+	s, err := c.runtime.NewSession(ctx, &session.Options{RetentionTurns: w.retention})
 	if err != nil {
 		return nil, err
 	}

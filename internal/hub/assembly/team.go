@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/internal/callid"
@@ -115,7 +114,7 @@ func (t *conversation) runMember(ctx context.Context, c *chat.ToolContext, m age
 	if err := sub.stopWhenDisabled(ctx); err != nil {
 		return "", err
 	}
-	s, err := sub.setup.Runtime.NewSession(ctx, &loadout.SessionOptions{ID: t.id, Tools: sub.setup.Tools.ForSession()})
+	s, err := sub.setup.Runtime.NewSession(ctx, &session.Options{ID: t.id, Tools: sub.setup.Tools.ForSession()})
 	if err != nil {
 		return "", err
 	}

@@ -49,7 +49,7 @@ func TestUnrecordedTaskIsNotDelegated(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { rt.Close() })
-	s, err := rt.NewSession(t.Context(), &loadout.SessionOptions{Log: &startless{}})
+	s, err := rt.NewSession(t.Context(), &session.Options{Log: &startless{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/usage"
@@ -58,7 +57,7 @@ func (w *worker) openSession(ctx context.Context, t *activeConversation) error {
 	if t.past, err = w.journal.readSnapshot(ctx); err != nil {
 		return err
 	}
-	t.session, err = t.setup.Runtime.NewSession(ctx, &loadout.SessionOptions{Log: w.journal, ID: w.id, Tools: t.setup.SkillTools,
+	t.session, err = t.setup.Runtime.NewSession(ctx, &session.Options{Log: w.journal, ID: w.id, Tools: t.setup.SkillTools,
 		State: t.past.Session, RetentionTurns: w.e.opts.Retention, Budget: w.e.opts.Budget})
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package loadout_test
+package sources_test
 
 import (
 	"os"
@@ -13,18 +13,39 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/clientprofile"
+	"github.com/loadout-dev/loadout/internal/sources"
 )
 
-// places returns "label scope path" for each source, with paths relative to root.
-func places(t *testing.T, root string, o loadout.SourceOptions) []string {
+// files maps slash-separated paths to contents.
+type files map[string]string
+
+func (f files) write(t *testing.T, dir string) {
 	t.Helper()
-	sources, err := loadout.DefaultSources(&o)
+	for name, content := range f {
+		p := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func skillText(name, body string) string {
+	return "---\nname: " + name + "\ndescription: What " + name + " is for.\n---\n" + body
+}
+
+// places returns "label scope path" for each source, with paths relative to root.
+func places(t *testing.T, root string, o sources.Options) []string {
+	t.Helper()
+	all, err := sources.New(&o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := []string{}
 	seen := map[string]bool{}
-	for _, s := range sources {
+	for _, s := range all {
 		if !regexp.MustCompile(`^[a-z0-9]+([.-][a-z0-9]+)*$`).MatchString(s.Origin()) || seen[s.Origin()] {
 			t.Errorf("the label %q is not unique, or not of letters, digits, dots and hyphens", s.Origin())
 		}
@@ -38,20 +59,20 @@ func places(t *testing.T, root string, o loadout.SourceOptions) []string {
 		}
 		out = append(out, s.Origin()+" "+s.Scope().String()+" "+where)
 	}
-	if _, err := catalog.New(sources, nil); err != nil {
+	if _, err := catalog.New(all, nil); err != nil {
 		t.Errorf("the sources do not make a catalog: %v", err)
 	}
 	return out
 }
 
 // skillNames returns the names of the skills that the sources offer.
-func skillNames(t *testing.T, o loadout.SourceOptions) []string {
+func skillNames(t *testing.T, o sources.Options) []string {
 	t.Helper()
-	sources, err := loadout.DefaultSources(&o)
+	all, err := sources.New(&o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: sources})
+	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: all})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,25 +103,25 @@ func TestDefaultDirectories(t *testing.T) {
 	bundled := []string{"bundled bundled -"}
 	for _, tt := range []struct {
 		what string
-		o    loadout.SourceOptions
+		o    sources.Options
 		want []string
 	}{
-		{"outside a repository: the working directory only", loadout.SourceOptions{WorkDir: at("work/free"), Home: at("home")},
+		{"outside a repository: the working directory only", sources.Options{WorkDir: at("work/free"), Home: at("home")},
 			slices.Concat([]string{"project.skills project work/free/skills"}, under("project.", "work/free", "project"), home, bundled)},
-		{"in a repository: nearest first, up to its root", loadout.SourceOptions{WorkDir: at("repo/pkg/deep"), Home: at("home")},
+		{"in a repository: nearest first, up to its root", sources.Options{WorkDir: at("repo/pkg/deep"), Home: at("home")},
 			slices.Concat(
 				[]string{"project.skills project repo/pkg/deep/skills"}, under("project.", "repo/pkg/deep", "project"),
 				[]string{"project.up1.skills project repo/pkg/skills"}, under("project.up1.", "repo/pkg", "project"),
 				[]string{"project.up2.skills project repo/skills"}, under("project.up2.", "repo", "project"), home, bundled)},
-		{"in a work tree, whose .git is a file", loadout.SourceOptions{WorkDir: at("tree/sub"), NoHome: true, NoBundled: true},
+		{"in a work tree, whose .git is a file", sources.Options{WorkDir: at("tree/sub"), NoHome: true, NoBundled: true},
 			slices.Concat([]string{"project.skills project tree/sub/skills"}, under("project.", "tree/sub", "project"),
 				[]string{"project.up1.skills project tree/skills"}, under("project.up1.", "tree", "project"))},
-		{"in the home directory its dotted directories are the user's", loadout.SourceOptions{WorkDir: at("home"), Home: at("home") + "/"},
+		{"in the home directory its dotted directories are the user's", sources.Options{WorkDir: at("home"), Home: at("home") + "/"},
 			slices.Concat([]string{"project.skills project home/skills"}, home, bundled)},
-		{"and not read where the home directory is not", loadout.SourceOptions{WorkDir: at("home"), Home: at("home"), NoHome: true},
+		{"and not read where the home directory is not", sources.Options{WorkDir: at("home"), Home: at("home"), NoHome: true},
 			slices.Concat([]string{"project.skills project home/skills"}, bundled)},
-		{"without the project", loadout.SourceOptions{WorkDir: at("repo"), Home: at("home"), NoProject: true}, slices.Concat(home, bundled)},
-		{"nothing", loadout.SourceOptions{WorkDir: at("repo"), Home: at("home"), NoProject: true, NoHome: true, NoBundled: true}, []string{}},
+		{"without the project", sources.Options{WorkDir: at("repo"), Home: at("home"), NoProject: true}, slices.Concat(home, bundled)},
+		{"nothing", sources.Options{WorkDir: at("repo"), Home: at("home"), NoProject: true, NoHome: true, NoBundled: true}, []string{}},
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			if diff := cmp.Diff(tt.want, places(t, root, tt.o)); diff != "" {
@@ -117,7 +138,7 @@ func TestHomeDirectoryThroughSymlink(t *testing.T) {
 	if err := os.Symlink("users/ann", filepath.Join(root, "ann")); err != nil {
 		t.Skip(err)
 	}
-	for _, p := range places(t, root, loadout.SourceOptions{WorkDir: filepath.Join(root, "ann"), Home: filepath.Join(root, "users", "ann"), NoHome: true, NoBundled: true}) {
+	for _, p := range places(t, root, sources.Options{WorkDir: filepath.Join(root, "ann"), Home: filepath.Join(root, "users", "ann"), NoHome: true, NoBundled: true}) {
 		if p != "project.skills project ann/skills" {
 			t.Errorf("it is read as a project: %s", p)
 		}
@@ -125,11 +146,11 @@ func TestHomeDirectoryThroughSymlink(t *testing.T) {
 }
 
 func TestEmptyListIsNotTheDefault(t *testing.T) {
-	sources, err := loadout.DefaultSources(&loadout.SourceOptions{NoProject: true, NoHome: true, NoBundled: true})
-	if err != nil || sources == nil || len(sources) != 0 {
-		t.Fatalf("got %v, %v; want an empty list", sources, err)
+	all, err := sources.New(&sources.Options{NoProject: true, NoHome: true, NoBundled: true})
+	if err != nil || all == nil || len(all) != 0 {
+		t.Fatalf("got %v, %v; want an empty list", all, err)
 	}
-	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: sources})
+	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: all})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +172,7 @@ func TestDefaultDirectoriesAreSearched(t *testing.T) {
 		"home/.codex/skills/own/SKILL.md":            skillText("own", ""),
 		"home/skills/other/SKILL.md":                 skillText("other", ""), // not a default location
 	}.write(t, root)
-	o := loadout.SourceOptions{WorkDir: filepath.Join(root, "home", "repo", "pkg"), Home: filepath.Join(root, "home"), NoBundled: true}
+	o := sources.Options{WorkDir: filepath.Join(root, "home", "repo", "pkg"), Home: filepath.Join(root, "home"), NoBundled: true}
 	if diff := cmp.Diff([]string{"project.up1.skills/far", "project.claude/near", "user.agents/own"}, skillNames(t, o)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -167,7 +188,7 @@ func TestPrivateSkillsOfClients(t *testing.T) {
 		}
 	}
 	files{".codex/skills/mine/SKILL.md": skillText("mine", "")}.write(t, home)
-	o := loadout.SourceOptions{WorkDir: home, Home: home, NoBundled: true, NoProject: true}
+	o := sources.Options{WorkDir: home, Home: home, NoBundled: true, NoProject: true}
 	if diff := cmp.Diff([]string{"user.codex/mine"}, skillNames(t, o)); diff != "" || n == 0 {
 		t.Errorf("with %d private directories (-want +got):\n%s", n, diff)
 	}
@@ -180,17 +201,17 @@ func TestAdditionalDirectories(t *testing.T) {
 		"three/SKILL.md": skillText("three", ""), "文档/four/SKILL.md": skillText("four", ""), "bundled/five/SKILL.md": skillText("five", ""),
 	}.write(t, root)
 	at := func(p string) string { return filepath.Join(root, filepath.FromSlash(p)) }
-	extra := func(paths ...string) (out []loadout.SourceLocation) {
+	extra := func(paths ...string) (out []sources.Location) {
 		for _, p := range paths {
-			out = append(out, loadout.SourceLocation{Path: p, Scope: catalog.User})
+			out = append(out, sources.Location{Path: p, Scope: catalog.User})
 		}
 		return out
 	}
-	only := loadout.SourceOptions{WorkDir: root, Home: at("home"), NoHome: true, NoProject: true, NoBundled: true}
+	only := sources.Options{WorkDir: root, Home: at("home"), NoHome: true, NoProject: true, NoBundled: true}
 	t.Run("are labelled by path", func(t *testing.T) {
 		o := only
 		o.Extra = append(extra(at("a/skills"), at("b/skills"), at("B Dir"), at("three/SKILL.md"), at("文档"), at("bundled"), "a/skills", at("x/pack.zip"), at("pack.SKILL"), "/"),
-			loadout.SourceLocation{Path: at("missing"), Scope: catalog.Group, Label: "team.one"}, loadout.SourceLocation{Path: at("missing2"), Label: "team.one"})
+			sources.Location{Path: at("missing"), Scope: catalog.Group, Label: "team.one"}, sources.Location{Path: at("missing2"), Label: "team.one"})
 		o.NoBundled = false
 		want := []string{"a user a/skills", "b user b/skills", "b-dir user B Dir", "three user three", "skill user 文档", "bundled-2 user bundled", "a-2 user a/skills",
 			"pack user x/pack.zip", "pack-2 user pack.SKILL", "skill-2 user /", "team.one group missing", "team.one-2 bundled missing2", "bundled bundled -"}
@@ -201,7 +222,7 @@ func TestAdditionalDirectories(t *testing.T) {
 		}
 	})
 	t.Run("precede the defaults of their scope", func(t *testing.T) {
-		o := loadout.SourceOptions{WorkDir: root, Home: at("home"), NoProject: true, NoBundled: true, Extra: extra(at("b/skills"), at("a/skills"))}
+		o := sources.Options{WorkDir: root, Home: at("home"), NoProject: true, NoBundled: true, Extra: extra(at("b/skills"), at("a/skills"))}
 		files{"home/.agents/skills/one/SKILL.md": skillText("one", "")}.write(t, root)
 		if got := skillNames(t, o); !slices.Equal(got, []string{"b/one"}) {
 			t.Errorf("got %q", got)
@@ -219,11 +240,11 @@ func TestAdditionalDirectories(t *testing.T) {
 		for path, code := range map[string]string{"none": "not-found", "none.zip": "not-found", "none/SKILL.md": "not-found", "text.txt": "not-a-zip"} {
 			o := only
 			o.Extra = extra(at(path))
-			sources, err := loadout.DefaultSources(&o)
+			all, err := sources.New(&o)
 			if err != nil {
 				t.Fatal(err)
 			}
-			rt, err := loadout.New(t.Context(), &loadout.Options{Sources: sources})
+			rt, err := loadout.New(t.Context(), &loadout.Options{Sources: all})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -263,7 +284,7 @@ func TestPluginDirectories(t *testing.T) {
 			home := filepath.Join(root, "home")
 			files{"home/.claude/plugins/installed_plugins.json": strings.ReplaceAll(tt.file, "ROOT", filepath.ToSlash(root)), "repo/.git/HEAD": ""}.write(t, root)
 			for range 3 { // the file is a map
-				got := places(t, root, loadout.SourceOptions{WorkDir: filepath.Join(root, "repo"), Home: home, NoBundled: true})
+				got := places(t, root, sources.Options{WorkDir: filepath.Join(root, "repo"), Home: home, NoBundled: true})
 				i := slices.IndexFunc(got, func(s string) bool { return strings.HasPrefix(s, "plugin.") })
 				if i < 0 {
 					i = len(got)
@@ -272,7 +293,7 @@ func TestPluginDirectories(t *testing.T) {
 					t.Fatalf("(-want +got):\n%s", diff)
 				}
 			}
-			off := places(t, root, loadout.SourceOptions{WorkDir: filepath.Join(root, "repo"), Home: home, NoHome: true, NoProject: true, NoBundled: true})
+			off := places(t, root, sources.Options{WorkDir: filepath.Join(root, "repo"), Home: home, NoHome: true, NoProject: true, NoBundled: true})
 			if len(off) > 0 {
 				t.Errorf("with the home directory off: %q", off)
 			}
@@ -285,12 +306,12 @@ func TestDepthAndIndexReachTheSources(t *testing.T) {
 	root := t.TempDir()
 	files{"s/1/2/deep/SKILL.md": skillText("deep", ""), "s/top/SKILL.md": skillText("top", "")}.write(t, root)
 	cache := filepath.Join(root, "cache")
-	o := loadout.SourceOptions{NoHome: true, NoProject: true, NoBundled: true, Depth: 1, CacheDir: cache, Extra: []loadout.SourceLocation{{Path: filepath.Join(root, "s")}, {Path: filepath.Join(root, "s", "1")}}}
-	sources, err := loadout.DefaultSources(&o)
+	o := sources.Options{NoHome: true, NoProject: true, NoBundled: true, Depth: 1, CacheDir: cache, Extra: []sources.Location{{Path: filepath.Join(root, "s")}, {Path: filepath.Join(root, "s", "1")}}}
+	all, err := sources.New(&o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: sources})
+	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: all})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,14 +349,14 @@ func TestProjectSymlinksStayInTheProject(t *testing.T) {
 	link(away, "repo/.claude/skills")
 	link(away, "home/skills/away")
 	link("../../lib", "home/proj/skills/lib")
-	list := func(o loadout.SourceOptions) (skills, problems []string) {
+	list := func(o sources.Options) (skills, problems []string) {
 		t.Helper()
 		o.Home, o.NoBundled = filepath.Join(root, "home"), true
-		sources, err := loadout.DefaultSources(&o)
+		all, err := sources.New(&o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		rt, err := loadout.New(t.Context(), &loadout.Options{Sources: sources})
+		rt, err := loadout.New(t.Context(), &loadout.Options{Sources: all})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -353,14 +374,14 @@ func TestProjectSymlinksStayInTheProject(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		what             string
-		o                loadout.SourceOptions
+		o                sources.Options
 		skills, problems []string
 	}{
-		{"a clone", loadout.SourceOptions{WorkDir: filepath.Join(root, "repo", "sub"), NoHome: true}, []string{"own", "shared"}, []string{"repo/.claude/skills outside-project", "repo/sub/.agents/skills/x outside-project"}},
-		{"the home directory", loadout.SourceOptions{WorkDir: filepath.Join(root, "home")}, []string{"secret"}, nil},
-		{"a directory below home", loadout.SourceOptions{WorkDir: filepath.Join(root, "home", "proj")}, nil, []string{"home/proj/skills/lib outside-project"}},
-		{"a directory of the user", loadout.SourceOptions{NoProject: true, NoHome: true, Extra: []loadout.SourceLocation{{Path: filepath.Join(root, "repo", ".claude", "skills"), Scope: catalog.User}}}, []string{"secret"}, nil},
-		{"a directory of a project's configuration", loadout.SourceOptions{NoProject: true, NoHome: true, Extra: []loadout.SourceLocation{{Path: filepath.Join(root, "repo", ".claude", "skills"), Scope: catalog.Project, Within: filepath.Join(root, "repo")}}},
+		{"a clone", sources.Options{WorkDir: filepath.Join(root, "repo", "sub"), NoHome: true}, []string{"own", "shared"}, []string{"repo/.claude/skills outside-project", "repo/sub/.agents/skills/x outside-project"}},
+		{"the home directory", sources.Options{WorkDir: filepath.Join(root, "home")}, []string{"secret"}, nil},
+		{"a directory below home", sources.Options{WorkDir: filepath.Join(root, "home", "proj")}, nil, []string{"home/proj/skills/lib outside-project"}},
+		{"a directory of the user", sources.Options{NoProject: true, NoHome: true, Extra: []sources.Location{{Path: filepath.Join(root, "repo", ".claude", "skills"), Scope: catalog.User}}}, []string{"secret"}, nil},
+		{"a directory of a project's configuration", sources.Options{NoProject: true, NoHome: true, Extra: []sources.Location{{Path: filepath.Join(root, "repo", ".claude", "skills"), Scope: catalog.Project, Within: filepath.Join(root, "repo")}}},
 			nil, []string{"repo/.claude/skills outside-project"}},
 	} {
 		skills, problems := list(tt.o)
@@ -369,7 +390,7 @@ func TestProjectSymlinksStayInTheProject(t *testing.T) {
 		}
 	}
 	files{"home/.git/HEAD": ""}.write(t, root)
-	skills, problems := list(loadout.SourceOptions{WorkDir: filepath.Join(root, "home", "proj")})
+	skills, problems := list(sources.Options{WorkDir: filepath.Join(root, "home", "proj")})
 	if want := []string{"home/proj/skills/lib outside-project"}; !slices.Equal(problems, want) || !slices.Equal(skills, []string{"secret"}) {
 		t.Errorf("below a home directory that is a repository: skills %q, problems %q, want %q", skills, problems, want)
 	}
@@ -403,7 +424,7 @@ func TestNoSkillsInDependencies(t *testing.T) {
 		"sub/node_modules":   {"project.up1.agents/below", "project.up2.agents/own"},
 		"sub/node_modules/x": {"project.up2.agents/below", "project.up3.agents/own"},
 	} {
-		got := skillNames(t, loadout.SourceOptions{WorkDir: filepath.Join(repo, filepath.FromSlash(dir)), NoHome: true, NoBundled: true})
+		got := skillNames(t, sources.Options{WorkDir: filepath.Join(repo, filepath.FromSlash(dir)), NoHome: true, NoBundled: true})
 		if !slices.Equal(got, want) {
 			t.Errorf("in %q: skills %q, want %q", dir, got, want)
 		}
