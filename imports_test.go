@@ -154,6 +154,19 @@ var banned = map[string]map[string]string{
 	"internal/stdio": {
 		module + "/": "messages are passed on, whatever serves them",
 	},
+	"internal/toolset": {
+		module:                   "the runtime is above it",
+		module + "/tools":        "package tools sets its variables",
+		module + "/session":      "a set of tools is independent of conversations",
+		module + "/mcpserver":    "imports point down only",
+		module + "/internal/hub": "imports point down only",
+	},
+	"internal/sources": {
+		module:              "the runtime is above it",
+		module + "/session": "a source is independent of conversations",
+		"net/http":          "sources that need HTTP have their own package",
+		"os/exec":           "finding skills starts no process",
+	},
 	"internal/workspace": {
 		module + "/mcpserver": "imports point down only",
 		module + "/tools":     "calls are authorized before they get here",

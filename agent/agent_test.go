@@ -52,7 +52,7 @@ func (m *script) Stream(_ context.Context, r *llm.Request) iter.Seq2[llm.Event, 
 			_ = yield(llm.TextDelta("hal"), nil) && yield(nil, &llm.CutError{Answer: half})
 			return
 		}
-		_ = yield(llm.TextDelta(a.Message.Words()), nil) && yield(llm.Done{Answer: *a}, nil)
+		_ = yield(llm.TextDelta(a.Message.Text()), nil) && yield(llm.Done{Answer: *a}, nil)
 	}
 }
 
@@ -232,7 +232,7 @@ func TestTruncatedCallIsNotMade(t *testing.T) {
 		t.Errorf("it was called with %v", tk.counted)
 	}
 	last := tk.model.requests[1].Messages
-	if n := last[len(last)-1]; n.Role != llm.Notice || !strings.Contains(n.Words(), "was not made") {
+	if n := last[len(last)-1]; n.Role != llm.Notice || !strings.Contains(n.Text(), "was not made") {
 		t.Errorf("the model got %+v", n)
 	}
 }
@@ -248,7 +248,7 @@ func TestPartialResponseIsKept(t *testing.T) {
 	tk.prefixes(t)
 	var words []string
 	for _, m := range tk.model.requests[1].Messages {
-		words = append(words, m.Words())
+		words = append(words, m.Text())
 	}
 	if !slices.Equal(words, []string{"Say it.", "hal", "Again."}) || len(tk.counted) > 0 {
 		t.Errorf("the model is sent %q", words)
@@ -333,7 +333,7 @@ func TestUseKeepsSkillActive(t *testing.T) {
 	var notices []string
 	for _, m := range tk.model.requests[len(tk.model.requests)-1].Messages {
 		if m.Role == llm.Notice {
-			notices = append(notices, m.Words())
+			notices = append(notices, m.Text())
 		}
 	}
 	if len(notices) != 1 || !strings.Contains(notices[0], "ships is no longer in force") {

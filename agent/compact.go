@@ -16,15 +16,15 @@ import (
 // Compact replaces the conversation with a summary written by the model. It
 // keeps the instructions of the most recently used skills, up to
 // [Options.AttachTokens]; other skills become inactive. The vendor's cache of
-// the conversation can no longer be used. tell is as in [Agent.RunTurn].
+// the conversation can no longer be used. onEvent is as in [Agent.RunTurn].
 //
 // If the vendor rejects the request as too long, the last 8,000 bytes of
 // messages replace the summary. Because vendors report this in many ways, any
 // status 4xx except 401, 403 and 429 is treated as such a rejection. Compact
 // returns an error if the model has not responded since the last compaction, or
 // if the request fails otherwise.
-func (a *Agent) Compact(ctx context.Context, tell func(Event)) error {
-	return a.withTurn(tell, func(t *turn) error {
+func (a *Agent) Compact(ctx context.Context, onEvent func(Event)) error {
+	return a.withTurn(onEvent, func(t *turn) error {
 		if err := t.start(ctx); err != nil {
 			return err
 		}
@@ -59,7 +59,7 @@ func (t *turn) compact(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("compact conversation: %w", err)
 	default:
-		c.Text, c.Usage = strings.TrimSpace(answer.Message.Words()), new(answer.Usage)
+		c.Text, c.Usage = strings.TrimSpace(answer.Message.Text()), new(answer.Usage)
 		if c.Text == "" {
 			c.Text = t.lastMessages()
 		}

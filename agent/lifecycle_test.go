@@ -47,7 +47,7 @@ func TestCompactionKeepsLoadedSkills(t *testing.T) {
 	tk.turn(t, "When is noon?")
 	tk.prefixesBut(t, 3)
 	asked, after := tk.model.requests[2], tk.model.requests[3]
-	if got := asked.Messages[len(asked.Messages)-1].Words(); !strings.Contains(got, "will be compacted") {
+	if got := asked.Messages[len(asked.Messages)-1].Text(); !strings.Contains(got, "will be compacted") {
 		t.Errorf("the model is asked %q", got)
 	}
 	got := jsonText(after)
@@ -218,7 +218,7 @@ func TestToolInstructionsAreAppended(t *testing.T) {
 	tk.turn(t, "And now?")
 	tk.prefixes(t)
 	last := tk.model.requests[1].Messages
-	if n := last[len(last)-1]; n.Role != llm.Notice || n.Words() != "Answer in French." || len(last[len(last)-2].Parts) != 2 {
+	if n := last[len(last)-1]; n.Role != llm.Notice || n.Text() != "Answer in French." || len(last[len(last)-2].Parts) != 2 {
 		t.Errorf("the model is sent %+v", last)
 	}
 }

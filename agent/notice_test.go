@@ -20,7 +20,7 @@ func (tk *talk) notices() []string {
 	var out []string
 	for _, m := range tk.model.requests[len(tk.model.requests)-1].Messages {
 		if m.Role == llm.Notice {
-			out = append(out, m.Words())
+			out = append(out, m.Text())
 		}
 	}
 	return out

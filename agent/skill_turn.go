@@ -14,8 +14,8 @@ import (
 // for the user without a turn, call [session.Session.Load] with
 // [session.LoadOptions.Direct]. InvokeSkill returns the errors of [Agent.RunTurn], or an error with the reasons if the skill cannot be
 // loaded.
-func (a *Agent) InvokeSkill(ctx context.Context, skill, arguments string, tell func(Event)) error {
-	return a.withTurn(tell, func(t *turn) error {
+func (a *Agent) InvokeSkill(ctx context.Context, skill, arguments string, onEvent func(Event)) error {
+	return a.withTurn(onEvent, func(t *turn) error {
 		if err := t.start(ctx); err != nil {
 			return err
 		}

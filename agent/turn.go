@@ -18,15 +18,15 @@ import (
 // done, or when a tool ended the turn with [Outcome.Wait]. If an earlier turn
 // was interrupted, its pending calls are made first.
 //
-// tell, which may be nil, is called with the events, one at a time, and not
+// onEvent, which may be nil, is called with the events, one at a time, and not
 // after RunTurn has returned. It must not start another turn.
 //
 // The error is [ErrTooManySteps], [ErrTooManyTokens], or another error of
 // [llm.Model], of [Tool.Call] or of the session's log; see [llm.CutError] and
 // [llm.StatusError]. RunTurn also returns an error if ctx is done. Earlier
 // events stay in the session, and [Agent.Resume] continues from there.
-func (a *Agent) RunTurn(ctx context.Context, text string, tell func(Event)) error {
-	return a.withTurn(tell, func(t *turn) error {
+func (a *Agent) RunTurn(ctx context.Context, text string, onEvent func(Event)) error {
+	return a.withTurn(onEvent, func(t *turn) error {
 		if err := t.start(ctx); err != nil {
 			return err
 		}
@@ -39,9 +39,9 @@ func (a *Agent) RunTurn(ctx context.Context, text string, tell func(Event)) erro
 
 // Resume continues an interrupted turn, for example after a crash. It returns
 // nil if there is none. A call that may have run is repeated only if its tool
-// has [Tool.Repeatable]. tell and the errors are as in [Agent.RunTurn].
-func (a *Agent) Resume(ctx context.Context, tell func(Event)) error {
-	return a.withTurn(tell, func(t *turn) error {
+// has [Tool.Repeatable]. onEvent and the errors are as in [Agent.RunTurn].
+func (a *Agent) Resume(ctx context.Context, onEvent func(Event)) error {
+	return a.withTurn(onEvent, func(t *turn) error {
 		if !t.isInterrupted() {
 			return nil
 		}
@@ -65,10 +65,10 @@ type turn struct {
 
 // withTurn calls fn for a turn. If fn fails, withTurn emits the error and
 // returns it.
-func (a *Agent) withTurn(tell func(Event), fn func(*turn) error) error {
+func (a *Agent) withTurn(onEvent func(Event), fn func(*turn) error) error {
 	a.turns.Lock()
 	defer a.turns.Unlock()
-	t := &turn{Agent: a, onEvent: tell, lastSeq: a.folded().Seq()}
+	t := &turn{Agent: a, onEvent: onEvent, lastSeq: a.folded().Seq()}
 	if a.opts.Approvals != nil {
 		defer a.opts.Approvals.Subscribe(func(e approval.Event) {
 			if e.Answer == nil && e.Request.Session == a.session.ID() {
@@ -238,7 +238,7 @@ func hasCall(a *llm.Answer) bool {
 // sessionMessage converts a response to a session message, with the calls that
 // may be made. It includes thinking only if the response is complete.
 func sessionMessage(a *llm.Answer, model string) *session.Message {
-	m := &session.Message{Role: llm.Assistant, Text: a.Message.Words(), Model: model, Stop: string(a.Stop), Usage: new(a.Usage)}
+	m := &session.Message{Role: llm.Assistant, Text: a.Message.Text(), Model: model, Stop: string(a.Stop), Usage: new(a.Usage)}
 	seen := map[string]bool{}
 	for i, c := range a.Calls() {
 		if seen[c.ID] { // duplicate ID: one of the calls would get no result

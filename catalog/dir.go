@@ -75,9 +75,10 @@ var _ Watcher = (*dirSource)(nil)
 // archive. NewDir skips version control data, caches and installed packages. It
 // also skips the directories scripts, references and assets of a skill.
 //
-// A tree of more than 4,000 directories is polled instead of watched. opts may
-// be nil. The source is safe for concurrent use and does not need to be closed.
-func NewDir(origin string, scope Scope, root string, opts *DirOptions) Watcher {
+// The source is a [Watcher]. A tree of more than 4,000 directories is polled
+// instead of watched. opts may be nil. The source is safe for concurrent use and
+// does not need to be closed.
+func NewDir(origin string, scope Scope, root string, opts *DirOptions) Source {
 	d := &dirSource{origin: origin, scope: scope, root: filepath.Clean(root)}
 	if opts != nil {
 		d.opts = *opts

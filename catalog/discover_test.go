@@ -86,7 +86,7 @@ func TestDiscoveryIsStableAcrossRestarts(t *testing.T) {
 			age(t, root)
 		}
 		first := catalog.NewDir("dir", catalog.Project, root, &catalog.DirOptions{IndexFile: index})
-		for _, d := range []catalog.Watcher{first, first, catalog.NewDir("dir", catalog.Project, root, &catalog.DirOptions{IndexFile: index}), dir(root)} {
+		for _, d := range []catalog.Source{first, first, catalog.NewDir("dir", catalog.Project, root, &catalog.DirOptions{IndexFile: index}), dir(root)} {
 			s := open(t, d).Snapshot()
 			if diff := cmp.Diff([]string{".", "a", "a/b", "c", "d/e/f"}, dirs(s)); diff != "" {
 				t.Errorf("aged %v: skills (-want +got):\n%s", aged, diff)

@@ -45,7 +45,7 @@ var _ Watcher = (*fsSource)(nil)
 // only [Catalog.Reload] reads the files again. fsys must be safe for concurrent
 // use. The source is also safe for concurrent use, and does not need to be
 // closed.
-func NewFS(origin string, scope Scope, fsys fs.FS) Watcher {
+func NewFS(origin string, scope Scope, fsys fs.FS) Source {
 	return &fsSource{origin: origin, scope: scope, fsys: fsys, limits: DirOptions{MaxDepth: 32, MaxEntries: 200_000, MaxTime: 30 * time.Second}}
 }
 

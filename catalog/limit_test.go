@@ -16,7 +16,7 @@ import (
 // project returns the source of the directory skills in a project.
 func project(root string, o catalog.DirOptions) catalog.Watcher {
 	o.Within = root
-	return catalog.NewDir("dir", catalog.Project, filepath.Join(root, "skills"), &o)
+	return catalog.NewDir("dir", catalog.Project, filepath.Join(root, "skills"), &o).(catalog.Watcher)
 }
 
 func TestSymlinksOutOfAProject(t *testing.T) {

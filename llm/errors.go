@@ -42,10 +42,10 @@ func (e *StatusError) Error() string {
 	return msg + "): " + e.Message
 }
 
-// Again reports whether the same request might succeed if it is retried. That
+// Temporary reports whether the same request might succeed if it is retried. That
 // depends only on Code: 408, 409, 425, 429, 500, 502, 503, 504 and 529 are
 // temporary.
-func (e *StatusError) Again() bool {
+func (e *StatusError) Temporary() bool {
 	switch e.Code {
 	case 408, 409, 425, 429, 500, 502, 503, 504, 529:
 		return true

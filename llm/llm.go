@@ -201,9 +201,9 @@ func (a *Answer) Calls() []Call {
 	return out
 }
 
-// Words returns the text parts of a message, concatenated without a separator.
+// Text returns the text parts of a message, concatenated without a separator.
 // It ignores the text in thinking and results.
-func (m *Message) Words() string {
+func (m *Message) Text() string {
 	var out string
 	for _, p := range m.Parts {
 		if t, ok := p.(Text); ok {

@@ -31,7 +31,7 @@ type RetryOptions struct {
 
 // Retry returns a model that retries requests that failed temporarily before
 // the first event. Temporary failures are network errors, unless the host is
-// unknown, and errors for which [StatusError.Again] returns true. Retry never
+// unknown, and errors for which [StatusError.Temporary] returns true. Retry never
 // retries a request after part of the response was yielded. After the last
 // retry, the model yields the last error. If ctx is done during a delay, it
 // yields the cause of ctx. o may be nil.
@@ -127,7 +127,7 @@ func isTemporary(err error) bool {
 	case errors.As(err, &cut):
 		return false
 	case errors.As(err, &refused):
-		return refused.Again()
+		return refused.Temporary()
 	case errors.As(err, &unknown) && unknown.IsNotFound:
 		return false
 	}

@@ -93,7 +93,7 @@ func TestRetryHonorsRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &tries{script: []func(func(llm.Event, error) bool){fails(&llm.StatusError{Code: 429, After: 20 * time.Second}), says("hello")}}
 		a, err := llm.Ask(t.Context(), llm.Retry(m, nil), &llm.Request{}, nil)
-		if err != nil || a.Message.Words() != "hello" || m.at[1].Sub(m.at[0]) != 20*time.Second {
+		if err != nil || a.Message.Text() != "hello" || m.at[1].Sub(m.at[0]) != 20*time.Second {
 			t.Errorf("got %v, %v after %v", a, err, m.at)
 		}
 	})

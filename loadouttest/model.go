@@ -77,7 +77,7 @@ func checkAnswer(t *testing.T, a *llm.Answer, text string, calls []llm.CallDelta
 	if a.Message.Role != llm.Assistant {
 		t.Errorf("role of the answer %q, want %q", a.Message.Role, llm.Assistant)
 	}
-	if got := a.Message.Words(); got != text {
+	if got := a.Message.Text(); got != text {
 		t.Errorf("text of the answer %q, but streamed %q", got, text)
 	}
 	var got []llm.CallDelta

@@ -25,7 +25,7 @@ func (t *dialog) classifyTurnError(err error, again string) *exit.Error {
 		return &exit.Error{Code: exit.Refused, Err: err, Hint: t.answering.Now.KeyHint()}
 	case refused && status.Code == 404:
 		return &exit.Error{Code: exit.NotFound, Err: err, Hint: "check the name of the model" + t.answering.Now.ServerHint(" and the address given with --base-url")}
-	case refused && !status.Again():
+	case refused && !status.Temporary():
 		return &exit.Error{Code: exit.Failure, Err: err, Hint: "a retry would be refused too: check the message" + t.answering.Now.ServerHint(", and the address given with --base-url")}
 	case hasType[*url.Error](err) && !hasType[*llm.CutError](err):
 		return &exit.Error{Code: exit.Failure, Err: err, Hint: "check " + t.answering.Now.ServerHint("that the server runs, and the address given with --base-url", "that this machine is online")}

@@ -46,7 +46,7 @@ func (m echo) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, e
 			yield(nil, ctx.Err())
 			return
 		}
-		for word := range strings.SplitAfterSeq(a.Message.Words(), " ") {
+		for word := range strings.SplitAfterSeq(a.Message.Text(), " ") {
 			if word != "" && !yield(llm.TextDelta(word), nil) {
 				return
 			}
@@ -64,10 +64,10 @@ func (echo) answer(r *llm.Request) *llm.Answer {
 	}
 	for _, p := range last.Parts {
 		if res, ok := p.(llm.Result); ok {
-			return said(llm.StopEnd, llm.Text("result: "+(&llm.Message{Parts: res.Parts}).Words()))
+			return said(llm.StopEnd, llm.Text("result: "+(&llm.Message{Parts: res.Parts}).Text()))
 		}
 	}
-	text := last.Words()
+	text := last.Text()
 	if text == "wait" {
 		return nil
 	}

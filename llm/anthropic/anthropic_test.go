@@ -147,7 +147,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if refused.Kind != c.kind || !strings.HasPrefix(refused.Message, c.want) || refused.After != c.after || refused.Again() != c.again || refused.Vendor != "anthropic" {
+		if refused.Kind != c.kind || !strings.HasPrefix(refused.Message, c.want) || refused.After != c.after || refused.Temporary() != c.again || refused.Vendor != "anthropic" {
 			t.Errorf("%s: %+v", name, refused)
 		}
 		if strings.Contains(err.Error(), "s3cret") {

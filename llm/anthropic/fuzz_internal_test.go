@@ -51,13 +51,13 @@ func FuzzStream(f *testing.F) {
 				reported += string(e)
 				return true
 			case llm.Done:
-				ends, last = ends+1, e.Message.Words()
+				ends, last = ends+1, e.Message.Text()
 			}
 			if err != nil {
 				ends++
 			}
 			if errors.As(err, &cut) {
-				last = cut.Answer.Message.Words()
+				last = cut.Answer.Message.Text()
 			}
 			if last != reported {
 				t.Errorf("got %q, and in the end %q", reported, last)

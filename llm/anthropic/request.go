@@ -162,7 +162,7 @@ func (m *model) addUser(out []sdk.MessageParam, run []llm.Message) []sdk.Message
 func userBlocks(run []llm.Message, separate bool) (results, rest, notices []sdk.ContentBlockParamUnion) {
 	for _, msg := range run {
 		if msg.Role == llm.Notice {
-			text := msg.Words()
+			text := msg.Text()
 			switch {
 			case isBlank(text):
 			case separate:

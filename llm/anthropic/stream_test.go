@@ -170,7 +170,7 @@ func TestTruncatedResponses(t *testing.T) {
 			if a != nil || !errors.As(err, &cut) || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("got %v, %v", a, err)
 			}
-			if cut.Answer.Message.Words() != "half an answer" || cut.Answer.Usage.Input != 9 || cut.Answer.Stop != "" {
+			if cut.Answer.Message.Text() != "half an answer" || cut.Answer.Usage.Input != 9 || cut.Answer.Stop != "" {
 				t.Errorf("what is left is %+v", cut.Answer)
 			}
 			var refused *llm.StatusError
@@ -185,7 +185,7 @@ func TestTruncatedResponses(t *testing.T) {
 func TestTheLastEventMayBeMissing(t *testing.T) {
 	body, _, _ := strings.Cut(text("hi")+end("end_turn", 3), "event: message_stop")
 	a, err := llm.Ask(t.Context(), modelOf(t, body, nil), hello, nil)
-	if err != nil || a.Stop != llm.StopEnd || a.Usage.Output != 3 || a.Message.Words() != "hi" {
+	if err != nil || a.Stop != llm.StopEnd || a.Usage.Output != 3 || a.Message.Text() != "hi" {
 		t.Errorf("got %+v, %v", a, err)
 	}
 }
@@ -203,7 +203,7 @@ func TestOverloadedBeforeResponse(t *testing.T) {
 	}), nil)
 	_, err := llm.Ask(t.Context(), m, hello, nil)
 	var refused *llm.StatusError
-	if !errors.As(err, &refused) || refused.Code != 529 || refused.Kind != "overloaded_error" || !refused.Again() {
+	if !errors.As(err, &refused) || refused.Code != 529 || refused.Kind != "overloaded_error" || !refused.Temporary() {
 		t.Fatalf("got %v", err)
 	}
 	asked = 0

@@ -24,7 +24,7 @@ func TestResponseArrivesInParts(t *testing.T) {
 	if diff := cmp.Diff([]llm.Event{llm.TextDelta("Hel"), llm.TextDelta("lo")}, events); diff != "" {
 		t.Error(diff)
 	}
-	if a.Message.Words() != "Hello" || a.Stop != llm.StopEnd || a.Model != "real-model" || a.Message.Role != llm.Assistant {
+	if a.Message.Text() != "Hello" || a.Stop != llm.StopEnd || a.Model != "real-model" || a.Message.Role != llm.Assistant {
 		t.Errorf("%+v", a)
 	}
 }
@@ -123,8 +123,8 @@ func TestFinishReasons(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if a.Stop != c.stop || a.Message.Words() != c.words || len(a.Calls()) != c.calls {
-				t.Errorf("%s, %q, %d calls; want %s, %q, %d", a.Stop, a.Message.Words(), len(a.Calls()), c.stop, c.words, c.calls)
+			if a.Stop != c.stop || a.Message.Text() != c.words || len(a.Calls()) != c.calls {
+				t.Errorf("%s, %q, %d calls; want %s, %q, %d", a.Stop, a.Message.Text(), len(a.Calls()), c.stop, c.words, c.calls)
 			}
 		})
 	}
@@ -158,7 +158,7 @@ func TestTruncatedResponseIsAnErrorWithItsText(t *testing.T) {
 			if !ok {
 				t.Fatalf("%+v, %v", a, err)
 			}
-			if got := cut.Answer.Message.Words(); got != c.words || !strings.Contains(err.Error(), c.says) {
+			if got := cut.Answer.Message.Text(); got != c.words || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%q, %v; want %q and %q", got, err, c.words, c.says)
 			}
 		})
@@ -181,7 +181,7 @@ func TestServersWithoutDoneMarker(t *testing.T) {
 	s := serve(t, stream(wrapped([]string{`{"delta":{"content":"all"}}`, stop})...), stream(wrapped([]string{`{"delta":{"content":"half"}}`})...))
 	m := s.model(t, quirks("x", func(q *quirk) { q.NoDone = true }))
 	a, err := llm.Ask(t.Context(), m, hello, nil)
-	if err != nil || a.Message.Words() != "all" {
+	if err != nil || a.Message.Text() != "all" {
 		t.Errorf("%+v, %v", a, err)
 	}
 	if _, err := llm.Ask(t.Context(), m, hello, nil); err == nil {
@@ -225,7 +225,7 @@ func TestTextAroundResponseIsDropped(t *testing.T) {
 		fmt.Fprintf(w, line+"\n"+line+"\n", "b", "error ", "c", "three") // ids change, no blank line between
 		io.WriteString(w, "data:\n\n: keep alive\n\ndata:{\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]")
 	})
-	if err != nil || a.Message.Words() != "one error three" {
+	if err != nil || a.Message.Text() != "one error three" {
 		t.Errorf("%+v, %v", a, err)
 	}
 }
@@ -304,7 +304,7 @@ func TestStreamEndsWithContext(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	_, err := llm.Ask(ctx, s.model(t, nil), hello, func(llm.Event) { cancel(why) })
-	if cut, ok := isCut(err); !ok || !errors.Is(err, why) || cut.Answer.Message.Words() != "one" {
+	if cut, ok := isCut(err); !ok || !errors.Is(err, why) || cut.Answer.Message.Text() != "one" {
 		t.Errorf("in the middle: %v", err)
 	}
 	if _, err := llm.Ask(ctx, s.model(t, nil), hello, nil); err != why {

@@ -59,8 +59,8 @@ func FuzzAnyStream(f *testing.F) {
 				ids[p.ID] = true
 			}
 		}
-		if diff := cmp.Diff(whole, calls); diff != "" || a.Message.Words() != text || thinking != "" {
-			t.Errorf("%s%q reported as %q, %q", diff, a.Message.Words(), text, thinking)
+		if diff := cmp.Diff(whole, calls); diff != "" || a.Message.Text() != text || thinking != "" {
+			t.Errorf("%s%q reported as %q, %q", diff, a.Message.Text(), text, thinking)
 		}
 	})
 }

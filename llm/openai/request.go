@@ -163,9 +163,9 @@ func (w *writer) add(m *llm.Message) {
 	switch m.Role {
 	case llm.Notice:
 		if len(w.open) > 0 {
-			w.waiting = append(w.waiting, m.Words())
+			w.waiting = append(w.waiting, m.Text())
 		} else {
-			w.system(m.Words())
+			w.system(m.Text())
 		}
 	case llm.Assistant:
 		w.completeCalls()
@@ -188,7 +188,7 @@ func (w *writer) system(text string) {
 }
 
 func (w *writer) assistant(m *llm.Message) {
-	out := message{Role: "assistant", Content: m.Words()}
+	out := message{Role: "assistant", Content: m.Text()}
 	var thinking string
 	for _, p := range m.Parts {
 		switch p := p.(type) {

@@ -68,8 +68,8 @@ func TestRefusalsAreReported(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.want.Vendor = "v"
-			if diff := cmp.Diff(&c.want, got); diff != "" || got.Again() != c.again {
-				t.Errorf("%s again: %t", diff, got.Again())
+			if diff := cmp.Diff(&c.want, got); diff != "" || got.Temporary() != c.again {
+				t.Errorf("%s again: %t", diff, got.Temporary())
 			}
 			if strings.Contains(err.Error(), "sk-given") {
 				t.Errorf("the key is in %q", err)

@@ -93,7 +93,7 @@ func TestConversationsShareDefinitions(t *testing.T) {
 	w.ask(w.ada, first, `call read_file {"path":"a.txt"}`, "of Ada")
 
 	w.model.answer = func(_ context.Context, _ *script, r *llm.Request) (*llm.Answer, error) {
-		if last := r.Messages[len(r.Messages)-1]; last.Role == llm.User && last.Words() == "" {
+		if last := r.Messages[len(r.Messages)-1]; last.Role == llm.User && last.Text() == "" {
 			return says("results: " + words(resultParts(last))), nil
 		}
 		var out llm.Answer

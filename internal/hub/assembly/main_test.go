@@ -329,8 +329,8 @@ func echo(_ context.Context, m *script, r *llm.Request) (*llm.Answer, error) {
 	var said string
 	var results []string
 	for _, msg := range r.Messages {
-		if msg.Role == llm.User && msg.Words() != "" {
-			said, results = msg.Words(), nil
+		if msg.Role == llm.User && msg.Text() != "" {
+			said, results = msg.Text(), nil
 		}
 		for _, p := range msg.Parts {
 			if res, ok := p.(llm.Result); ok {

@@ -40,7 +40,7 @@ func TestK17SelectionAndMustUse(t *testing.T) {
 		}
 		for _, r := range w.model.requests[:min(1, len(w.model.requests))] {
 			for _, m := range r.Messages {
-				first += m.Words() + "\n"
+				first += m.Text() + "\n"
 			}
 		}
 		return reason, first

@@ -24,7 +24,7 @@ func searcher(_ context.Context, r *llm.Request) (*llm.Answer, error) {
 	}
 	n := 0
 	for _, m := range slices.Backward(r.Messages) {
-		if m.Role == llm.User && m.Words() != "" {
+		if m.Role == llm.User && m.Text() != "" {
 			break
 		}
 		if m.Role == llm.Assistant {

@@ -107,7 +107,7 @@ func TestCancelFromAnotherNode(t *testing.T) {
 		var called counter
 		k := setupFixture{
 			model: model(func(ctx context.Context, r *llm.Request) (*llm.Answer, error) {
-				if last := r.Messages[len(r.Messages)-1].Words(); last == "both" {
+				if last := r.Messages[len(r.Messages)-1].Text(); last == "both" {
 					return &llm.Answer{Stop: llm.StopTools, Message: llm.Message{Role: llm.Assistant, Parts: []llm.Part{
 						llm.Call{ID: "1", Name: "wait", Arguments: "{}"}, llm.Call{ID: "2", Name: "count", Arguments: "{}"}}}}, nil
 				}

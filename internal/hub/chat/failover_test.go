@@ -28,7 +28,7 @@ const childNode = "child"
 // three are the calls of one answer: one that only reads, one that does something, and
 // one that comes after it.
 func three(ctx context.Context, r *llm.Request) (*llm.Answer, error) {
-	if last := r.Messages[len(r.Messages)-1]; last.Words() == "do it" {
+	if last := r.Messages[len(r.Messages)-1]; last.Text() == "do it" {
 		return &llm.Answer{Stop: llm.StopTools, Message: llm.Message{Role: llm.Assistant, Parts: []llm.Part{
 			llm.Text("I do it. "),
 			llm.Call{ID: "1", Name: "look", Arguments: "{}"}, llm.Call{ID: "2", Name: "send", Arguments: "{}"}, llm.Call{ID: "3", Name: "file", Arguments: "{}"}}}}, nil
@@ -247,7 +247,7 @@ func TestCancelWithoutRunningNode(t *testing.T) {
 		var looked, sent, filed counter
 		release := make(chan struct{})
 		answer := model(func(ctx context.Context, r *llm.Request) (*llm.Answer, error) {
-			if r.Messages[len(r.Messages)-1].Words() == "hold" {
+			if r.Messages[len(r.Messages)-1].Text() == "hold" {
 				<-release
 			}
 			return three(ctx, r)
@@ -282,7 +282,7 @@ func TestTurnFailsAfterTooManyAttempts(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
 		started := make(chan struct{}, 1)
 		k := setupFixture{model: model(func(ctx context.Context, r *llm.Request) (*llm.Answer, error) {
-			if r.Messages[len(r.Messages)-1].Words() != "die" {
+			if r.Messages[len(r.Messages)-1].Text() != "die" {
 				return echo(ctx, r)
 			}
 			started <- struct{}{}

@@ -67,7 +67,7 @@ func (m model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, 
 			yield(nil, err)
 			return
 		}
-		for word := range strings.SplitAfterSeq(a.Message.Words(), " ") {
+		for word := range strings.SplitAfterSeq(a.Message.Text(), " ") {
 			if word != "" && !yield(llm.TextDelta(word), nil) {
 				return
 			}
@@ -100,7 +100,7 @@ func echo(_ context.Context, r *llm.Request) (*llm.Answer, error) {
 			return says("result: " + firstText(res.Parts)), nil
 		}
 	}
-	text := last.Words()
+	text := last.Text()
 	if rest, ok := strings.CutPrefix(text, "call "); ok {
 		name, args, _ := strings.Cut(rest, " ")
 		if args == "" {

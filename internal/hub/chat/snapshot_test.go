@@ -216,7 +216,7 @@ func checkedModel(db *store.DB, id string) model {
 			fmt.Println("request differs from transcript (-want +got):", diff)
 			return nil, errors.New("request differs from transcript")
 		}
-		if words := r.Messages[len(r.Messages)-1].Words(); words != "" && r.Messages[len(r.Messages)-1].Role == llm.User {
+		if words := r.Messages[len(r.Messages)-1].Text(); words != "" && r.Messages[len(r.Messages)-1].Role == llm.User {
 			return calls("look", map[string]string{"at": words}), nil
 		}
 		return says("seen"), nil

@@ -55,7 +55,7 @@ func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event,
 				return
 			}
 			if words, ok := e.(llm.TextDelta); ok {
-				answer.Message.Parts = []llm.Part{llm.Text(answer.Message.Words() + string(words))}
+				answer.Message.Parts = []llm.Part{llm.Text(answer.Message.Text() + string(words))}
 			}
 		}
 		if ctx.Err() != nil {

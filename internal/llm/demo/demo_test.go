@@ -188,7 +188,7 @@ func (b *toolbox) chat(t testing.TB, r *llm.Request, says string) (calls []strin
 		}
 		r.Messages = append(r.Messages, a.Message)
 		if a.Stop != llm.StopTools {
-			return calls, a.Message.Words()
+			return calls, a.Message.Text()
 		}
 		results := llm.Message{Role: llm.User}
 		for _, c := range a.Calls() {
@@ -338,7 +338,7 @@ func TestDeltasMakeTheResponse(t *testing.T) {
 	var words string
 	n := 0
 	a, err := llm.Ask(t.Context(), demo.New(&demo.Options{Next: "Type loadout models."}), r, func(e llm.Event) { words += string(e.(llm.TextDelta)); n++ })
-	if err != nil || words != a.Message.Words() || n < 10 || !strings.HasSuffix(words, "Type loadout models.") {
+	if err != nil || words != a.Message.Text() || n < 10 || !strings.HasSuffix(words, "Type loadout models.") {
 		t.Errorf("%d pieces, %v: %s", n, err, words)
 	}
 	if a.Usage.Input == 0 || a.Usage.Output == 0 || a.Stop != llm.StopEnd {
@@ -346,7 +346,7 @@ func TestDeltasMakeTheResponse(t *testing.T) {
 	}
 	r.MaxTokens = 5
 	a, err = llm.Ask(t.Context(), demo.New(nil), r, nil)
-	if err != nil || a.Stop != llm.StopLength || a.Usage.Output > 5 || !strings.HasPrefix(words, a.Message.Words()) {
+	if err != nil || a.Stop != llm.StopLength || a.Usage.Output > 5 || !strings.HasPrefix(words, a.Message.Text()) {
 		t.Errorf("%+v, %v", a, err)
 	}
 }
@@ -390,7 +390,7 @@ func TestMaxTokensOfShortResponse(t *testing.T) {
 	}
 	for _, more := range []int{0, 1, 1000} {
 		r.MaxTokens = want.Usage.Output + more
-		if got, err := llm.Ask(t.Context(), demo.New(nil), r, nil); err != nil || got.Stop != llm.StopEnd || got.Message.Words() != want.Message.Words() {
+		if got, err := llm.Ask(t.Context(), demo.New(nil), r, nil); err != nil || got.Stop != llm.StopEnd || got.Message.Text() != want.Message.Text() {
 			t.Errorf("limit %d: stopped for %s, %v", r.MaxTokens, got.Stop, err)
 		}
 	}
@@ -405,7 +405,7 @@ func TestStreamEndsWithContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	r := &llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: []llm.Part{llm.Text("greet")}}}}
 	_, err := llm.Ask(ctx, demo.New(nil), r, func(llm.Event) { cancel(why) })
-	if cut, ok := errors.AsType[*llm.CutError](err); !ok || !errors.Is(err, why) || cut.Answer.Message.Words() == "" {
+	if cut, ok := errors.AsType[*llm.CutError](err); !ok || !errors.Is(err, why) || cut.Answer.Message.Text() == "" {
 		t.Errorf("in the middle: %v", err)
 	}
 	if _, err := llm.Ask(ctx, demo.New(nil), r, nil); err != why {
@@ -434,7 +434,7 @@ func FuzzAnyResults(f *testing.F) {
 				t.Fatal(err)
 			}
 			if a.Stop != llm.StopTools {
-				if words := a.Message.Words(); !strings.Contains(words, notAModel) && !strings.Contains(words, inChinese) {
+				if words := a.Message.Text(); !strings.Contains(words, notAModel) && !strings.Contains(words, inChinese) {
 					t.Errorf("it does not say what it is: %s", words)
 				}
 				return

@@ -30,7 +30,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	whatIDid, whatIAm, _ := strings.Cut(second.Message.Words(), "\n\n")
+	whatIDid, whatIAm, _ := strings.Cut(second.Message.Text(), "\n\n")
 	fmt.Println(whatIDid)
 	fmt.Println(strings.Contains(whatIAm, "no language model"))
 	// Output:

@@ -64,18 +64,18 @@ func readTurn(r *llm.Request) *turn {
 			case llm.Result:
 				if s := open[p.Call]; s != nil && !s.answered {
 					s.answered, s.failed = true, p.Error
-					s.result = truncate((&llm.Message{Parts: p.Parts}).Words(), maxRead)
+					s.result = truncate((&llm.Message{Parts: p.Parts}).Text(), maxRead)
 					t.addResult(s)
 				}
 			}
 		}
 		if m.Role == llm.Notice { // the user loaded a skill, or it was loaded at the start
-			for _, k := range readLoaded(truncate(m.Words(), maxRead)) {
+			for _, k := range readLoaded(truncate(m.Text(), maxRead)) {
 				t.skills = append(removeSkill(t.skills, k), k)
 			}
 		}
 		if i == start {
-			t.words, t.steps, t.tools = truncate(strings.TrimSpace(m.Words()), maxWords), nil, nil
+			t.words, t.steps, t.tools = truncate(strings.TrimSpace(m.Text()), maxWords), nil, nil
 		}
 	}
 	return t
@@ -85,7 +85,7 @@ func readTurn(r *llm.Request) *turn {
 // -1 if there is none.
 func lastUserMessage(messages []llm.Message) int {
 	for i := len(messages) - 1; i >= 0; i-- {
-		if m := &messages[i]; m.Role == llm.User && strings.TrimSpace(m.Words()) != "" {
+		if m := &messages[i]; m.Role == llm.User && strings.TrimSpace(m.Text()) != "" {
 			return i
 		}
 	}

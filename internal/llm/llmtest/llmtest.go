@@ -168,7 +168,7 @@ func testParallelCalls(t *testing.T, v *Vendor) {
 	equal(t, "calls", a.Calls(), []llm.Call{rome, oslo})
 	equal(t, "deltas", pieces[:], []llm.Call{rome, oslo})
 	equal(t, "stop", a.Stop, llm.StopTools)
-	equal(t, "words", a.Message.Words(), "I look.")
+	equal(t, "words", a.Message.Text(), "I look.")
 }
 
 func testThinking(t *testing.T, v *Vendor) {
@@ -239,7 +239,7 @@ func testCutStream(t *testing.T, v *Vendor) {
 	m, s := open(t, v, Turn{Text: []string{"It is ", "sun"}, Cut: true})
 	a, err := llm.Ask(t.Context(), llm.Retry(m, nil), conversation(), nil)
 	var cut *llm.CutError
-	if a != nil || !errors.As(err, &cut) || cut.Answer.Message.Words() != "It is sun" {
+	if a != nil || !errors.As(err, &cut) || cut.Answer.Message.Text() != "It is sun" {
 		t.Fatalf("got %v, %v", a, err)
 	}
 	if n := len(s.Bodies()); n != 1 {
@@ -252,7 +252,7 @@ func testCutStream(t *testing.T, v *Vendor) {
 func testRetryBeforeOutput(t *testing.T, v *Vendor) {
 	m, s := open(t, v, Turn{Cut: true}, Turn{Text: []string{"Sunny."}})
 	a, err := llm.Ask(t.Context(), llm.Retry(m, &llm.RetryOptions{Wait: time.Millisecond}), conversation(), nil)
-	if err != nil || a.Message.Words() != "Sunny." || len(s.Bodies()) != 2 {
+	if err != nil || a.Message.Text() != "Sunny." || len(s.Bodies()) != 2 {
 		t.Errorf("got %v, %v after %d requests", a, err, len(s.Bodies()))
 	}
 }
@@ -281,11 +281,11 @@ func testTooMany(t *testing.T, v *Vendor) {
 	m, s := open(t, v, Turn{Status: 429, After: "17", Message: "slow down"}, Turn{Status: 503}, Turn{Text: []string{"Sunny."}})
 	_, err := llm.Ask(t.Context(), m, conversation(), nil)
 	var refused *llm.StatusError
-	if !errors.As(err, &refused) || refused.After != 17*time.Second || !refused.Again() || len(s.Bodies()) != 1 {
+	if !errors.As(err, &refused) || refused.After != 17*time.Second || !refused.Temporary() || len(s.Bodies()) != 1 {
 		t.Fatalf("got %v after %d requests", err, len(s.Bodies()))
 	}
 	a, err := llm.Ask(t.Context(), llm.Retry(m, &llm.RetryOptions{Wait: time.Millisecond}), conversation(), nil)
-	if err != nil || a.Message.Words() != "Sunny." || len(s.Bodies()) != 3 {
+	if err != nil || a.Message.Text() != "Sunny." || len(s.Bodies()) != 3 {
 		t.Errorf("got %v, %v after %d requests", a, err, len(s.Bodies()))
 	}
 }
@@ -439,8 +439,8 @@ func testConcurrent(t *testing.T, v *Vendor) {
 	for range many {
 		go func() {
 			a, err := llm.Ask(t.Context(), m, r, nil)
-			if err == nil && (a.Message.Words() != "It is sunny." || len(a.Calls()) != 1) {
-				err = errors.New("unexpected answer: " + a.Message.Words())
+			if err == nil && (a.Message.Text() != "It is sunny." || len(a.Calls()) != 1) {
+				err = errors.New("unexpected answer: " + a.Message.Text())
 			}
 			done <- err
 		}()

@@ -199,7 +199,7 @@ func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event,
 			}
 			answer.Message.Role = llm.Assistant
 			if e.Text != nil {
-				answer.Message.Parts = []llm.Part{llm.Text(answer.Message.Words() + *e.Text)}
+				answer.Message.Parts = []llm.Part{llm.Text(answer.Message.Text() + *e.Text)}
 			}
 		}
 		if ctx.Err() != nil {

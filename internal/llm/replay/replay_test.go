@@ -295,7 +295,7 @@ func TestNewestRecordingWins(t *testing.T) {
 		_, _ = stream(t.Context(), record(t, m, dir, nil), question("Rome?"))
 	}
 	a, err := llm.Ask(t.Context(), open(t, dir), question("Rome?"), nil)
-	if err != nil || a.Message.Words() != "Rainy." || len(files(t, dir)) != 1 {
+	if err != nil || a.Message.Text() != "Rainy." || len(files(t, dir)) != 1 {
 		t.Errorf("%v, %v, files %v", a, err, files(t, dir))
 	}
 }
@@ -355,7 +355,7 @@ func TestRecordingsContainNoKey(t *testing.T) {
 	said := says("Your key is " + key)
 	dir = t.TempDir()
 	_, err = stream(t.Context(), record(t, said, dir, &replay.Options{Secrets: []string{key, "sun"}}), question("My key?"))
-	if cut := (*llm.CutError)(nil); !errors.As(err, &cut) || cut.Answer.Message.Words() != said.answer.Message.Words() || !strings.Contains(err.Error(), "conversation contains a secret") || strings.Contains(cut.Err.Error(), key) {
+	if cut := (*llm.CutError)(nil); !errors.As(err, &cut) || cut.Answer.Message.Text() != said.answer.Message.Text() || !strings.Contains(err.Error(), "conversation contains a secret") || strings.Contains(cut.Err.Error(), key) {
 		t.Errorf("got %v", err)
 	}
 	if all := files(t, dir); len(all) > 0 {
@@ -415,7 +415,7 @@ func TestRecordingMayBeEdited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, err := llm.Ask(t.Context(), open(t, dir), question("Rome?"), nil); err != nil || a.Message.Words() != "Rainy." {
+	if a, err := llm.Ask(t.Context(), open(t, dir), question("Rome?"), nil); err != nil || a.Message.Text() != "Rainy." {
 		t.Errorf("%v, %v", a, err)
 	}
 }
