@@ -15,6 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/decision"
 	"github.com/loadout-dev/loadout/internal/execution"
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/internal/script"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -260,7 +261,7 @@ func TestRevokedServiceEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-s.Done()
-	if err := s.Err(); !errors.Is(err, sandbox.ErrDisabled) {
+	if err := s.Err(); !errors.Is(err, execute.ErrDisabled) {
 		t.Errorf("ended with %v", err)
 	}
 }

@@ -84,23 +84,23 @@ func TestSpec(t *testing.T) {
 		tier    sandbox.Tier
 		auth    authorization
 		given   []sandbox.Secret
-		mode    sandbox.NetworkMode
+		host    bool
 		allow   string
 		secrets string // visible to the code
 		inject  int
 		note    string
 		err     string
 	}{
-		{name: "nothing", tier: sandbox.Isolated, mode: sandbox.NoNetwork},
-		{name: "hosts", tier: sandbox.Isolated, auth: authorization{bounds: policy.Bounds{Network: []string{"a.example"}}}, mode: sandbox.ProxyNetwork, allow: "a.example"},
-		{name: "host network", tier: sandbox.Isolated, auth: authorization{hostNetwork: true, bounds: policy.Bounds{Network: []string{"a.example"}}}, mode: sandbox.HostNetwork, note: "full access"},
-		{name: "no isolation", tier: sandbox.Limited, mode: sandbox.HostNetwork},
-		{name: "injected", tier: sandbox.Isolated, auth: authorization{bounds: bounds, inject: inject}, mode: sandbox.ProxyNetwork, allow: "api.example", secrets: "OTHER", inject: 1},
-		{name: "injected, around the proxy", tier: sandbox.Isolated, auth: authorization{bounds: bounds, inject: inject, hostNetwork: true}, mode: sandbox.HostNetwork, secrets: "OTHER", note: "KEY is not added"},
-		{name: "injected, host not granted", tier: sandbox.Isolated, auth: authorization{bounds: policy.Bounds{Secrets: []string{"KEY"}}, inject: inject}, mode: sandbox.NoNetwork, note: "KEY is not added"},
-		{name: "injected, not granted", tier: sandbox.Isolated, auth: authorization{bounds: policy.Bounds{Network: []string{"api.example"}}, inject: inject}, mode: sandbox.ProxyNetwork, allow: "api.example"},
-		{name: "given", tier: sandbox.Isolated, given: []sandbox.Secret{sandbox.NewSecret("BROKEN", "x")}, auth: authorization{bounds: policy.Bounds{Secrets: []string{"BROKEN"}}}, mode: sandbox.NoNetwork, secrets: "BROKEN"},
-		{name: "unset", tier: sandbox.Isolated, auth: authorization{bounds: policy.Bounds{Secrets: []string{"UNSET"}}}, mode: sandbox.NoNetwork, note: "secret UNSET is not set"},
+		{name: "nothing", tier: sandbox.Isolated},
+		{name: "hosts", tier: sandbox.Isolated, auth: authorization{bounds: policy.Bounds{Network: []string{"a.example"}}}, allow: "a.example"},
+		{name: "host network", tier: sandbox.Isolated, auth: authorization{hostNetwork: true, bounds: policy.Bounds{Network: []string{"a.example"}}}, host: true, note: "full access"},
+		{name: "no isolation", tier: sandbox.Limited, host: true},
+		{name: "injected", tier: sandbox.Isolated, auth: authorization{bounds: bounds, inject: inject}, allow: "api.example", secrets: "OTHER", inject: 1},
+		{name: "injected, around the proxy", tier: sandbox.Isolated, auth: authorization{bounds: bounds, inject: inject, hostNetwork: true}, host: true, secrets: "OTHER", note: "KEY is not added"},
+		{name: "injected, host not granted", tier: sandbox.Isolated, auth: authorization{bounds: policy.Bounds{Secrets: []string{"KEY"}}, inject: inject}, note: "KEY is not added"},
+		{name: "injected, not granted", tier: sandbox.Isolated, auth: authorization{bounds: policy.Bounds{Network: []string{"api.example"}}, inject: inject}, allow: "api.example"},
+		{name: "given", tier: sandbox.Isolated, given: []sandbox.Secret{sandbox.NewSecret("BROKEN", "x")}, auth: authorization{bounds: policy.Bounds{Secrets: []string{"BROKEN"}}}, secrets: "BROKEN"},
+		{name: "unset", tier: sandbox.Isolated, auth: authorization{bounds: policy.Bounds{Secrets: []string{"UNSET"}}}, note: "secret UNSET is not set"},
 		{name: "unreadable", tier: sandbox.Isolated, auth: authorization{bounds: policy.Bounds{Secrets: []string{"BROKEN"}}}, err: "get secret BROKEN for skill x: locked"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestSpec(t *testing.T) {
 			for _, sec := range s.Secrets {
 				names = append(names, sec.Name)
 			}
-			if s.Network.Mode != tt.mode || strings.Join(s.Network.Allow, " ") != tt.allow || strings.Join(names, " ") != tt.secrets || len(s.Network.Inject) != tt.inject {
+			if s.Network.Host != tt.host || strings.Join(s.Network.Allow, " ") != tt.allow || strings.Join(names, " ") != tt.secrets || len(s.Network.Inject) != tt.inject {
 				t.Errorf("network %+v, secrets %q", s.Network, names)
 			}
 			if notes := strings.Join(b.notes, "\n"); !strings.Contains(notes, tt.note) || (notes == "") != (tt.note == "") {

@@ -43,7 +43,7 @@ func TestSkillOrderFollowsOwnUse(t *testing.T) {
 			k, err := w.kits.Open(t.Context(), assembly.Request{Principal: p})
 			must(t, err)
 			defer k.Close()
-			text := k.Runtime.CatalogText(catalog.FormatOptions{Characters: 400, First: k.FirstSkills})
+			text := k.Runtime.Catalog().Snapshot().Text(catalog.FormatOptions{Characters: 400, First: k.FirstSkills})
 			var out []string
 			for line := range strings.Lines(text) {
 				name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "- "), ":")
