@@ -105,7 +105,9 @@ func pack(t testing.TB, files map[string]string) string {
 }
 
 // dir is the source of a directory tree in scope project, labelled "dir".
-func dir(root string) catalog.Watcher { return catalog.NewDir("dir", catalog.Project, root, nil).(catalog.Watcher) }
+func dir(root string) catalog.Watcher {
+	return catalog.NewDir("dir", catalog.Project, root, nil).(catalog.Watcher)
+}
 
 // open returns a catalog that has read the sources.
 func open(t testing.TB, sources ...catalog.Source) *catalog.Catalog {
