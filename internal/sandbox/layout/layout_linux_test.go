@@ -86,7 +86,7 @@ func TestView(t *testing.T) {
 }
 
 func TestViewWithHostNetwork(t *testing.T) {
-	s := View(&sandbox.Spec{Network: sandbox.Network{Mode: sandbox.HostNetwork}}, prepare.DefaultLimits())
+	s := View(&sandbox.Spec{Network: sandbox.Network{Host: true}}, prepare.DefaultLimits())
 	if s.Loopback {
 		t.Error("the loopback interface is that of the host")
 	}

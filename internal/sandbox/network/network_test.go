@@ -17,18 +17,18 @@ import (
 
 // Without a proxy, nothing is added.
 func TestNoProxy(t *testing.T) {
-	for _, mode := range []sandbox.NetworkMode{sandbox.NoNetwork, sandbox.HostNetwork} {
-		spec := &sandbox.Spec{Network: sandbox.Network{Mode: mode, Allow: []string{"a.example"}}}
+	for _, n := range []sandbox.Network{{}, {Host: true}} {
+		spec := &sandbox.Spec{Network: n}
 		p, err := New(spec)
 		if p != nil || err != nil {
-			t.Fatalf("mode %v: %v, %v", mode, p, err)
+			t.Fatalf("network %+v: %v, %v", n, p, err)
 		}
 		if p.Files() != nil || p.Environment(spec) != spec || p.Denied() != nil {
-			t.Errorf("mode %v: files, environment or hosts", mode)
+			t.Errorf("network %+v: files, environment or hosts", n)
 		}
 		p.Close()
 	}
-	if p, err := New(&sandbox.Spec{Network: sandbox.Network{Mode: sandbox.ProxyNetwork, Allow: []string{"a b"}}}); p != nil || err == nil {
+	if p, err := New(&sandbox.Spec{Network: sandbox.Network{Allow: []string{"a b"}}}); p != nil || err == nil {
 		t.Errorf("an invalid host: %v, %v", p, err)
 	}
 }
@@ -40,7 +40,7 @@ func TestEnvironment(t *testing.T) {
 	}{
 		{"default", "", "127.0.0.1:3128", false}, {"other address", "127.0.0.1:9", "127.0.0.1:9", false}, {"injection", "", "127.0.0.1:3128", true},
 	} {
-		spec := &sandbox.Spec{Env: map[string]string{"A": "1"}, Network: sandbox.Network{Mode: sandbox.ProxyNetwork, Allow: []string{"a.example"}}}
+		spec := &sandbox.Spec{Env: map[string]string{"A": "1"}, Network: sandbox.Network{Allow: []string{"a.example"}}}
 		if tt.inject {
 			spec.Network.Inject = []sandbox.Injection{{Host: "a.example", Header: "Authorization", Prefix: "Bearer ", Secret: sandbox.NewSecret("KEY", "v3ry-s3cret")}}
 		}
@@ -81,7 +81,7 @@ func TestServe(t *testing.T) {
 	defer web.Close()
 	var log bytes.Buffer
 	host := strings.TrimPrefix(web.URL, "http://")
-	spec := &sandbox.Spec{Secrets: []sandbox.Secret{sandbox.NewSecret("KEY", "v3ry-s3cret")}, Network: sandbox.Network{Mode: sandbox.ProxyNetwork, Allow: []string{host}, Private: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+	spec := &sandbox.Spec{Secrets: []sandbox.Secret{sandbox.NewSecret("KEY", "v3ry-s3cret")}, Network: sandbox.Network{Allow: []string{host}, Private: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Log: slog.New(slog.NewTextHandler(&log, nil))}}
 	p, err := New(spec)
 	if err != nil {

@@ -209,7 +209,7 @@ func TestOpenProxyGetsNoSecrets(t *testing.T) {
 func TestProxyServesSandbox(t *testing.T) {
 	exe, _ := stub(t)
 	b := stubbed{New(&Options{Cache: stagetest.OpenDir(t), UID: 65534}), exe}
-	spec := &sandbox.Spec{Network: sandbox.Network{Mode: sandbox.ProxyNetwork, Allow: []string{"a.example"}}}
+	spec := &sandbox.Spec{Network: sandbox.Network{Allow: []string{"a.example"}}}
 	s, err := b.Start(t.Context(), spec)
 	if err != nil {
 		t.Fatal(err)
