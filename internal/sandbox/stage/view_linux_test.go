@@ -84,6 +84,7 @@ func TestView(t *testing.T) {
 		{"a writable mount", "cat /data/rw/x; echo written > /data/rw/y", "writable"},
 		{"a mount without execution", "/noexec/run || echo refused; sh /noexec/run", "refused\nexecuted"},
 		{"a missing optional mount", "ls /missing || echo none", "none"},
+		{"the host's root directory", "[ \"$(ls -A /..)\" = \"$(ls -A /)\" ] && echo detached; while read a b c d point rest; do [ $point = / ] && echo mount; done < /proc/self/mountinfo", "detached\nmount"},
 		{"the directory of the host", "ls " + dir + " || echo none", "none"},
 		{"the root directory", "(: > /x) || echo refused; (: > /etc/text) || echo refused", "refused\nrefused"},
 		{"a file system in memory", "stat -f -c '%T %c' /tmp; stat -c %a /tmp; cat /usr/bin/* > /tmp/y || echo full; rm /tmp/y", "tmpfs 64\n1777\nfull"},
