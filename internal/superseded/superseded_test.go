@@ -316,3 +316,19 @@ func TestOlderApprovalsCannotBeListed(t *testing.T) {
 		t.Errorf("find: %v", err)
 	}
 }
+
+// The newest version supersedes all others, also those that were superseded before.
+func TestNewestVersionSupersedesAll(t *testing.T) {
+	m := newMachine(t)
+	s := m.in("a")
+	m.approve(s, "user.loadout", "1", "2", "3")
+	all, err := s.Superseded()
+	if err != nil || len(all) != 2 {
+		t.Fatalf("superseded %+v, %v", all, err)
+	}
+	for _, a := range all {
+		if a.By != digest("3") || a.At.IsZero() || !slices.Equal(a.Scopes, []string{"user"}) {
+			t.Errorf("superseded %+v", a)
+		}
+	}
+}

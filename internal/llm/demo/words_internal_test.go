@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"strings"
 	"testing"
 )
 
@@ -76,6 +77,17 @@ func TestTruncateAtCharacter(t *testing.T) {
 	for limit, want := range map[int]string{0: "", 1: "a", 2: "a", 3: "aé", 4: "aéz", 9: "aéz"} {
 		if got := truncate("aéz", limit); got != want {
 			t.Errorf("%d: %q, want %q", limit, got, want)
+		}
+	}
+}
+
+func TestSplitWords(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "one": "one", "one two": "one |two", "one ": "one ", "a\nb": "a\n|b", "abcdefghijkl": "abcdefghijkl", "abcdefghijklm": "abcdefghijkl|m", "翻译文件内容": "翻译文件|内容",
+	} {
+		words := splitWords(text)
+		if got := strings.Join(words, "|"); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
 }
