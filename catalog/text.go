@@ -86,7 +86,7 @@ func Format(entries []*Entry, o FormatOptions) string {
 	// Find the maximum description length that fits. The first skills of a short list
 	// get the rest.
 	all := len(t.rows)
-	best := sort.Search(t.longest-shortest+1, func(i int) bool { return !o.fits(t.lines(0, all, shortest+i)) }) - 1
+	best := searchFromStart(t.longest-shortest+1, func(i int) bool { return !o.fits(t.lines(0, all, shortest+i)) }) - 1
 	if best < 0 {
 		return t.names(all)
 	}
@@ -128,6 +128,17 @@ func (s *Snapshot) Text(o FormatOptions) string {
 	t.count = s.Count()
 	t.moveFirst(keys)
 	return t.someNames(o)
+}
+
+// searchFromStart is like [sort.Search], but calls f only with numbers up to about
+// twice the result, because f takes longer for larger numbers.
+func searchFromStart(n int, f func(int) bool) int {
+	from, to := 0, 1 // f is false below from
+	for to <= n && !f(to-1) {
+		from, to = to, 2*to
+	}
+	to = min(to-1, n) // f is true at to, unless that is n
+	return from + sort.Search(to-from, func(i int) bool { return f(from + i) })
 }
 
 const maxInt = int(^uint(0) >> 1)
