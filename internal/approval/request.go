@@ -76,7 +76,8 @@ type Answer struct {
 	Feedback string `json:"feedback,omitempty"`
 	// Scope is how long an approval is valid; "" means once.
 	Scope policy.Scope `json:"scope,omitempty"`
-	// ReadOnly is set if the user saw that the tool declares that it only reads.
+	// ReadOnly is set if the user was shown the tool's declaration that it only
+	// reads.
 	ReadOnly   bool             `json:"read_only,omitempty"`
 	By         policy.Principal `json:"by,omitzero"`
 	ResolvedAt time.Time        `json:"at"`
