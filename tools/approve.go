@@ -16,7 +16,7 @@ import (
 func (t *Tool) refusal(args json.RawMessage, d policy.Decision) *loadout.RefusedError {
 	return &loadout.RefusedError{
 		Skill: t.Skill, NeedsApproval: d.Effect == policy.Ask, Decision: d,
-		Call: &loadout.CallRequest{Tool: t.Name, Server: t.Server, Skill: t.Skill, Arguments: args, Reason: d.Reason, SameArguments: t.needsSameArguments(), ReadOnly: t.DeclaresReadOnly(),
+		Call: &loadout.CallRequest{Tool: t.Name, Server: t.Server, Skill: t.Skill, Arguments: args, Reason: d.Reason, SameArguments: t.needsSameArguments(), ReadOnly: t.declaresReadOnly(),
 			Description: t.Definition.Description, Owner: t.owner(), Subject: t.subject()},
 	}
 }

@@ -197,7 +197,7 @@ func (s *Set) ruledCall(t *Tool, args json.RawMessage) policy.ToolCall {
 	}
 	own := t.server.config.Owner == "" && t.server.settings == nil // the skill chose these settings
 	return policy.ToolCall{
-		Server: t.Server, Tool: t.Definition.Name, Name: t.Name, Arguments: args, ReadOnly: t.DeclaresReadOnly(),
+		Server: t.Server, Tool: t.Definition.Name, Name: t.Name, Arguments: args, ReadOnly: t.declaresReadOnly(),
 		OwnServer: own, AlwaysAsk: t.server.config.RequireApproval, Safety: level,
 	}
 }

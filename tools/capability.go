@@ -135,7 +135,7 @@ func (s *Set) toolCapability(t *Tool) Capability {
 	d, call := t.Definition, s.policyCall(t, nil)
 	k := Capability{ID: call.Permission(), Kind: "mcp", Name: t.Name, Description: cmp.Or(d.Description, d.Title, d.Name),
 		InputSchema: schemaOr(d.InputSchema, noInput), OutputSchema: schemaOr(d.OutputSchema, anything), SafetyLevel: call.Safety, Permission: call.Permission(),
-		RequiresApproval: t.NeedsApproval, ReadOnly: t.DeclaresReadOnly()}
+		RequiresApproval: t.NeedsApproval, ReadOnly: t.declaresReadOnly()}
 	if took := t.server.Status().Latency; took > 0 {
 		k.LatencyHint = took.Round(time.Millisecond / 10).String()
 	}

@@ -46,7 +46,7 @@ func (s *Set) Grant(ctx context.Context, c *Call, scope policy.Scope, exact bool
 	call := s.policyCall(t, nil)
 	g := policy.Grant{Principal: c.Principal, By: grantor, Subject: t.subject(), Name: t.Name, Origin: t.owner(),
 		Permissions: policy.Permissions{Call: true}, Scope: scope, Presence: cmp.Or(c.Presence, "answered an approval request"),
-		ReadOnly: !exact && t.DeclaresReadOnly() && (c.ReadOnlyShown || scope == policy.Always && s.hasReadOnlyGrant(ctx, t, c))}
+		ReadOnly: !exact && t.declaresReadOnly() && (c.ReadOnlyShown || scope == policy.Always && s.hasReadOnlyGrant(ctx, t, c))}
 	if exact {
 		g.Subject = decision.WithArguments(g.Subject, c.Arguments)
 		g.Origin += ", with the arguments " + decision.ArgumentsDigest(c.Arguments).Short()

@@ -23,9 +23,9 @@ func (e *NotReadOnlyError) Error() string {
 	return fmt.Sprintf("%s is not known only to read: %s", e.Tool.Name, e.Reason)
 }
 
-// DeclaresReadOnly reports whether the tool's definition declares that it only
+// declaresReadOnly reports whether the tool's definition declares that it only
 // reads, and not that it is destructive.
-func (t *Tool) DeclaresReadOnly() bool {
+func (t *Tool) declaresReadOnly() bool {
 	a := t.Definition.Annotations
 	return a != nil && a.ReadOnlyHint && !t.isDestructive()
 }
@@ -54,7 +54,7 @@ func (s *Set) resolveReadOnly(ctx context.Context, t *Tool, c *Call) (*Tool, err
 
 func (s *Set) checkReadOnly(ctx context.Context, t *Tool, c *Call) error {
 	if why := s.whyNotReadOnly(ctx, t, c); why != "" {
-		return &NotReadOnlyError{Tool: *t, Reason: why, Approvable: t.DeclaresReadOnly() && s.opts.Grants != nil}
+		return &NotReadOnlyError{Tool: *t, Reason: why, Approvable: t.declaresReadOnly() && s.opts.Grants != nil}
 	}
 	return nil
 }
@@ -67,7 +67,7 @@ func (s *Set) whyNotReadOnly(ctx context.Context, t *Tool, c *Call) string {
 	switch {
 	case a == nil || !a.ReadOnlyHint:
 		return "its definition does not declare it"
-	case !t.DeclaresReadOnly():
+	case !t.declaresReadOnly():
 		return "it also declares that it is destructive"
 	case t.isOwn() || s.hasReadOnlyGrant(ctx, t, c):
 		return ""
