@@ -227,7 +227,7 @@ func TestProxyServesSandbox(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(at)}}
+	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(at)}, Timeout: time.Minute}
 	defer client.CloseIdleConnections()
 	answer, err := client.Get("http://b.example/")
 	if err != nil {
