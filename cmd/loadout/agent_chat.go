@@ -22,7 +22,7 @@ or a secret.
 With -p, or without a terminal, chat prints one answer and exits. Calls that need an
 approval are then denied unless a rule allows them. Piped input is appended to PROMPT.
 Conversations are saved; continue one with --session. Type /help in a conversation
-for its commands.`,
+for its commands, ? for its keys, and @FILE to attach a file.`,
 		Example: `  loadout chat
   loadout chat -p "what is in sales.csv?" --workspace . --model anthropic:claude-sonnet-4-5
   loadout chat --model openai:qwen3 --base-url http://127.0.0.1:11434/v1
