@@ -70,7 +70,7 @@ func TestApproveRefuses(t *testing.T) {
 		if !ok || err.Error() != tt.want || r.Feedback != tt.answer.Feedback || r.Declined() != (tt.err == nil) || !errors.Is(err, tt.err) && tt.err != nil {
 			t.Errorf("%+v: %v", tt.answer, err)
 		}
-		if len(*asked) != 1 || execution.RunnerOf(rt).CanAcquireLease(t.Context(), "greet", execution.Caller{Principal: policy.LocalUser()}) {
+		if len(*asked) != 1 || rt.Runner().CanAcquireLease(t.Context(), "greet", execution.Caller{Principal: policy.LocalUser()}) {
 			t.Errorf("asked %d times", len(*asked))
 		}
 	}

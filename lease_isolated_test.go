@@ -39,7 +39,7 @@ func TestIsolatedLease(t *testing.T) {
 				change = func(*policy.Grant) {}
 			}
 			s.approve(t, "p", change)
-			l, err := execution.RunnerOf(s).AcquireLease(t.Context(), "p", execution.Caller{Principal: robot})
+			l, err := s.Runner().AcquireLease(t.Context(), "p", execution.Caller{Principal: robot})
 			if err != nil {
 				t.Fatal(err)
 			}

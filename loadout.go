@@ -185,7 +185,7 @@ func (s sessionSkills) Fetch(ctx context.Context, ref string) ([]*session.Skill,
 	all, err := s.r.Fetch(ctx, ref)
 	for _, m := range all {
 		wants := len(m.AllowedTools) > 0 || m.Model != ""
-		if wants && !s.r.runner().CanAcquireLease(ctx, m.ID.Key(), execution.Caller{Session: s.session}) {
+		if wants && !s.r.newRunner(nil).CanAcquireLease(ctx, m.ID.Key(), execution.Caller{Session: s.session}) {
 			m.AllowedTools, m.Model = nil, ""
 		}
 	}

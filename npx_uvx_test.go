@@ -257,7 +257,7 @@ func TestNPXFromTheRegistry(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	served, err := execution.RunnerOf(s).Serve(ctx, &execution.ServiceRequest{Skill: "f", Command: []string{"npx", "-y", name}, Caller: execution.Caller{ByUser: true, Principal: policy.LocalUser()}})
+	served, err := s.Runner().Serve(ctx, &execution.ServiceRequest{Skill: "f", Command: []string{"npx", "-y", name}, Caller: execution.Caller{ByUser: true, Principal: policy.LocalUser()}})
 	if err != nil {
 		t.Fatal(err)
 	}

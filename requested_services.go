@@ -204,7 +204,7 @@ func (r *Runtime) InstallPackages(ctx context.Context, ref string, progress func
 		if !w.NeedsInstall {
 			continue
 		}
-		if err := r.runner().InstallPackage(ctx, e, w.Command, progress); err != nil {
+		if err := r.Runner().InstallPackage(ctx, e, w.Command, progress); err != nil {
 			errs = append(errs, fmt.Errorf("server %s: %w", w.Name, err))
 		}
 	}
@@ -223,7 +223,7 @@ func (r *Runtime) setPackages(e *catalog.Entry, all []RequestedService) []policy
 		if !all[i].NeedsInstall {
 			continue
 		}
-		if p, err := r.runner().InstalledPackage(e, all[i].Command); err == nil && p != nil {
+		if p, err := r.Runner().InstalledPackage(e, all[i].Command); err == nil && p != nil {
 			all[i].Package, needs = packageOf(p), append(needs, p.Need())
 		}
 	}

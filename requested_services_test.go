@@ -111,9 +111,9 @@ func TestInvalidServers(t *testing.T) {
 			}
 			refused("preparing", s.InstallPackages(t.Context(), "w", nil))
 			s.grant(t, "w")
-			_, err = execution.RunnerOf(s).AcquireLease(t.Context(), "w", execution.Caller{Principal: robot})
+			_, err = s.Runner().AcquireLease(t.Context(), "w", execution.Caller{Principal: robot})
 			refused("leave", err)
-			_, err = execution.RunnerOf(s).Serve(t.Context(), &execution.ServiceRequest{Skill: "w", Command: []string{"run.sh"}, Caller: execution.Caller{Principal: robot}})
+			_, err = s.Runner().Serve(t.Context(), &execution.ServiceRequest{Skill: "w", Command: []string{"run.sh"}, Caller: execution.Caller{Principal: robot}})
 			refused("serving", err)
 		})
 	}
@@ -146,16 +146,16 @@ func TestUnreadableServers(t *testing.T) {
 		t.Errorf("the request has %+v, %v", w, err)
 	}
 	s.approve(t, "w")
-	if _, err := execution.RunnerOf(s).AcquireLease(t.Context(), "w", execution.Caller{Principal: robot}); !errors.Is(err, loadout.ErrNoServers) {
+	if _, err := s.Runner().AcquireLease(t.Context(), "w", execution.Caller{Principal: robot}); !errors.Is(err, loadout.ErrNoServers) {
 		t.Errorf("permission: %v", err)
 	}
-	if _, err := execution.RunnerOf(s).Serve(t.Context(), &execution.ServiceRequest{Skill: "w", Command: []string{"run.sh"}, Caller: execution.Caller{Principal: robot}}); !errors.Is(err, loadout.ErrNoServers) {
+	if _, err := s.Runner().Serve(t.Context(), &execution.ServiceRequest{Skill: "w", Command: []string{"run.sh"}, Caller: execution.Caller{Principal: robot}}); !errors.Is(err, loadout.ErrNoServers) {
 		t.Errorf("serving: %v", err)
 	}
 	s = anyShop(t, files{"p/SKILL.md": "---\nname: p\ndescription: x\nprovider: {module: m, class: P}\n---\n", "p/m.py": ""}, nil)
 	s.scripts.ReadServers = nil
 	s.approve(t, "p")
-	l, err := execution.RunnerOf(s).AcquireLease(t.Context(), "p", execution.Caller{Principal: robot})
+	l, err := s.Runner().AcquireLease(t.Context(), "p", execution.Caller{Principal: robot})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestLeaseWithoutSandbox(t *testing.T) {
 	s := anyShop(t, files{"p/SKILL.md": "---\nname: p\ndescription: x\nprovider: {module: m, class: P}\nmetadata: {sandbox: {min_tier: 2}}\n---\n", "p/m.py": ""},
 		func(s *shop, _ *loadout.Options) { s.scripts.Sandbox = nil })
 	s.approve(t, "p")
-	_, err := execution.RunnerOf(s).AcquireLease(t.Context(), "p", execution.Caller{Principal: robot})
+	_, err := s.Runner().AcquireLease(t.Context(), "p", execution.Caller{Principal: robot})
 	if _, ok := errors.AsType[*sandbox.UnavailableError](err); !ok {
 		t.Errorf("got %v", err)
 	}

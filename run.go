@@ -131,7 +131,7 @@ func (r *Runtime) Run(ctx context.Context, run Run) (*RunResult, error) {
 		Output:    execution.Output{FolderDir: r.scripts.FolderDir, Folder: run.Folder, NewFolder: run.NewFolder, Dir: run.OutputDir},
 		Workspace: run.Workspace, Agree: toAgree(run.ApproveChanges), Secrets: run.Secrets, Timeout: run.Timeout, Progress: run.Progress,
 	}
-	out, err := r.runner().Run(ctx, req)
+	out, err := r.Runner().Run(ctx, req)
 	return runResult(out), err
 }
 

@@ -139,23 +139,30 @@ func (s *Scripts) heldChanges() *heldchange.Store {
 // RunsScripts reports whether the runtime has a sandbox for scripts.
 func (r *Runtime) RunsScripts() bool { return r.scripts != nil && r.scripts.Sandbox != nil }
 
-func init() {
-	// A type that embeds a *Runtime has the method too.
-	execution.RunnerOf = func(rt execution.Runtime) *execution.Runner {
-		return rt.(interface{ runner() *execution.Runner }).runner()
+// Runner returns the runner for the code of skills, or nil if [Options.Scripts]
+// is nil. Only packages of this module can use it, such as package tools, which
+// starts the servers of skills. Other programs call [Runtime.Run].
+func (r *Runtime) Runner() *execution.Runner {
+	if r.approve == nil {
+		return r.newRunner(nil)
 	}
+	return r.newRunner(func(ctx context.Context, e *execution.RefusedError, a execution.Attempt) error {
+		return r.requestApproval(ctx, refused(e), a)
+	})
 }
 
-// runner returns the runner for the code of skills, or nil if [Options.Scripts]
-// is nil.
-func (r *Runtime) runner() *execution.Runner {
+// newRunner returns a runner that calls approve as described in
+// [execution.Options], or nil if [Options.Scripts] is nil. A program that only
+// loads skills must not contain the code for approval requests, so only Runner
+// passes a function.
+func (r *Runtime) newRunner(approve func(context.Context, *execution.RefusedError, execution.Attempt) error) *execution.Runner {
 	s := r.scripts
 	if s == nil {
 		return nil
 	}
 	o := execution.Options{
 		Catalog: r.catalog, Sandbox: s.Sandbox, Grants: s.Grants, Audit: s.Audit, Bounds: s.Bounds, Secret: s.secret, ProtectedDirs: s.protectedDirs(), DirectWorkspace: s.DirectWorkspace, HeldChanges: s.heldChanges(),
-		Executable: s.Executable, CacheDir: s.CacheDir, PrivateNetworks: s.PrivateNetworks, Logger: s.Logger, Principal: s.principal(),
+		Executable: s.Executable, CacheDir: s.CacheDir, PrivateNetworks: s.PrivateNetworks, Logger: s.Logger, Principal: s.principal(), Approve: approve,
 		Refused: func(e *execution.RefusedError) error { return refused(e) },
 		Services: func(e *catalog.Entry, sk *skill.Skill) (bool, error) {
 			all, err := r.requestedServices(e, sk)
@@ -168,11 +175,6 @@ func (r *Runtime) runner() *execution.Runner {
 	if p := s.Packages; p != nil {
 		o.Packages = &packages.Options{Backend: s.Sandbox, Dir: p.Dir, Host: o.Host, PythonIndex: p.PythonIndex, NPMRegistry: p.NPMRegistry, Private: s.PrivateNetworks,
 			AllowSource: p.AllowSource, Offline: p.Offline, Log: s.Logger}
-	}
-	if r.approve != nil {
-		o.Approve = func(ctx context.Context, e *execution.RefusedError, a execution.Attempt) error {
-			return r.requestApproval(ctx, refused(e), a)
-		}
 	}
 	return execution.New(o)
 }

@@ -67,7 +67,7 @@ func (s *shop) serve(t testing.TB, svc execution.ServiceRequest) (*execution.Ser
 	if s.scripts.Getenv == nil {
 		s.scripts.Getenv = os.Getenv
 	}
-	served, err := execution.RunnerOf(s).Serve(ctx, &svc)
+	served, err := s.Runner().Serve(ctx, &svc)
 	if err == nil {
 		t.Cleanup(func() { served.Close() })
 	}

@@ -136,7 +136,7 @@ func newErrorOutcome(text string, denied bool) *Outcome {
 func (c *toolCaller) skillRules(ctx context.Context) policy.Rules {
 	var texts []string
 	for _, a := range c.session.Active() {
-		if len(a.AllowedTools) > 0 && execution.RunnerOf(c.rt).CanAcquireLease(ctx, a.Skill.Key(), execution.Caller{Session: c.session.ID()}) {
+		if len(a.AllowedTools) > 0 && c.rt.Runner().CanAcquireLease(ctx, a.Skill.Key(), execution.Caller{Session: c.session.ID()}) {
 			texts = append(texts, a.AllowedTools...)
 		}
 	}

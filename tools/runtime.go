@@ -177,7 +177,7 @@ type runtimeServers struct {
 
 // acquirePermission acquires a lease for a skill's servers and provider.
 func (r *runtimeServers) acquirePermission(ctx context.Context, e *catalog.Entry) (*permission, error) {
-	l, err := execution.RunnerOf(r.rt).AcquireLease(ctx, e.Key(), execution.Caller{Session: r.Session})
+	l, err := r.rt.Runner().AcquireLease(ctx, e.Key(), execution.Caller{Session: r.Session})
 	if refused, ok := errors.AsType[*loadout.RefusedError](err); ok {
 		return nil, r.describeRefusal(refused)
 	}
@@ -217,7 +217,7 @@ type notApprovedError struct{ how, reason string }
 func (e *notApprovedError) Error() string { return "the user can " + e.how + ": " + e.reason }
 
 func (r *runtimeServers) isPermitted(ctx context.Context, e *catalog.Entry) bool {
-	return execution.RunnerOf(r.rt).CanAcquireLease(ctx, e.Key(), execution.Caller{Session: r.Session})
+	return r.rt.Runner().CanAcquireLease(ctx, e.Key(), execution.Caller{Session: r.Session})
 }
 
 // provide returns the server configuration of a skill's provider.
@@ -252,7 +252,7 @@ func (r *runtimeServers) start(ctx context.Context, c *upstream.Config) (upstrea
 	if err != nil {
 		return nil, err
 	}
-	return execution.RunnerOf(r.rt).Serve(ctx, service)
+	return r.rt.Runner().Serve(ctx, service)
 }
 
 // service describes a server's command as a service of the runtime.

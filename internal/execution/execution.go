@@ -90,14 +90,6 @@ type Runner struct {
 	wasm      *wasmRunner
 }
 
-// RunnerOf returns the runner of a runtime, or nil if the runtime has no
-// scripts. Package loadout sets it. Packages of this module run code with it that
-// the public API does not run, such as the servers of skills.
-var RunnerOf func(rt Runtime) *Runner
-
-// Runtime is a *loadout.Runtime.
-type Runtime interface{ RunsScripts() bool }
-
 // New returns a Runner with the given options.
 func New(o Options) *Runner {
 	if o.Grants == nil {

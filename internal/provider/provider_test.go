@@ -108,7 +108,7 @@ func (w *fixture) start(t *testing.T, name string) (*execution.Service, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return execution.RunnerOf(w).Serve(t.Context(), &execution.ServiceRequest{Skill: name, Command: plan.Command, Env: plan.Env, Files: plan.Files, Caller: execution.Caller{Principal: robot}})
+	return w.Runner().Serve(t.Context(), &execution.ServiceRequest{Skill: name, Command: plan.Command, Env: plan.Env, Files: plan.Files, Caller: execution.Caller{Principal: robot}})
 }
 
 // dial connects to a provider over MCP; elicit answers its prompts.

@@ -127,7 +127,7 @@ func (s *Setup) SkillState(ctx context.Context, rt *loadout.Runtime, e *catalog.
 	v := skillstate.Version{Number: current, HasCode: e.ProvidesTools || slices.ContainsFunc(files, func(f skill.File) bool { return f.Script })}
 	switch {
 	case !v.HasCode:
-	case execution.RunnerOf(rt).CanAcquireLease(ctx, e.Key(), execution.Caller{}):
+	case rt.Runner().CanAcquireLease(ctx, e.Key(), execution.Caller{}):
 		v.Decision = skillstate.Approved
 	case !s.IsManaged():
 		older, err := s.SupersededApprovals()

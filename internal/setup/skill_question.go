@@ -44,7 +44,7 @@ func (s *Setup) ReviewSkill(ctx context.Context, rt *loadout.Runtime, c *config.
 		return nil, nil
 	}
 	e, err := rt.Catalog().Resolve(ctx, name)
-	if err != nil || e.DisableModelInvocation || execution.RunnerOf(rt).CanAcquireLease(ctx, e.Key(), execution.Caller{Principal: policy.LocalUser(), Session: session}) {
+	if err != nil || e.DisableModelInvocation || rt.Runner().CanAcquireLease(ctx, e.Key(), execution.Caller{Principal: policy.LocalUser(), Session: session}) {
 		return nil, nil
 	}
 	request, err := rt.ReadApprovalRequest(ctx, e.Key())

@@ -207,7 +207,7 @@ func (h *Handlers) starter(ctx context.Context, s agents.Server) (upstream.Spawn
 		for _, v := range c.SecretValues() {
 			service.Redact = append(service.Redact, sandbox.NewSecret("of its configuration", v))
 		}
-		return execution.RunnerOf(rt).Serve(ctx, service)
+		return rt.Runner().Serve(ctx, service)
 	}
 	return start, func() { rt.Close(); end() }, nil
 }
