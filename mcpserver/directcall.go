@@ -11,6 +11,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/internal/untrusted"
+	"github.com/loadout-dev/loadout/tools"
 )
 
 // Models call a tool of another server by the name that find_tools lists, as if
@@ -37,12 +38,17 @@ func (s *Server) callByName(ctx context.Context, req *mcp.CallToolRequest) (*mcp
 			return routed, nil
 		}
 		return nil, errorResult("The arguments of " + untrusted.New(truncate(name, 100)).ForModel() + " are not valid JSON.")
-	case len(full) == 0:
-		if full = set.SimilarNames(name); len(full) == 0 {
+	}
+	msg := "There is no tool " + untrusted.New(truncate(name, 100)).ForModel() + "."
+	if len(full) == 0 {
+		similar := set.SimilarNames(name)
+		if len(similar) == 0 {
 			return req, nil
 		}
+		msg += " Did you mean " + strings.Join(similar, " or ") + "?"
+		full = s.readOnlyNames(ctx, similar)
 	}
-	return nil, errorResult("There is no tool " + untrusted.New(truncate(name, 100)).ForModel() + "." + callLines(toolname.CallTool, full, req.Params.Arguments))
+	return nil, errorResult(msg + s.callLines(ctx, toolname.CallTool, full, req.Params.Arguments))
 }
 
 // isListed reports whether the connection of req lists a tool that was added by
@@ -67,11 +73,32 @@ func misplacedArguments(args json.RawMessage) json.RawMessage {
 	return js
 }
 
-// callLines returns the calls of up to three tools, as a model writes them. It
-// makes the calls through one of this server's tools, call_tool or read_tool.
-func callLines(through string, names []string, args json.RawMessage) string {
+// readOnlyNames returns the names of the tools that read_tool calls. Only these may
+// be called by mistake without harm.
+func (s *Server) readOnlyNames(ctx context.Context, names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return !s.tools(ctx).IsReadOnly(ctx, &tools.Call{Name: name, Principal: s.principal(ctx), Session: s.opts.Session})
+	})
+}
+
+// callLines returns the calls of up to three tools, as a model writes them, or "".
+// It makes the calls through call_tool, or through read_tool if through is that and
+// the tool only reads.
+func (s *Server) callLines(ctx context.Context, through string, names []string, args json.RawMessage) string {
+	if len(names) == 0 {
+		return ""
+	}
+	names = names[:min(len(names), 3)]
+	var read []string
+	if through == toolname.ReadTool {
+		read = s.readOnlyNames(ctx, names)
+	}
 	text := " Call:"
-	for _, n := range names[:min(len(names), 3)] {
+	for _, n := range names {
+		through := toolname.CallTool
+		if slices.Contains(read, n) {
+			through = toolname.ReadTool
+		}
 		text += "\n" + callLine(through, n, args)
 	}
 	return text

@@ -57,14 +57,29 @@ func TestToolIsCalledByItsName(t *testing.T) {
 		if text := textOf(c.call("mcp.a.echo", args{"text": "a\u200bb"})); !strings.HasSuffix(text, `call_tool {"name":"a__echo","arguments":{…}}`) {
 			t.Errorf("arguments with a hidden character: %q", text)
 		}
-		for _, wrong := range []string{"a__ecco", "a_ecco", "a__ehco"} {
+		for _, wrong := range []string{"a__ecco", "a_ecco"} {
 			res := c.call(wrong, args{"text": "hi"})
-			if want := `call_tool {"name":"a__echo","arguments":{"text":"hi"}}`; !res.IsError || !strings.HasSuffix(textOf(res), want) {
+			if want := `Call:
+call_tool {"name":"a__echo","arguments":{"text":"hi"}}`; !res.IsError || !strings.HasSuffix(textOf(res), want) {
 				t.Errorf("%s: %q, want the line %q", wrong, textOf(res), want)
 			}
 		}
 		if text := textOf(c.call("read_tool", args{"name": "a__ecco", "arguments": args{"text": "hi"}})); !strings.HasSuffix(text, `read_tool {"name":"a__echo","arguments":{"text":"hi"}}`) {
 			t.Errorf("a misspelled name through read_tool: %q", text)
+		}
+		// The model may not mean a tool that modifies something.
+		for through, ask := range map[string]func() *mcp.CallToolResult{
+			"its name":  func() *mcp.CallToolResult { return c.call("a_chang", args{}) },
+			"call_tool": func() *mcp.CallToolResult { return c.call("call_tool", args{"name": "a__chang"}) },
+			"read_tool": func() *mcp.CallToolResult { return c.call("read_tool", args{"name": "a__chang"}) },
+		} {
+			if res := ask(); !res.IsError || !strings.HasSuffix(textOf(res), "id you mean a__change?") {
+				t.Errorf("a misspelled name through %s: %q", through, textOf(res))
+			}
+		}
+		if text := textOf(c.call("read_tool", args{"name": "mcp.a.change"})); !strings.HasSuffix(text, `Call:
+call_tool {"name":"a__change","arguments":{}}`) {
+			t.Errorf("a tool that modifies something, through read_tool: %q", text)
 		}
 		if _, err := c.CallTool(c.ctx, &mcp.CallToolParams{Name: "nothing"}); code(err) != jsonrpc.CodeInvalidParams {
 			t.Errorf("an unknown tool: %v", err)

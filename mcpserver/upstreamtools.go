@@ -228,7 +228,7 @@ func (s *Server) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.C
 		return errorResult(in.Name + " is a tool of this server: call it directly."), nil
 	}
 	if misplaced := misplacedArguments(req.Params.Arguments); len(in.Arguments) == 0 && misplaced != nil {
-		return errorResult("Give the arguments as an object." + callLines(req.Params.Name, []string{in.Name}, misplaced)), nil
+		return errorResult("Give the arguments as an object. Call:\n" + callLine(req.Params.Name, in.Name, misplaced)), nil
 	}
 	if string(in.Arguments) == "null" {
 		in.Arguments = nil
@@ -384,20 +384,20 @@ func (s *Server) callError(ctx context.Context, err error, through string, args 
 			return errorResult("T" + msg[1:]), nil
 		}
 		full := s.tools(ctx).FullNames(e.Name)
-		if len(full) == 0 {
-			full = e.Similar
+		switch {
+		case len(full) == 0 && len(e.Similar) == 0:
+			return errorResult(msg + " Find tools with find_tools."), nil
+		case len(full) == 0:
+			full = s.readOnlyNames(ctx, e.Similar)
 		}
-		if len(full) > 0 {
-			return errorResult(msg + callLines(through, full, args)), nil
-		}
-		return errorResult(msg + " Find tools with find_tools."), nil
+		return errorResult(msg + s.callLines(ctx, through, full, args)), nil
 	case *tools.ArgumentsError:
 		return errorResult(msg), nil
 	case *tools.NotReadOnlyError:
 		if how := s.howToApprove(e); isStep(how) {
 			msg += " To allow it, the user can " + how + "."
 		}
-		return errorResult(msg + callLines(toolname.CallTool, []string{e.Tool.Name}, args)), nil
+		return errorResult(msg + " Call:\n" + callLine(toolname.CallTool, e.Tool.Name, args)), nil
 	default:
 		return nil, err
 	}

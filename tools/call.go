@@ -274,8 +274,10 @@ func (b *serverGroup) checkPermissions(ctx context.Context) error {
 	return nil
 }
 
-// SimilarNames returns the full names of up to three known tools with similar
-// names. It does not connect.
+// SimilarNames returns the full names of up to three known tools that a model may
+// mean by a misspelled name: the tools to which their servers give this name, or
+// else the tool whose full name differs in at most a quarter of the letters and in
+// at most three. It does not connect.
 func (s *Set) SimilarNames(name string) []string {
 	var all, same []string
 	for _, sv := range s.allServers() {
@@ -289,7 +291,8 @@ func (s *Set) SimilarNames(name string) []string {
 	if len(same) > 0 {
 		return same[:min(len(same), 3)]
 	}
-	word, best, distance := editdistance.Normalize(name), "", 4
+	word, best := editdistance.Normalize(name), ""
+	distance := min(max(len(word)/4, 1), 3) + 1
 	for _, other := range all {
 		if d := editdistance.Distance(word, editdistance.Normalize(other), distance-1); d < distance {
 			best, distance = other, d

@@ -75,6 +75,17 @@ func (s *Set) whyNotReadOnly(ctx context.Context, t *Tool, c *Call) string {
 	return "it belongs to " + t.owner() + ", and the user did not approve its declaration"
 }
 
+// IsReadOnly reports whether the named tool is known and a call of the principal
+// with [Call.ReadOnly] is possible. It does not connect.
+func (s *Set) IsReadOnly(ctx context.Context, c *Call) bool {
+	for _, sv := range s.allServers() {
+		if t := s.knownTool(sv, c.Name); t != nil {
+			return s.whyNotReadOnly(ctx, t, c) == ""
+		}
+	}
+	return false
+}
+
 // isOwn reports whether the tool belongs to a server that the user configured.
 func (t *Tool) isOwn() bool {
 	sv := t.server

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
@@ -433,6 +434,35 @@ func TestUnknownToolSuggestsSimilarName(t *testing.T) {
 		}
 	}
 }
+
+// A short name that differs in several letters is another name.
+func TestOtherNamesAreNotSimilar(t *testing.T) {
+	w := newWorld(t, nil, "mcpServers: {fs: {command: a}, git: {command: b}, c: {command: c}}", func(o *tools.TestOptions, _ *world) {
+		o.Pool = upstream.NewPool(&upstream.PoolOptions{Cache: sameList{"remove", "tag", "ls", "list_directory_entries"}})
+		t.Cleanup(func() { o.Pool.Close() })
+	})
+	for name, want := range map[string]string{
+		"fs__move": "", "git__add": "", "Bash": "", "c__lz": "c__ls", "fs__remov": "fs__remove", "git__tga": "",
+		"fs__list_dirctry_entris": "fs__list_directory_entries", "fs__list_dirs_entries": "",
+	} {
+		if got := strings.Join(w.SimilarNames(name), " "); got != want {
+			t.Errorf("%s: similar to %q, want %q", name, got, want)
+		}
+	}
+}
+
+// sameList is a cache with the same tools for each server.
+type sameList []string
+
+func (c sameList) Load(string) (*upstream.Listing, error) {
+	l := &upstream.Listing{At: time.Now()}
+	for _, name := range c {
+		l.Tools = append(l.Tools, &mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}})
+	}
+	return l, nil
+}
+
+func (c sameList) Store(string, *upstream.Listing) error { return nil }
 
 func TestStaticToolsAreChecked(t *testing.T) {
 	w := newWorld(t, texts{"x": skillText("x", "mcpServers: [b]")}, "mcpServers: {b: {command: b, tools: [read_note, gone]}}", nil)
