@@ -264,9 +264,10 @@ func (d *dirfd) readHead(name string, buf []byte) (n int, st stamp, err error) {
 	return n, stampOf(&raw), nil
 }
 
-// files calls found with the size and mode of every file in the directory tree.
-// ok is false if the tree contains anything other than files and directories.
-func (d *dirfd) files(prefix string, buf []byte, found func(path string, size int64, mode fs.FileMode) bool) (ok bool, err error) {
+// files calls visit with the size and mode of every file in the directory tree.
+// ok is false if visit returns false, or if the tree contains anything other than
+// files and directories.
+func (d *dirfd) files(prefix string, buf []byte, visit func(path string, size int64, mode fs.FileMode) bool) (ok bool, err error) {
 	names, _, err := d.dirents(buf, func([]byte) bool { return true }, math.MaxInt)
 	if err != nil {
 		return false, err
@@ -281,7 +282,7 @@ func (d *dirfd) files(prefix string, buf []byte, found func(path string, size in
 			if err := unix.Fstatat(d.fd, e.name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil || modeKind(st.Mode) != kindFile {
 				return false, nil
 			}
-			if !found(prefix+e.name, st.Size, fs.FileMode(st.Mode&0o777)) {
+			if !visit(prefix+e.name, st.Size, fs.FileMode(st.Mode&0o777)) {
 				return false, nil
 			}
 		case kindDir:
@@ -289,7 +290,7 @@ func (d *dirfd) files(prefix string, buf []byte, found func(path string, size in
 			if err != nil {
 				return false, nil
 			}
-			ok, err := sub.files(prefix+e.name+"/", buf, found)
+			ok, err := sub.files(prefix+e.name+"/", buf, visit)
 			sub.close()
 			if !ok {
 				return false, err

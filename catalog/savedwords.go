@@ -81,8 +81,8 @@ func (f *savedFile) assign(key uint64, at int32) bool {
 	return true
 }
 
-// discarded returns f without its content. The file is opened again only after
-// it was replaced.
+// discarded returns f without its content but with its file information, so that
+// the file is opened again only if it is replaced.
 func (f *savedFile) discarded() *savedFile {
 	if f == nil {
 		return nil

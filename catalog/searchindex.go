@@ -35,9 +35,9 @@ type wordSegment struct {
 // 1/maxPartShare of the texts of the large one is merged with it.
 const maxPartShare = 8
 
-// wordKey identifies the words of a skill in a saved segment. It is 0 if they
-// must not be saved. They depend only on the content of the file and the name
-// of the skill, which may be that of its directory.
+// wordKey returns the key of the skill's words in a saved segment, or 0 if the
+// words must not be saved. The words depend only on the content of the file and
+// on the skill's name, which may be the name of the directory.
 func (e *Entry) wordKey() uint64 {
 	if e.change == 0 {
 		return 0

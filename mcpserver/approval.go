@@ -380,8 +380,8 @@ func (s *Server) howToApprove(err error) string {
 func isStep(hint string) bool { return hint != "" && !strings.HasPrefix(hint, "to ") }
 
 // presenceOf returns the [policy.Grant.Presence] of a user who answers through
-// the client that sent req. It names the client, because nothing but its
-// response shows that it asked the user.
+// the client that sent req. The text names the client, because only the client's
+// response shows that the user was asked.
 func presenceOf(req *mcp.CallToolRequest) string {
 	const answered = "answered in an MCP client"
 	c := req.ClientInfo()

@@ -25,7 +25,7 @@ func lastLoads(history []PastMessage, turns int, text bool) []pastLoad {
 	var out []pastLoad
 	seen := map[string]bool{}
 	for ago, turn := range lastTurns(history, turns) {
-		loaded := turnLoads(turn)
+		loaded := loadedInTurn(turn)
 		if text {
 			loaded = writtenLoads(turn)
 		}
@@ -67,11 +67,11 @@ func (p *PastMessage) isAnswer() bool {
 	return p.Role == llm.Assistant && (p.Text != "" || len(p.Calls) > 0 || len(p.LoadedSkills) > 0)
 }
 
-// turnLoads returns the names of the skills loaded in a turn: those recorded
+// loadedInTurn returns the names of the skills loaded in a turn: those recorded
 // with the model's messages, or those in the load calls if nothing was
 // recorded. It omits skills whose load calls all failed, even if they were
 // recorded.
-func turnLoads(turn []PastMessage) []string {
+func loadedInTurn(turn []PastMessage) []string {
 	var noted, called []string
 	hasNote, worked := false, map[string]bool{} // worked is keyed by the name in the call
 	for _, p := range turn {

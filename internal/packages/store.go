@@ -43,9 +43,9 @@ type store struct {
 	log *slog.Logger
 }
 
-// lock locks an entry exclusively. If another process holds the lock, it calls
-// waiting once and then waits.
-func (s *store) lock(ctx context.Context, entry string, waiting func()) (unlock func(), err error) {
+// lock locks an entry exclusively. If another process holds the lock, lock calls
+// onWait and then waits.
+func (s *store) lock(ctx context.Context, entry string, onWait func()) (unlock func(), err error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create package directory: %w", err)
 	}
@@ -54,7 +54,7 @@ func (s *store) lock(ctx context.Context, entry string, waiting func()) (unlock 
 		return nil, fmt.Errorf("lock packages: %w", err)
 	}
 	if err = filelock.TryLock(f); errors.Is(err, filelock.ErrLocked) {
-		waiting()
+		onWait()
 		err = filelock.Lock(ctx, f)
 	}
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) { // without locks two processes may build, but only one result is stored

@@ -114,8 +114,8 @@ func writeFile(path, text string) error {
 // home directory and below a project.
 var skillDirs = []string{".agents/skills", ".claude/skills", ".codex/skills", ".codex/skills/.system", ".config/opencode/skills", ".cursor/skills", ".gemini/skills", ".github/skills", ".opencode/skills", "skills"}
 
-// writeSkills writes a skill into each directory below root, and one in a
-// subdirectory.
+// writeSkills writes two skills into each of skillDirs below root: one directly,
+// and one in the subdirectory group.
 func writeSkills(root, where string) error {
 	for _, dir := range skillDirs {
 		for _, name := range []string{skillName(where, dir), "group/" + skillName(where, dir) + "-below"} {
