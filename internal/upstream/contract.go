@@ -71,6 +71,7 @@ type Listing struct {
 	// Problems describes tools that are omitted, truncated or missing.
 	Problems []string `json:"problems,omitempty"`
 
+	modified  time.Time       // modification time of the file from which the listing was loaded
 	summaries []storedSummary // summaries in the cache when the listing was loaded
 }
 
@@ -89,7 +90,7 @@ type SummaryCache interface {
 	// LoadSummary returns the summary that is stored with the current listing
 	// under the given key, or nil and no error if there is none.
 	LoadSummary(digest, key string) (json.RawMessage, error)
-	// StoreSummary stores a summary with its listing, unless the cache has a
-	// newer listing. It may discard other summaries.
+	// StoreSummary stores a summary, unless the cache has another listing than
+	// l. It may discard other summaries.
 	StoreSummary(digest string, l *Listing, key string, summary json.RawMessage) error
 }

@@ -12,24 +12,25 @@ import (
 	"time"
 )
 
-// Files is a [SummaryCache] that stores each listing in a file in Dir. It ignores
-// corrupt and oversized files. It is safe for concurrent use, even by several
-// processes.
+// Files is a [SummaryCache] that stores each listing in a file in Dir, and its
+// summaries in another. It ignores corrupt and oversized files. It is safe for
+// concurrent use, even by several processes.
 type Files struct{ Dir string }
 
 const (
-	maxCached    = 16 << 20 // maximum size of a cached listing in bytes
-	maxSummary   = 8 << 10  // maximum size of a summary in bytes
-	maxSummaries = 4        // maximum number of summaries of a listing
+	maxCached      = 16 << 20                            // maximum size of a cached listing in bytes
+	maxSummary     = 8 << 10                             // maximum size of a summary in bytes
+	maxSummaries   = 4                                   // maximum number of summaries of a listing
+	maxSummaryFile = maxSummaries * (maxSummary + 1<<10) // maximum size of a file of summaries in bytes
 )
 
-// cachedFile is the content of a file. The time and the summaries come first, so
-// that they can be read without the tools. Earlier programs ignore the summaries,
-// and their files have none.
-type cachedFile struct {
-	At        time.Time       `json:"at"`
-	Summaries []storedSummary `json:"summaries,omitempty"`
-	*Listing
+// summaryFile is the content of a file of summaries. It is valid only for the
+// listing that it was written for, which earlier programs and other processes may
+// replace at any time. The modification time of the file of the listing tells them
+// apart: [Files.Store] sets it to the time of the listing.
+type summaryFile struct {
+	At        time.Time       `json:"at"` // modification time of the file of the listing
+	Summaries []storedSummary `json:"summaries"`
 }
 
 // storedSummary is a summary of a listing.
@@ -52,6 +53,10 @@ func (f *Files) file(digest string) string {
 	return filepath.Join(f.Dir, strings.TrimPrefix(digest, "sha256:")+".json")
 }
 
+func (f *Files) summaryFile(digest string) string {
+	return strings.TrimSuffix(f.file(digest), ".json") + ".summary.json"
+}
+
 // Load returns the cached listing for a configuration digest, or nil if there
 // is none.
 func (f *Files) Load(digest string) (*Listing, error) {
@@ -68,25 +73,45 @@ func (f *Files) Load(digest string) (*Listing, error) {
 		return nil, err
 	}
 	var l Listing
-	c := cachedFile{Listing: &l}
-	if json.Unmarshal(b, &c) != nil || c.At.IsZero() {
+	if json.Unmarshal(b, &l) != nil || l.At.IsZero() {
 		return nil, nil
 	}
-	l.At, l.summaries = c.At, c.Summaries
 	for _, t := range l.Tools {
 		if t == nil || t.Name == "" {
 			return nil, nil
 		}
 	}
-	return &l, nil
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	l.modified = info.ModTime()
+	l.summaries, err = f.summaries(digest, l.modified)
+	return &l, err
 }
 
 // Store replaces the cached listing for a configuration digest.
-func (f *Files) Store(digest string, l *Listing) error { return f.store(digest, l, nil) }
+func (f *Files) Store(digest string, l *Listing) error {
+	b, err := json.Marshal(l)
+	if err != nil {
+		return err
+	}
+	if len(b) > maxCached {
+		return fmt.Errorf("listing too large to cache (%d bytes, limit %d)", len(b), maxCached)
+	}
+	return f.replace(f.file(digest), b, l.At)
+}
 
-// LoadSummary implements [SummaryCache]. It reads only the start of the file.
+// LoadSummary implements [SummaryCache]. It does not read the listing.
 func (f *Files) LoadSummary(digest, key string) (json.RawMessage, error) {
-	_, all, err := f.head(digest)
+	info, err := os.Stat(f.file(digest))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	all, err := f.summaries(digest, info.ModTime())
 	return findSummary(all, key), err
 }
 
@@ -95,14 +120,20 @@ func (f *Files) StoreSummary(digest string, l *Listing, key string, summary json
 	if len(summary) > maxSummary {
 		return fmt.Errorf("summary too large to cache (%d bytes, limit %d)", len(summary), maxSummary)
 	}
-	at, have, err := f.head(digest)
-	switch {
-	case err != nil:
-		return err
-	case at.After(l.At):
+	at := l.modified
+	if at.IsZero() { // not loaded, but stored
+		at = l.At
+	}
+	info, err := os.Stat(f.file(digest))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.ModTime().Equal(at) {
 		return nil
-	case !at.Equal(l.At):
-		have = nil
+	}
+	if err != nil {
+		return err
+	}
+	have, err := f.summaries(digest, at)
+	if err != nil {
+		return err
 	}
 	all := []storedSummary{{key, summary}}
 	for _, s := range have {
@@ -110,44 +141,37 @@ func (f *Files) StoreSummary(digest string, l *Listing, key string, summary json
 			all = append(all, s)
 		}
 	}
-	return f.store(digest, l, all)
-}
-
-// head reads the time and the summaries of a cached listing. They are empty if
-// there is no listing, or if an earlier program wrote it.
-func (f *Files) head(digest string) (at time.Time, all []storedSummary, err error) {
-	file, err := os.Open(f.file(digest))
-	if errors.Is(err, fs.ErrNotExist) {
-		return at, nil, nil
-	}
-	if err != nil {
-		return at, nil, err
-	}
-	defer file.Close()
-	d := json.NewDecoder(io.LimitReader(file, maxSummaries*(maxSummary+1<<10)))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return at, nil, nil
-	}
-	for _, field := range []struct {
-		name string
-		to   any
-	}{{"at", &at}, {"summaries", &all}} {
-		if t, err := d.Token(); err != nil || t != field.name || d.Decode(field.to) != nil {
-			return at, nil, nil
-		}
-	}
-	return at, all, nil
-}
-
-// store replaces a cached listing.
-func (f *Files) store(digest string, l *Listing, summaries []storedSummary) error {
-	b, err := json.Marshal(cachedFile{l.At, summaries, l})
+	b, err := json.Marshal(summaryFile{at, all})
 	if err != nil {
 		return err
 	}
-	if len(b) > maxCached {
-		return fmt.Errorf("listing too large to cache (%d bytes, limit %d)", len(b), maxCached)
+	return f.replace(f.summaryFile(digest), b, time.Now())
+}
+
+// summaries returns the summaries of a listing whose file was modified at the given
+// time.
+func (f *Files) summaries(digest string, at time.Time) ([]storedSummary, error) {
+	file, err := os.Open(f.summaryFile(digest))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	b, err := io.ReadAll(io.LimitReader(file, maxSummaryFile+1))
+	if err != nil || len(b) > maxSummaryFile {
+		return nil, err
+	}
+	var s summaryFile
+	if json.Unmarshal(b, &s) != nil || !s.At.Equal(at) {
+		return nil, nil
+	}
+	return s.Summaries, nil
+}
+
+// replace replaces a file and sets its modification time.
+func (f *Files) replace(path string, b []byte, modified time.Time) error {
 	if err := os.MkdirAll(f.Dir, 0o700); err != nil {
 		return err
 	}
@@ -157,8 +181,8 @@ func (f *Files) store(digest string, l *Listing, summaries []storedSummary) erro
 	}
 	defer os.Remove(tmp.Name()) // fails if the file was renamed
 	_, err = tmp.Write(b)
-	if err = errors.Join(err, tmp.Close()); err != nil {
+	if err = errors.Join(err, tmp.Close(), os.Chtimes(tmp.Name(), time.Time{}, modified)); err != nil {
 		return err
 	}
-	return os.Rename(tmp.Name(), f.file(digest))
+	return os.Rename(tmp.Name(), path)
 }

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -35,17 +36,22 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// Summaries are stored with the listing that they describe. Files of earlier
-// programs have none, and earlier programs ignore them.
+// Summaries are stored beside the listing that they describe. The file of a listing
+// is the same as that of earlier programs.
 func TestFilesKeepSummaries(t *testing.T) {
 	f := &Files{Dir: t.TempDir()}
 	old := &Listing{At: time.Unix(1_700_000_000, 5), Tools: []*mcp.Tool{{Name: "a", InputSchema: map[string]any{"type": "object"}}}}
-	earlier, err := json.Marshal(old) // as earlier programs wrote it
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(f.file("d"), earlier, 0o600); err != nil {
-		t.Fatal(err)
+	newer := &Listing{At: old.At.Add(time.Nanosecond), Tools: []*mcp.Tool{{Name: "b", InputSchema: map[string]any{"type": "object"}}}}
+	// storeEarlier stores a listing as earlier programs do.
+	storeEarlier := func(l *Listing) {
+		t.Helper()
+		b, err := json.Marshal(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(f.file("d"), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	want := func(key, summary string) {
 		t.Helper()
@@ -53,16 +59,28 @@ func TestFilesKeepSummaries(t *testing.T) {
 			t.Errorf("summary %s is %q, %v, want %q", key, got, err, summary)
 		}
 	}
+	load := func(tool string) *Listing {
+		t.Helper()
+		l, err := f.Load("d")
+		if err != nil || l == nil || len(l.Tools) != 1 || l.Tools[0].Name != tool {
+			t.Fatalf("loaded %+v, %v, want the tool %s", l, err, tool)
+		}
+		return l
+	}
 	store := func(l *Listing, key, summary string) {
 		t.Helper()
 		if err := f.StoreSummary("d", l, key, json.RawMessage(summary)); err != nil {
 			t.Fatal(err)
 		}
 	}
+	store(old, "k", "1") // there is no listing
 	want("k", "")
-	l, err := f.Load("d")
-	if err != nil || len(l.Tools) != 1 {
-		t.Fatalf("a file of an earlier program: %+v, %v", l, err)
+	storeEarlier(old)
+	want("k", "")
+	l := load("a")
+	before, err := os.ReadFile(f.file("d"))
+	if err != nil {
+		t.Fatal(err)
 	}
 	for i := range maxSummaries + 1 {
 		store(l, fmt.Sprint("k", i), fmt.Sprint(i))
@@ -70,37 +88,57 @@ func TestFilesKeepSummaries(t *testing.T) {
 	want("k0", "")
 	want("k1", "1")
 	want("k4", "4")
-	if l, err := f.Load("d"); err != nil || len(l.Tools) != 1 || !l.At.Equal(old.At) || string(findSummary(l.summaries, "k2")) != "2" {
-		t.Errorf("loaded %+v, %v", l, err)
+	if l := load("a"); string(findSummary(l.summaries, "k2")) != "2" {
+		t.Errorf("loaded the summaries %v", l.summaries)
 	}
-	b, err := os.ReadFile(f.file("d"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var before struct { // what earlier programs read
-		Tools []*mcp.Tool `json:"tools"`
-		At    time.Time   `json:"at"`
-	}
-	if err := json.Unmarshal(b, &before); err != nil || len(before.Tools) != 1 || !before.At.Equal(old.At) {
-		t.Errorf("an earlier program reads %+v, %v", before, err)
+	if after, err := os.ReadFile(f.file("d")); err != nil || !bytes.Equal(after, before) {
+		t.Errorf("the file of the listing has changed: %s, %v", after, err)
 	}
 
-	newer := &Listing{At: old.At.Add(time.Nanosecond), Tools: old.Tools}
 	if err := f.Store("d", newer); err != nil {
 		t.Fatal(err)
 	}
+	if after, err := os.ReadFile(f.file("d")); err != nil || !bytes.HasPrefix(after, []byte(`{"tools":`)) {
+		t.Errorf("not the format of earlier programs: %s, %v", after, err)
+	}
 	want("k4", "")
-	store(old, "k4", "4") // by a process that does not know the newer listing
+	store(l, "k4", "4") // by a process that does not know the newer listing
 	want("k4", "")
+	load("b")
 	store(newer, "k4", "5")
 	want("k4", "5")
 	if err := f.StoreSummary("d", newer, "k", json.RawMessage(strings.Repeat("1", maxSummary+1))); err == nil {
 		t.Error("too large a summary was stored")
 	}
+	storeEarlier(old) // by an earlier program
+	want("k4", "")
+	store(newer, "k4", "5")
+	want("k4", "")
+	store(load("a"), "k4", "6")
+	want("k4", "6")
+
+	// Another process stores a listing while this one stores a summary.
+	stale, err := os.ReadFile(f.summaryFile("d"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Store("d", newer); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(f.summaryFile("d"), stale, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want("k4", "")
+	if l := load("b"); l.summaries != nil {
+		t.Errorf("loaded the summaries %v of another listing", l.summaries)
+	}
+
+	store(newer, "k4", "7")
 	for _, damaged := range []string{"", "{", "[]", `{"at":1}`, `{"at":"2026-01-01T00:00:00Z","summaries":{}}`, `{"at":"2026-01-01T00:00:00Z","summaries":[{"key":"k4"`} {
-		if err := os.WriteFile(f.file("d"), []byte(damaged), 0o600); err != nil {
+		if err := os.WriteFile(f.summaryFile("d"), []byte(damaged), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		want("k4", "")
+		load("b")
 	}
 }
