@@ -266,8 +266,9 @@ func (m *model) finish(err error) tea.Cmd {
 	return m.nextWaiting()
 }
 
+// nextWaiting submits the first queued message if no turn is running.
 func (m *model) nextWaiting() tea.Cmd {
-	if len(m.waiting) == 0 || m.leaving {
+	if m.turn != nil || len(m.waiting) == 0 || m.leaving {
 		return nil
 	}
 	next := m.waiting[0]

@@ -138,3 +138,20 @@ func TestPickerKeepsQueue(t *testing.T) {
 	s.finish()
 	s.has(s.text(), "> /model large", "> two", "You said two.")
 }
+
+// A message that is queued during an answer is sent after it, not when a picker
+// closes.
+func TestPickerDuringTurn(t *testing.T) {
+	for _, key := range []string{"esc", "enter"} {
+		s := newScreen(t, &Options{})
+		if err := s.history.add(input{text: "earlier"}); err != nil {
+			t.Fatal(err)
+		}
+		s.keys("wait", "enter", "later", "enter")
+		running := s.turn
+		s.keys("ctrl+r", key)
+		if s.turn != running || len(s.waiting) != 1 {
+			t.Errorf("%s: another turn runs, and %d messages wait", key, len(s.waiting))
+		}
+	}
+}
