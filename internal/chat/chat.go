@@ -29,6 +29,7 @@ type Flags struct {
 	excludedProjects []string                                                 // projects whose skills are excluded
 	left             string                                                   // conversation that the user left for this one, or ""
 	clear            bool                                                     // whether the screen is cleared first
+	unsent           terminal.Unsent                                          // typed in the previous conversation but not sent
 }
 
 // Run chats until the user quits. With a prompt or without a terminal, it
@@ -153,7 +154,7 @@ func (h *Host) printResume(t *dialog, err error) {
 	if hasType[*reopenError](err) || !t.hasMessages() || h.JSON {
 		return
 	}
-	fmt.Fprintf(h.Stderr, "Resume this conversation with: %s\n", terminal.Plain(t.resumeCommand()))
+	fmt.Fprintf(h.Stderr, "Resume this conversation with: %s\n", t.resumeCommand())
 }
 
 // openChat opens a conversation with the selected model. The caller must close

@@ -107,7 +107,7 @@ func (t *dialog) runScreen(ctx context.Context, from, to any, notices *terminal.
 	}
 	return terminal.Run(ctx, t, &terminal.Options{
 		Input: in, Output: out, Env: a.terminalEnv(), Plain: a.Getenv("NO_COLOR") != "",
-		Greeting: t.greeting(), Clear: t.flags.clear, Past: t.session.Events(0), Commands: func() []terminal.Command { return t.slashCommands(ctx) },
+		Greeting: t.greeting(), Clear: t.flags.clear, Unsent: &t.flags.unsent, Past: t.session.Events(0), Commands: func() []terminal.Command { return t.slashCommands(ctx) },
 		CompleteFile: files.complete, Attach: files.attach,
 		Approvals: t.queue, Session: t.id, Who: policy.LocalUser(), History: history, Editor: a.editorCommand(),
 		Before: func(path string) (string, bool) { return readTextFile(root, path) }, Notices: notices, Describe: t.describeError,

@@ -347,6 +347,25 @@ func TestResumeCommand(t *testing.T) {
 			t.Errorf("no %s in %s", want, got)
 		}
 	}
+	d.named = filepath.Join(u.home, "two  spaces")
+	u.stderr.Reset()
+	if _, err := u.enter(d, "hello"); err != nil {
+		t.Fatal(err)
+	}
+	u.stderr.Reset()
+	u.printResume(d, nil)
+	if printed := u.stderr.String(); !strings.Contains(printed, "--workspace '"+d.named+"'") {
+		t.Errorf("printed %q", printed)
+	}
+	d.named += "\x1b[2J"
+	if printed := d.resumeCommand(); strings.Contains(printed, "--workspace") {
+		t.Errorf("a path with control characters in %q", printed)
+	}
+	t.Chdir(u.home)
+	d.flags.Files, u.Skills = []string{"a b.json"}, []string{"skills"}
+	if relative := d.resumeCommand(); !strings.Contains(relative, "--mcp-config '"+servers+"' --skills "+filepath.Join(u.home, "skills")) {
+		t.Errorf("relative paths in %s", relative)
+	}
 	if strings.Contains(got, "--base-url") || strings.Contains(got, "--key") || strings.Contains(got, "--profile") {
 		t.Errorf("too much in %s", got)
 	}

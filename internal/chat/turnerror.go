@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/loadout-dev/loadout/agent"
@@ -54,30 +56,43 @@ func (t *dialog) describeError(err error) string {
 }
 
 // resumeCommand returns the shell command that continues the conversation with
-// the same model, server, working directory and MCP servers.
+// the same model, server, working directory, MCP servers and skills, from any
+// directory. It omits values that cannot be printed.
 func (t *dialog) resumeCommand() string {
 	o, now := t.flags, t.answering.Now
 	words := "loadout chat --session " + t.id
 	add := func(flag, value string) {
-		if value != "" {
-			words += " --" + flag + " " + console.ShellQuote(value)
+		if value != "" && terminal.Printable(value) {
+			words += " " + flag + " " + console.ShellQuote(value)
 		}
 	}
 	usual := setup.ChooseModel(t.config, setup.ModelFlags{Model: now.Asked})
-	add("model", now.Asked)
+	add("--model", now.Asked)
 	if now.Server != usual.Server {
-		add("base-url", now.Server)
+		add("--base-url", now.Server)
 	}
 	if now.Key != usual.Key {
-		add("key", now.Key)
+		add("--key", now.Key)
 	}
-	add("workspace", o.Workspace)
-	add("approve", o.Approve)
-	add("profile", o.Profile)
+	add("--workspace", t.named)
+	add("--approve", o.Approve)
+	add("--profile", o.Profile)
 	for _, file := range o.Files {
-		add("mcp-config", file)
+		add("--mcp-config", absolute(file))
 	}
-	return words + t.host.SkillFlags()
+	for flag := range slices.Chunk(t.host.SkillArgs(), 2) {
+		add(flag[0], absolute(flag[1]))
+	}
+	return words
+}
+
+// absolute returns the absolute form of a path, or "" if there is none.
+func absolute(path string) string {
+	out, err := filepath.Abs(path)
+	if err != nil {
+		return ""
+	}
+	return out
 }
 
 // hasType reports whether err is or wraps an error of type E.

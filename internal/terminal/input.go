@@ -15,6 +15,10 @@ type input struct {
 	pasted []extent // the pasted parts of text, in order
 }
 
+// Unsent holds what a user typed in a conversation but did not send. The zero
+// value holds nothing.
+type Unsent struct{ in input }
+
 // extent is a range of bytes of a text.
 type extent struct{ from, to int }
 

@@ -85,6 +85,9 @@ func newModel(ctx context.Context, c Conversation, o *Options) *model {
 		m.history = &History{}
 	}
 	m.status = c.Status()
+	if o.Unsent != nil {
+		m.input.restore(o.Unsent.in)
+	}
 	return m
 }
 
@@ -274,6 +277,18 @@ func (m *model) nextWaiting() tea.Cmd {
 	next := m.waiting[0]
 	m.waiting = m.waiting[1:]
 	return m.submit(next)
+}
+
+// saveUnsent saves the queued messages and the input for the next conversation.
+func (m *model) saveUnsent() {
+	if m.opts.Unsent == nil {
+		return
+	}
+	all := m.waiting
+	if !m.input.empty() {
+		all = append(all, m.input.value())
+	}
+	m.opts.Unsent.in = joinInputs(all)
 }
 
 // printFailure prints the error of a turn or a slash command.

@@ -469,3 +469,39 @@ func TestScreenFits(t *testing.T) {
 		}
 	}
 }
+
+// Messages that were queued behind /new, and the input, are put into the input of
+// the next conversation. Nothing is sent.
+func TestUnsentInput(t *testing.T) {
+	var ran []string
+	var unsent Unsent
+	s := newScreen(t, &Options{Commands: commandsOf(&ran), Unsent: &unsent})
+	s.keys("one", "enter", "/quit", "enter", "/quit", "enter")
+	s.update(tea.PasteMsg{Content: strings.Repeat("@a.txt\n", 10)})
+	s.keys("enter", "half a line")
+	s.finish()
+	s.saveUnsent()
+	if !s.quit {
+		t.Fatal("it goes on")
+	}
+	next := newScreen(t, &Options{Unsent: &unsent})
+	if got, want := next.input.value(), "/quit\n"+strings.TrimSpace(strings.Repeat("@a.txt\n", 10))+"\nhalf a line"; got.text != want || len(got.files()) > 0 {
+		t.Errorf("the input is %q with files %q, want %q", got.text, got.files(), want)
+	}
+	next.saveUnsent()
+	if unsent.in.text != next.input.String() {
+		t.Errorf("saved %q", unsent.in.text)
+	}
+}
+
+// The status line keeps the spaces of a path, and no control characters.
+func TestStatusPath(t *testing.T) {
+	if got := statusLine(Status{Model: "demo", Folder: "~/two  spaces\n\x1b[2J"}, 80).plainText(); got != "demo · ~/two  spaces [2J" {
+		t.Errorf("it is %q", got)
+	}
+	for text, want := range map[string]bool{"a  b": true, "文": true, "a\nb": false, "a\x1b": false, "a\u202e": false} {
+		if Printable(text) != want {
+			t.Errorf("%q: %t", text, !want)
+		}
+	}
+}

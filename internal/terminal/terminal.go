@@ -117,6 +117,9 @@ type Options struct {
 	Session   string
 	Who       policy.Principal
 
+	// Unsent is put into the input first. When Run returns, it holds the queued
+	// messages and the input that were not sent. nil means that they are lost.
+	Unsent *Unsent
 	// History stores inputs; nil means that they are kept only in memory.
 	History *History
 	// CompleteFile returns the files and directories that users may mean by the
@@ -166,6 +169,7 @@ func Run(ctx context.Context, c Conversation, o *Options) error {
 		return fmt.Errorf("run terminal interface: %w", err)
 	}
 	_, err := p.Run()
+	m.saveUnsent()
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

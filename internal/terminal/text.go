@@ -21,6 +21,14 @@ func Safe(s string) string { return untrusted.New(s).ForTerminalLines() }
 // Plain is like [Safe], but returns the text on one line.
 func Plain(s string) string { return untrusted.New(s).ForTerminal() }
 
+// Printable reports whether a terminal shows all of s on one line as it is.
+func Printable(s string) bool { return Safe(s) == s && !strings.ContainsAny(s, "\n\t") }
+
+// onOneLine is like [Plain], but keeps repeated spaces, which matter in a path.
+func onOneLine(s string) string {
+	return strings.NewReplacer("\n", " ", "\t", " ").Replace(Safe(s))
+}
+
 // Clip truncates s to n columns, including an ellipsis. s must be plain text.
 // Clip returns "" if n is less than 1.
 func Clip(s string, n int) string {
