@@ -318,7 +318,7 @@ func compile(t *testing.T, src string) string {
 func inFunction(t *testing.T, statements string) string {
 	t.Helper()
 	imports := ""
-	for _, path := range []string{"context", "errors", "fmt", "net/http", "embed", "os", module, module + "/catalog", module + "/mcpserver", module + "/session", module + "/skill"} {
+	for _, path := range []string{"context", "errors", "fmt", "net/http", "embed", "os", module, module + "/catalog", module + "/llm", module + "/mcpserver", module + "/session", module + "/skill"} {
 		if name := path[strings.LastIndexByte(path, '/')+1:]; name == "context" || name == "loadout" || regexp.MustCompile(`\b`+name+`\.`).MatchString(statements) {
 			imports += fmt.Sprintf("import %q\n", path)
 		}
