@@ -60,6 +60,36 @@ func (r *rule) matchesName(c *ToolCall, loose bool) bool {
 	return c.Name != "" && (g.isLiteral() || loose) && g.matches(c.Name, loose)
 }
 
+// mayApplyTo reports whether the rule may match a tool of a server, if the tool's
+// name contains neither "." nor "__".
+func (r *rule) mayApplyTo(server string) bool {
+	return mayStartSame(r.tool, server) || slices.ContainsFunc(r.targets, func(t toolTarget) bool {
+		if t.own {
+			return server == "workspace"
+		}
+		return t.server.matches(server, true) && !slices.ContainsFunc(t.tool.parts, func(p string) bool {
+			return strings.Contains(p, ".") || strings.Contains(p, "__")
+		})
+	})
+}
+
+// mayStartSame reports whether a rule's text may match the model's names of a
+// server's tools. These start with the server's name, but characters other than
+// ASCII letters and digits may have been replaced, and the end may have been cut.
+func mayStartSame(rule, server string) bool {
+	const uncut = 8 // bytes of the server's name that are never cut
+	start := func(s string) string {
+		s = strings.ToLower(s)
+		if i := strings.IndexFunc(s, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }); i >= 0 {
+			s = s[:i]
+		}
+		return s[:min(len(s), uncut)]
+	}
+	a, b := start(rule), start(server)
+	n := min(len(a), len(b))
+	return a[:n] == b[:n]
+}
+
 func (t toolTarget) matches(c *ToolCall, loose bool) bool {
 	if t.loose && !loose {
 		return false
@@ -183,6 +213,15 @@ func (r Rules) Append(other Rules) Rules {
 // add. Unreadable rules still deny every call. The threshold is that of r.
 func (r Rules) Denials() Rules {
 	r.list = slices.DeleteFunc(slices.Clone(r.list), func(r rule) bool { return r.effect != Deny })
+	return r
+}
+
+// DenialsFor returns only the denying rules that may apply to tools of a server
+// whose names contain neither "." nor "__". Rules name the tools of other servers
+// in ways that tools with such names may have too. Unreadable rules still deny
+// every call. The threshold is that of r.
+func (r Rules) DenialsFor(server string) Rules {
+	r.list = slices.DeleteFunc(slices.Clone(r.list), func(r rule) bool { return r.effect != Deny || !r.mayApplyTo(server) })
 	return r
 }
 

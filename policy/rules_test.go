@@ -7,8 +7,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/loadout-dev/loadout/internal/decision"
+	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -106,6 +108,40 @@ func TestRulesFirstMatchAndDenyBeatsAll(t *testing.T) {
 	if got := rules(t, "allow *", "deny mcp.a.y", "ask B").Denials().List(); len(got) != 1 || got[0] != "deny mcp.a.y" {
 		t.Error(got)
 	}
+}
+
+// DenialsFor omits no rule that denies a call of a tool with a plain name.
+func TestDenialsFor(t *testing.T) {
+	texts := []string{"deny mcp.git.push", "deny mcp.other.push", "deny other__push", "deny mcp__other", "deny write_file", "deny *_push", "deny mcp.g*.push",
+		"deny GIT__push", "deny Bash", "allow mcp.git.pull", "deny mcp.git.a.b", "deny my_server__push_12345678", "deny mcp.workspace.run_command"}
+	for server, want := range map[string]string{
+		"git":       "mcp.git.push write_file *_push mcp.g*.push GIT__push Bash",
+		"elsewhere": "write_file *_push Bash",
+		"my.server": "write_file *_push Bash my_server__push_12345678",
+		"workspace": "other__push write_file *_push GIT__push Bash my_server__push_12345678 mcp.workspace.run_command",
+	} {
+		var got []string
+		for _, r := range rules(t, texts...).DenialsFor(server).List() {
+			got = append(got, strings.TrimPrefix(r, "deny "))
+		}
+		if got := strings.Join(got, " "); got != want {
+			t.Errorf("%s: %q, want %q", server, got, want)
+		}
+	}
+	part := rapid.SampledFrom([]string{"a", "b", "ab", "A", "_", "__", ".", "*", "mcp.", "mcp__", "/", "é", "workspace", "Bash"})
+	rapid.Check(t, func(t *rapid.T) {
+		text := "deny " + strings.Join(rapid.SliceOfN(part, 1, 6).Draw(t, "rule"), "")
+		server := strings.Join(rapid.SliceOfN(part, 1, 4).Draw(t, "server"), "")
+		tool := strings.ReplaceAll(strings.ReplaceAll(strings.Join(rapid.SliceOfN(part, 1, 4).Draw(t, "tool"), ""), ".", ""), "_", "")
+		all, problems := policy.ParseRules([]string{text})
+		if len(problems) > 0 || tool == "" {
+			t.Skip("not a rule")
+		}
+		c := policy.ToolCall{Server: server, Tool: tool, Name: upstream.ToolName(server, tool), OwnServer: true, Safety: policy.Low}
+		if all, some := all.Decide(c).Effect, all.DenialsFor(server).Decide(c).Effect; all != some {
+			t.Errorf("%q, %q: %s by all rules, %s by those for the server", text, c.Name, all, some)
+		}
+	})
 }
 
 func TestB2Patterns(t *testing.T) {

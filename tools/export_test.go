@@ -68,3 +68,10 @@ func New(o *TestOptions) *Set {
 	o.further.Pool, o.further.HowToAccept = o.Pool, o.HowToAccept
 	return newSet(o.Skills, &o.Options, access, &runtimeServers{rt: o.Skills}, nil)
 }
+
+// SummaryKey returns the key under which a program stores the summary of a server
+// with plain tool names. Its version of summaries is newer by the given number.
+func (s *Set) SummaryKey(server string, newer int) string {
+	key, _ := s.plainSummaryKey(summaryVersion+newer, s.serverByName(server))
+	return key
+}

@@ -119,22 +119,69 @@ func TestSummariesAreStored(t *testing.T) {
 	}
 }
 
-// A summary stored by a program with another version of the format is made again.
-func TestSummaryOfOtherFormatIsMadeAgain(t *testing.T) {
-	dir, config := t.TempDir(), "mcpServers: {garden: {command: x}}"
-	s := newSummarized(t, dir, config)
-	storeListing(t, s, "water")
-	digest := s.Servers()[0].Config.Digest()
-	l, err := s.Files.Load(digest)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, data := range []string{`{"Name":"other"}`, `"text"`, `[]`} {
-		if err := s.StoreSummary(digest, l, fmt.Sprint("version ", i), json.RawMessage(data)); err != nil {
-			t.Fatal(err)
+// A new rule for a server changes the stored summaries of other servers only if it
+// may hide a tool of theirs.
+func TestRuleKeepsSummariesOfOtherServers(t *testing.T) {
+	for tool, wantRead := range map[string]bool{"water": false, "shop.sell": true, "shop__sell": true} {
+		dir, config := t.TempDir(), "mcpServers: {garden: {command: x}, shop: {command: y}}"
+		storeListing(t, newSummarized(t, dir, config), "prune", tool)
+		newSummarized(t, dir, config).Summaries()
+		for i := range 6 {
+			denied := fmt.Sprintf("deny mcp.shop.sell%d", i)
+			s := newSummarized(t, dir, config, denied)
+			got := s.Summaries()[0]
+			if read := s.loads.Load() > 1; read != wantRead || got.Tools != 2 { // the list of shop is not stored
+				t.Errorf("%s, %s: got %+v; list read: %t, want %t", tool, denied, got, read, wantRead)
+			}
+		}
+		got := newSummarized(t, dir, config, "deny mcp.shop.sell", "deny shop__sell").Summaries()[0]
+		if want := map[bool]int{false: 2, true: 1}[wantRead]; got.Tools != want {
+			t.Errorf("%s: %d tools visible, want %d", tool, got.Tools, want)
 		}
 	}
-	if got := newSummarized(t, dir, config).Summaries()[0]; got.Name != "garden" || got.Tools != 1 {
-		t.Errorf("got %+v", got)
+}
+
+// A summary stored by a program with another version of the format is made again.
+func TestSummaryOfOtherFormatIsMadeAgain(t *testing.T) {
+	config := "mcpServers: {garden: {command: x}}"
+	for _, tt := range []struct {
+		versions int // added to the version
+		data     string
+		want     int // number of tools
+	}{
+		{0, `{"name":"garden","tools":7}`, 7}, // the test stores summaries where the program looks for them
+		{1, `{"name":"garden","tools":7}`, 1},
+		{-1, `{"name":"garden","tools":7}`, 1},
+		{0, `"text"`, 1},
+		{0, `[]`, 1},
+		{0, `{"name":"garden","tools":"7"}`, 1},
+	} {
+		dir := t.TempDir()
+		s := newSummarized(t, dir, config)
+		storeListing(t, s, "water")
+		digest := s.Servers()[0].Config.Digest()
+		l, err := s.Files.Load(digest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.StoreSummary(digest, l, s.SummaryKey("garden", tt.versions), json.RawMessage(tt.data)); err != nil {
+			t.Fatal(err)
+		}
+		if got := newSummarized(t, dir, config).Summaries()[0]; got.Name != "garden" || got.Tools != tt.want {
+			t.Errorf("version %+d, %s: got %+v, want %d tools", tt.versions, tt.data, got, tt.want)
+		}
+	}
+}
+
+// The JSON of a stored summary is that of this version.
+func TestStoredSummary(t *testing.T) {
+	dir, config := t.TempDir(), "mcpServers: {garden: {command: x, description: Waters plants in a garden.}}"
+	storeListing(t, newSummarized(t, dir, config), "prune_roses", "water_roses")
+	s := newSummarized(t, dir, config)
+	s.Summaries()
+	got, err := s.LoadSummary(s.Servers()[0].Config.Digest(), s.SummaryKey("garden", 0))
+	const want = `{"name":"garden","purpose":"Waters plants in a garden","topics":["plant"],"tools":2,"examples":["water_roses","prune_roses"]}`
+	if err != nil || string(got) != want {
+		t.Errorf("stored %s, %v, want %s; if the summaries change, increase summaryVersion", got, err, want)
 	}
 }

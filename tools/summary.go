@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
@@ -18,21 +20,21 @@ import (
 // ServerSummary describes a server to a model that chooses among servers. Its
 // texts are on one line, without hidden characters and delimiters of prompts.
 type ServerSummary struct {
-	Name    string
-	Project bool // whether a project defines the server
-	Shared  bool // whether [Options.Shared] reports the server
+	Name    string `json:"name"`
+	Project bool   `json:"project,omitempty"` // whether a project defines the server
+	Shared  bool   `json:"shared,omitempty"`  // whether [Options.Shared] reports the server
 	// Purpose is what the server is for, from its configuration or, for the
 	// user's own servers, from what the server says about itself. It may be "".
-	Purpose string
+	Purpose string `json:"purpose,omitempty"`
 	// Topics are the words that most tools are about, most frequent first.
-	Topics []string
+	Topics []string `json:"topics,omitempty"`
 	// Tools is the number of tools that are visible to an agent, or -1 if they
 	// are unknown. Examples are up to three of their names, without the name of
 	// the server.
-	Tools    int
-	Examples []string
+	Tools    int      `json:"tools"`
+	Examples []string `json:"examples,omitempty"`
 	// Problem says why the tools are unknown or do not work, or is "".
-	Problem string
+	Problem string `json:"problem,omitempty"` // not stored
 }
 
 // cachedSummary is a summary with what it was made from.
@@ -68,7 +70,7 @@ func (s *Set) ConfiguredSummaries() []ServerSummary {
 
 func (s *Set) summarize(servers []*server) []ServerSummary {
 	out := make([]ServerSummary, 0, len(servers))
-	denied := s.denied()
+	denied := denials(s.rules.Load().Denials())
 	for _, sv := range servers {
 		out = append(out, s.summary(sv, denied))
 	}
@@ -93,7 +95,7 @@ func (s *Set) lastingSummary(sv *server, denied string) ServerSummary {
 	var now cachedSummary
 	storable := false
 	if sv.Server != nil {
-		if now.key, storable = s.summaryKey(sv, denied); storable {
+		if now.key, storable = s.summaryKey(summaryVersion, sv, denied); storable {
 			now.listing = sv.LoadedListing()
 		} else if now.listing = sv.LastListing(); now.listing != nil {
 			now.screened = s.screenListing(sv, now.listing)
@@ -102,7 +104,7 @@ func (s *Set) lastingSummary(sv *server, denied string) ServerSummary {
 	if have := sv.summary.Load(); have != nil && have.listing == now.listing && have.screened == now.screened && have.key == now.key {
 		return have.ServerSummary
 	}
-	if !storable || json.Unmarshal(sv.Summary(now.key), &now.ServerSummary) != nil {
+	if !storable || !s.readSummary(sv, &now) {
 		if storable {
 			now.listing = sv.LastListing()
 			if s.isStrict(sv) {
@@ -114,8 +116,12 @@ func (s *Set) lastingSummary(sv *server, denied string) ServerSummary {
 			if sc := s.screenListing(sv, now.listing); !sc.until.IsZero() && len(sc.quarantined) == 0 {
 				return now.ServerSummary // the accepted definitions are unreadable for now
 			}
+			key := now.key
+			if !slices.ContainsFunc(now.listing.Tools, func(t *mcp.Tool) bool { return strings.Contains(t.Name, ".") || strings.Contains(t.Name, "__") }) {
+				key, _ = s.plainSummaryKey(summaryVersion, sv)
+			}
 			if data, err := json.Marshal(now.ServerSummary); err == nil {
-				sv.SetSummary(now.listing, now.key, data)
+				sv.SetSummary(now.listing, key, data)
 			}
 		}
 	}
@@ -123,14 +129,27 @@ func (s *Set) lastingSummary(sv *server, denied string) ServerSummary {
 	return now.ServerSummary
 }
 
+// readSummary sets now to the stored summary of a server, if there is one.
+func (s *Set) readSummary(sv *server, now *cachedSummary) bool {
+	plain, _ := s.plainSummaryKey(summaryVersion, sv)
+	for _, key := range []string{plain, now.key} {
+		var stored ServerSummary
+		if json.Unmarshal(sv.Summary(key), &stored) == nil {
+			now.ServerSummary = stored
+			return true
+		}
+	}
+	return false
+}
+
 // summaryVersion is the version of the stored summaries. Increase it if
 // describeServer describes the same server in another way.
 const summaryVersion = 1
 
 // summaryKey returns a digest of everything but the tool list that the summary of
-// a server depends on. denied is the result of [Set.denied]. ok is false if the
-// summary also depends on accepted definitions that have no digest.
-func (s *Set) summaryKey(sv *server, denied string) (key string, ok bool) {
+// a server depends on. denied is a result of [denials]. ok is false if the summary
+// also depends on accepted definitions that have no digest.
+func (s *Set) summaryKey(version int, sv *server, denied string) (key string, ok bool) {
 	c, accepted := sv.config, ""
 	if s.pins != nil && s.isStrict(sv) {
 		files, isFiles := s.pins.(*pinFiles)
@@ -139,17 +158,23 @@ func (s *Set) summaryKey(sv *server, denied string) (key string, ok bool) {
 		}
 		accepted = files.stamp(c.Digest())
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%d %q %q %q %t %t %q %q", summaryVersion, sv.name, c.Owner, c.Description, s.isShared(sv), s.isStrict(sv), accepted, denied))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %q %q %q %t %t %q %q", version, sv.name, c.Owner, c.Description, s.isShared(sv), s.isStrict(sv), accepted, denied))
 	return hex.EncodeToString(sum[:16]), true
+}
+
+// plainSummaryKey returns the key under which a summary is stored if the names of
+// the server's tools contain neither "." nor "__". It does not change with rules on
+// other servers.
+func (s *Set) plainSummaryKey(version int, sv *server) (key string, ok bool) {
+	return s.summaryKey(version, sv, "for the server: "+denials(s.rules.Load().DenialsFor(sv.name)))
 }
 
 // isShared reports whether someone other than the user configured a server.
 func (s *Set) isShared(sv *server) bool { return s.opts.Shared != nil && s.opts.Shared(sv.config) }
 
-// denied returns the rules that determine which tools an agent sees.
-func (s *Set) denied() string {
-	rules := s.rules.Load()
-	return fmt.Sprintf("%q %s", rules.Denials().List(), rules.Decide(policy.ToolCall{}).Code) // unreadable rules deny everything
+// denials returns a text that identifies denying rules.
+func denials(r policy.Rules) string {
+	return fmt.Sprintf("%q %s", r.List(), r.Decide(policy.ToolCall{}).Code) // unreadable rules deny everything
 }
 
 // Limits of a summary, in bytes.
