@@ -21,7 +21,7 @@ const (
 	// closed.
 	closeGrace = 2 * time.Second
 	// stderrGrace is how long the rest of standard error may take after the
-	// command has exited. A child of the command can hold it open.
+	// command has exited by itself. A child of the command can hold it open.
 	stderrGrace = time.Second
 )
 
@@ -46,7 +46,7 @@ type Service struct {
 	recordEnd func(reason string)
 	check     func() error // called before each write; may be nil
 
-	ended chan struct{} // closed when the command has exited and its standard error has been read
+	ended chan struct{} // closed when the command has exited and, unless it was stopped, its standard error has been read
 	exit  sandbox.Exit  // set before ended is closed
 	err   error
 
@@ -85,6 +85,8 @@ func (s *Service) watch(ctx context.Context, release func()) {
 		release()
 		select {
 		case <-s.drained:
+		case <-s.closeRequested:
+		case <-ctx.Done():
 		case <-time.After(stderrGrace):
 		}
 		close(s.ended)

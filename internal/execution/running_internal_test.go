@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"context"
 	"io"
 	"testing"
 	"testing/synctest"
@@ -19,6 +20,13 @@ func (p exitedProcess) Stderr() io.Reader { return p.stderr }
 func (p exitedProcess) Wait() sandbox.Exit {
 	return sandbox.Exit{Reason: sandbox.Exited, Code: 1}
 }
+
+func (p exitedProcess) Stdin() io.WriteCloser { return nopCloser{} }
+func (p exitedProcess) Kill()                 {}
+
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }
 
 // Done waits for the standard error of an exited service, which often says why it
 // exited. It does not wait long, because a child of the service may hold standard
@@ -50,6 +58,33 @@ func TestDoneWaitsForStandardError(t *testing.T) {
 				}
 				if err := s.Err(); err == nil || err.Error() != "exited with code 1" || ended != string(sandbox.Exited) {
 					t.Errorf("err is %v, recorded %q", err, ended)
+				}
+				w.Close()
+			})
+		})
+	}
+}
+
+// Done does not wait for standard error if the service was closed or disabled.
+func TestDoneOfStoppedService(t *testing.T) {
+	for name, stop := range map[string]func(*Service, context.CancelFunc){
+		"closed":   func(s *Service, _ context.CancelFunc) { s.Close() },
+		"disabled": func(_ *Service, cancel context.CancelFunc) { cancel() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				stderr, w := io.Pipe() // a child of the service holds it open
+				s := &Service{process: exitedProcess{stderr: stderr}, ended: make(chan struct{}), recordEnd: func(string) {}}
+				s.boxOnce.Do(func() {}) // there is no sandbox
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				began := time.Now()
+				s.watch(ctx, func() {})
+				synctest.Wait()
+				go stop(s, cancel)
+				<-s.Done()
+				if d := time.Since(began); d > 0 {
+					t.Errorf("done after %v", d)
 				}
 				w.Close()
 			})
