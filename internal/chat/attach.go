@@ -14,6 +14,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/terminal"
 )
@@ -43,6 +44,23 @@ func (t *dialog) attacher() (*attacher, error) {
 		}
 	}
 	return &attacher{dir: dir, home: t.host.Home()}, nil
+}
+
+// attach returns the text of the files that the user named with @ in a line.
+func (t *dialog) attach(ctx context.Context, line string, emit func(agent.Event)) (string, error) {
+	names := terminal.MentionedFiles(line)
+	if len(names) == 0 {
+		return "", nil
+	}
+	a, err := t.attacher()
+	if err != nil {
+		return "", err
+	}
+	text, notices, err := a.attach(ctx, names)
+	for _, n := range notices {
+		emit(agent.Event{Type: agent.Notice, Text: n})
+	}
+	return text, err
 }
 
 func (a *attacher) resolve(name string) string {

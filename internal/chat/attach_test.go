@@ -59,6 +59,34 @@ func TestAttach(t *testing.T) {
 	}
 }
 
+// In a conversation line by line, the files that a message or the arguments of a
+// skill name are attached too. A file that cannot be attached stops the message.
+func TestAttachInLines(t *testing.T) {
+	u := newUser(t)
+	writeFiles(t, u.home, map[string]string{"a.txt": "the content"})
+	t.Chdir(u.home)
+	d := u.open(&Flags{})
+	for _, line := range []string{"hello @a.txt", "/tides @a.txt"} {
+		u.stderr.Reset()
+		if _, err := u.enter(d, line); err != nil || !strings.Contains(u.stderr.String(), "attached a.txt (11 bytes)") {
+			t.Errorf("%s: %v, %q", line, err, u.stderr.String())
+		}
+	}
+	said := 0
+	for _, e := range d.session.Events(0) {
+		if e.Message != nil && strings.Contains(e.Message.Text, "File a.txt:\n\n```\nthe content") {
+			said++
+		}
+	}
+	if said == 0 {
+		t.Error("no message has the content")
+	}
+	before := len(d.session.Events(0))
+	if _, err := u.enter(d, "hello @skills"); err == nil || len(d.session.Events(0)) != before {
+		t.Errorf("with a directory: %v", err)
+	}
+}
+
 // Completion offers the entries of a directory first, and then files below it.
 // It does not look into directories such as .git.
 func TestCompleteFile(t *testing.T) {

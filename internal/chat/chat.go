@@ -204,10 +204,23 @@ func (h *Host) readLoop(ctx context.Context, t *dialog, input *terminal.LineRead
 func (h *Host) runLine(ctx context.Context, t *dialog, line string) error {
 	name, args, ok := terminal.ParseCommand(line)
 	if !ok {
-		return t.printTurn(ctx, line)
+		return t.printEvents(ctx, func(emit func(agent.Event)) error {
+			attached, err := t.attach(ctx, line, emit)
+			if err != nil {
+				return err
+			}
+			return t.RunTurn(ctx, line+attached, emit)
+		})
 	}
 	if k := terminal.FindCommand(t.slashCommands(ctx), name); k != nil {
 		return t.printEvents(ctx, func(emit func(agent.Event)) error {
+			if k.Files {
+				attached, err := t.attach(ctx, args, emit)
+				if err != nil {
+					return err
+				}
+				args += attached
+			}
 			text, err := k.Run(ctx, args, emit)
 			h.printCommandOutput(text)
 			return err

@@ -27,6 +27,7 @@ type dialog struct {
 	answering *setup.ActiveModel
 	asks      bool // whether calls need the user's approval
 	once      bool // whether the chat ends after one turn
+	screen    bool // whether the conversation runs on a screen, with keys
 }
 
 var _ terminal.Conversation = (*dialog)(nil)
@@ -82,6 +83,7 @@ func (h *Host) shortPath(path string) string {
 // runScreen runs the conversation in a full-screen terminal until the user
 // quits.
 func (t *dialog) runScreen(ctx context.Context, from, to any, notices *terminal.Notices) error {
+	t.screen = true
 	a := t.host
 	in, isFile := console.AsFile(from)
 	out, isFileToo := console.AsFile(to)

@@ -66,6 +66,9 @@ func (t *dialog) showHelp(ctx context.Context, name string, _ func(agent.Event))
 	if skills > 0 {
 		fmt.Fprintf(&b, "- `/NAME` and a task: one of %d skills, see `/skills`\n", skills)
 	}
+	if !t.screen {
+		return b.String() + "\n`@PATH` in a message attaches a file. Ctrl-D exits.\n", nil
+	}
 	b.WriteString("\n**Keys**\n\n" + terminal.KeyHelp())
 	return b.String(), nil
 }

@@ -19,11 +19,11 @@ import (
 )
 
 // skillCommands returns a command for each skill that the user may invoke. It
-// omits skills that have the same name as a built-in command.
+// omits skills that have the name or an alias of a built-in command.
 func (t *dialog) skillCommands(ctx context.Context, own []terminal.Command) []terminal.Command {
 	var out []terminal.Command
 	for _, e := range t.runtime.Catalog().Snapshot().Skills() {
-		taken := slices.ContainsFunc(own, func(k terminal.Command) bool { return k.Name == e.Name })
+		taken := slices.ContainsFunc(own, func(k terminal.Command) bool { return k.Name == e.Name || slices.Contains(k.Aliases, e.Name) })
 		if !e.UserInvocable || taken || strings.ContainsFunc(e.Name, func(r rune) bool { return unicode.IsSpace(r) || r == '/' }) {
 			continue
 		}

@@ -36,6 +36,7 @@ func newUser(t *testing.T) *user {
 		"model-only/SKILL.md":   "---\nname: model-only\ndescription: Only the agent uses it.\nuser-invocable: false\n---\nText.\n",
 		"user-only/SKILL.md":    "---\nname: user-only\ndescription: Only the user uses it.\ndisable-model-invocation: true\n---\nText.\n",
 		"help/SKILL.md":         "---\nname: help\ndescription: Has the name of a command.\n---\nText.\n",
+		"exit/SKILL.md":         "---\nname: exit\ndescription: Has the alias of a command.\n---\nText.\n",
 		"../state/x":            "",
 		"../config/config.yaml": "models:\n  names: {local: {model: \"openai:small\", base_url: \"http://127.0.0.1:1/v1\"}}\n  prices: {\"openai:gpt-*\": {input: 1, output: 2}, \"openai:big\": {input: 1, output: 2}}\n",
 	} {
@@ -94,20 +95,20 @@ func TestSlashCommands(t *testing.T) {
 		want []string // in the output
 		not  string
 	}{
-		{"/help", []string{"/help", "/skills", "/unload", "one of 2 skills", "Keys"}, ""},
+		{"/help", []string{"/help", "/skills", "/unload", "one of 2 skills", "@PATH in a message"}, "Tab"},
 		{"/help load", []string{"/load NAME", "load a skill until"}, "/unload NAME"},
 		{"/help /tides", []string{"tides", "Reads tide tables.", "usage: ", "/tides HARBOUR", "tools: Read", "scripts: scripts/run.sh", "from "}, "only"},
 		{"/help model-only", []string{"only the agent invokes it"}, "usage"},
 		{"/help user-only", []string{"only you invoke it"}, "only the agent"},
-		{"/skills", []string{"Skills (4)", "tides: Reads tide tables.", "help: Has the name"}, "Loaded"},
+		{"/skills", []string{"Skills (5)", "tides: Reads tide tables.", "help: Has the name"}, "Loaded"},
 		{"/cost", []string{"No requests yet."}, ""},
 		{"/details", []string{"No tool calls yet."}, ""},
 		{"/tools", []string{"Tools of the agent", "load_skill"}, "(the agent finds"},
 		{"/load tides", []string{"tides is loaded, until"}, ""},
 		{"/load tides", []string{"tides is already loaded"}, ""},
-		{"/skills", []string{"Loaded", "until /unload", "Skills (4)"}, ""},
+		{"/skills", []string{"Loaded", "until /unload", "Skills (5)"}, ""},
 		{"/unload tides", []string{"tides is unloaded."}, ""},
-		{"/skills", []string{"Skills (4)"}, "Loaded"},
+		{"/skills", []string{"Skills (5)"}, "Loaded"},
 		{"/model", []string{"Model: demo", "/model openai:NAME"}, ""},
 		{"/model local", []string{"small", "127.0.0.1:1", "is the model from now on"}, ""},
 		{"/model demo", []string{"demo", "is the model from now on"}, ""},

@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/loadout-dev/loadout/agent"
@@ -17,8 +18,15 @@ type attachError struct {
 func (e *attachError) Error() string { return e.err.Error() }
 func (e *attachError) Unwrap() error { return e.err }
 
-// attach returns the text of the files that an input names.
+// attach returns the text of the files that an input names. It notes files that
+// are not read because their paths are pasted.
 func (m *model) attach(ctx context.Context, in input, emit func(agent.Event)) (string, error) {
+	const most = 5
+	for i, name := range in.pastedFiles() {
+		if i < most && m.opts.CompleteFile != nil && slices.ContainsFunc(m.opts.CompleteFile(name), func(c Choice) bool { return c.Name == name }) {
+			emit(agent.Event{Type: agent.Notice, Text: "pasted @" + name + " is not attached; type the path to attach the file"})
+		}
+	}
 	paths := in.files()
 	if len(paths) == 0 || m.opts.Attach == nil {
 		return "", nil

@@ -166,3 +166,29 @@ func TestAttachedFiles(t *testing.T) {
 		t.Errorf("the input is %q after %q", got, asked)
 	}
 }
+
+// A pasted path attaches nothing. If there is such a file, a line says so.
+func TestPastedPath(t *testing.T) {
+	s := newScreen(t, &Options{
+		CompleteFile: func(path string) []Choice { return []Choice{{Name: "a.txt"}} },
+		Attach: func(context.Context, []string) (string, []string, error) {
+			t.Error("it was attached")
+			return "", nil, nil
+		},
+	})
+	s.update(tea.PasteMsg{Content: "see @a.txt and @b.txt "})
+	s.update(tea.PasteMsg{Content: strings.Repeat("@a.txt\n", 10)})
+	s.keys("enter")
+	s.finish()
+	if got := s.text(); strings.Count(got, "pasted @a.txt is not attached; type the path to attach the file") != 1 || strings.Contains(got, "pasted @b") {
+		t.Errorf("it prints\n%s", got)
+	}
+	s.keys("@")
+	s.running.Wait()
+	s.update(tea.PasteMsg{Content: "a.txt"})
+	s.keys("enter")
+	s.finish()
+	if n := strings.Count(s.text(), "pasted @a.txt is not attached"); n != 2 {
+		t.Errorf("%d notices\n%s", n, s.text())
+	}
+}

@@ -114,6 +114,22 @@ func (in input) files() []string {
 	return out
 }
 
+// pastedFiles returns the paths after an @ that are not read because a part of
+// them is pasted. It ignores folded texts.
+func (in input) pastedFiles() []string {
+	all := input{text: in.text}
+	for _, p := range in.pasted {
+		if isFolded(in.text[p.from:p.to]) {
+			all.pasted = append(all.pasted, p)
+		}
+	}
+	typed := in.files()
+	return slices.DeleteFunc(all.files(), func(name string) bool { return slices.Contains(typed, name) })
+}
+
+// MentionedFiles returns the paths after an @ in a line that the user typed.
+func MentionedFiles(text string) []string { return input{text: text}.files() }
+
 // mentionedPath returns the path at the start of text.
 func mentionedPath(text string) string {
 	if quoted, ok := strings.CutPrefix(text, `"`); ok {
