@@ -5,6 +5,7 @@ package chatlog
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -86,23 +87,43 @@ func (d Dir) Open(id string) (*session.FileLog, string, error) {
 // maxScan is the maximum number of bytes searched for the first message.
 const maxScan = 256 << 10
 
-// FirstMessage returns the user's first message in a conversation, or "" if it
-// cannot be read.
+// FirstMessage returns the user's first message in a conversation, or its start
+// if the message is long. It returns "" if the message cannot be read.
 func (d Dir) FirstMessage(id string) string {
 	f, err := os.Open(d.file(id))
 	if err != nil {
 		return ""
 	}
 	defer f.Close()
-	lines := bufio.NewScanner(io.LimitReader(f, maxScan))
-	lines.Buffer(nil, maxScan)
-	for lines.Scan() {
-		var e session.Event
-		if json.Unmarshal(lines.Bytes(), &e) == nil && e.Message != nil && e.Message.Role == llm.User {
+	lines := bufio.NewReaderSize(io.LimitReader(f, maxScan), maxScan)
+	for {
+		text, err := lines.ReadSlice('\n')
+		if e, ok := parseStart(text); ok && e.Message != nil && e.Message.Role == llm.User {
 			return e.Message.Text
 		}
+		if err != nil {
+			return ""
+		}
 	}
-	return ""
+}
+
+// parseStart parses an event. If its JSON ends within the text of a message, the
+// message has the text up to there.
+func parseStart(text []byte) (e session.Event, ok bool) {
+	if json.Unmarshal(text, &e) == nil {
+		return e, true
+	}
+	const maxEscape = len(`\ud83d\ude0`) // incomplete escapes at the end
+	for cut := range min(maxEscape, len(text)) + 1 {
+		start := append(bytes.Clone(text[:len(text)-cut]), `"}}`...)
+		if e = (session.Event{}); json.Unmarshal(start, &e) == nil {
+			if e.Message != nil {
+				e.Message.Text = strings.TrimRight(e.Message.Text, "\ufffd")
+			}
+			return e, true
+		}
+	}
+	return session.Event{}, false
 }
 
 // Similar returns the IDs of conversations that contain id or are similar to

@@ -70,6 +70,25 @@ func TestDir(t *testing.T) {
 	}
 }
 
+// A first message that is longer than what is read has its start as a title.
+func TestFirstMessageIsLong(t *testing.T) {
+	d := chatlog.Dir(filepath.Join(t.TempDir(), "sessions"))
+	for _, part := range []string{"x", "é", "\n", "\x01", "😀", "\u2028\u2028<"} {
+		id := save(t, d, &session.Event{Start: &session.Start{Folder: "/work"}}, message(llm.User, "Review @a.txt"+strings.Repeat(part, 400_000)))
+		got := d.FirstMessage(id)
+		if rest, ok := strings.CutPrefix(got, "Review @a.txt"+part); !ok || strings.Trim(rest, part) != "" {
+			t.Errorf("%q: %.40q, ends in %q", part, got, got[max(len(got)-10, 0):])
+		}
+	}
+	// A truncated log has no title.
+	if err := os.WriteFile(filepath.Join(string(d), "cut.jsonl"), []byte(`{"seq":1,"begun":{"folder":"/wo`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := d.FirstMessage("cut"); got != "" {
+		t.Errorf("first message %q", got)
+	}
+}
+
 func TestSimilar(t *testing.T) {
 	all := []chatlog.Entry{{ID: "20260101-101010-abcde"}, {ID: "20260202-202020-fghij"}}
 	for id, want := range map[string][]string{"abcde": {all[0].ID}, "20260202-202021-fghij": {all[1].ID}, "other": nil} {

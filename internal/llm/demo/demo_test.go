@@ -239,6 +239,7 @@ func TestTranscripts(t *testing.T) {
 		{"a search that fails", toolbox{deny: "search_skills"}, "greet Ada", []string{search("greet Ada")}, []string{"it was not done", notAModel}},
 		{"no skill fits", toolbox{}, "Fold me a paper plane", []string{search("Fold me a paper plane"), `find_tools {"query":"Fold me a paper plane"}`}, []string{"No skill fits", "clock_now", notAModel}},
 		{"no skill, and a tool", toolbox{}, "call clock_now zone=UTC", []string{search("call clock_now zone=UTC"), `find_tools {"query":"call clock_now zone=UTC"}`, `call_tool {"arguments":{"zone":"UTC"},"name":"clock_now"}`}, []string{"clock_now got", notAModel}},
+		{"an attached file", toolbox{}, "Fold @plane.txt:\nnow\n\nFile plane.txt:\n\n```\ngreeter\n```", []string{search("Fold @plane.txt:"), `find_tools {"query":"Fold @plane.txt:"}`}, []string{"No skill fits", notAModel}},
 		{"no tools", toolbox{without: strings.Fields(names)}, "greet Ada", nil, []string{"no tools", notAModel}},
 		{"nothing can be run", toolbox{without: []string{"run_skill_script"}}, "run hello.py of greeter", []string{search("run hello.py of greeter"), `load_skill {"name":"greeter"}`}, []string{"I loaded the skill greeter", notAModel}},
 		{"Chinese", toolbox{}, "帮我把这些数据整理成周报", []string{search("帮我把这些数据整理成周报"), `load_skill {"name":"报告助手"}`}, []string{"我加载了技能 报告助手", "先读取数据", inChinese}},

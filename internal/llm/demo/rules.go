@@ -75,10 +75,24 @@ func readTurn(r *llm.Request) *turn {
 			}
 		}
 		if i == start {
-			t.words, t.steps, t.tools = truncate(strings.TrimSpace(m.Text()), maxWords), nil, nil
+			t.words, t.steps, t.tools = truncate(typedText(m.Text()), maxWords), nil, nil
 		}
 	}
 	return t
+}
+
+// query returns the first line of the user's words, to search for. The response
+// quotes it.
+func (t *turn) query() string {
+	first, _, _ := strings.Cut(t.words, "\n")
+	return truncate(strings.TrimSpace(first), 300)
+}
+
+// typedText returns the text that the user typed in a message, without the files
+// that the chat appended.
+func typedText(text string) string {
+	text, _, _ = strings.Cut(text, "\n\nFile ")
+	return strings.TrimSpace(text)
 }
 
 // lastUserMessage returns the index of the last message with the user's words, or
@@ -154,12 +168,12 @@ func (t *turn) next() (name string, args map[string]any, ok bool) {
 		return name, args, true
 	}
 	if t.has[search] && t.findStep(search) == nil {
-		return t.callOnce(search, map[string]any{"query": truncate(t.words, 300), "limit": 5})
+		return t.callOnce(search, map[string]any{"query": t.query(), "limit": 5})
 	}
 	if h := t.chooseSkill(); h != nil {
 		return t.callOnce(load, map[string]any{"name": h.Name})
 	}
-	return t.callOnce(findTools, map[string]any{"query": truncate(t.words, 300)})
+	return t.callOnce(findTools, map[string]any{"query": t.query()})
 }
 
 func (t *turn) callOnce(name string, args map[string]any) (string, map[string]any, bool) {
