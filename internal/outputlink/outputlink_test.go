@@ -13,8 +13,11 @@ import (
 )
 
 func TestReadRegular(t *testing.T) {
-	dir := t.TempDir()
-	outside := filepath.Join(t.TempDir(), "outside")
+	top := t.TempDir()
+	dir, outside := filepath.Join(top, "in"), filepath.Join(top, "outside")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for path, size := range map[string]int64{outside: 1, filepath.Join(dir, "small"): 3, filepath.Join(dir, "largest"): maxFile, filepath.Join(dir, "large"): maxFile + 1} {
 		if err := errors.Join(os.WriteFile(path, []byte("abc"), 0o600), os.Truncate(path, size)); err != nil {
 			t.Fatal(err)

@@ -26,7 +26,7 @@ func TestDescribe(t *testing.T) {
 	}
 	secret := upstream.Config{Name: "remote", URLs: []string{"https://a.example/mcp"}, Headers: map[string]string{"Authorization": "Bearer ${{secrets.KEY}}"}}
 	got := requestedserver.Describe(&secret)
-	if len(got.Variables) != 1 || got.Variables[0].Kind != "secret" && got.Variables[0].Kind != "secrets" || got.Variables[0].Name != "KEY" || got.Variables[0].Location == "" {
+	if len(got.Variables) != 1 || got.Variables[0].Kind != "secret" || got.Variables[0].Name != "KEY" || got.Variables[0].Location == "" {
 		t.Errorf("variables %+v", got.Variables)
 	}
 }

@@ -13,6 +13,7 @@ package seatbelt
 
 import (
 	"github.com/loadout-dev/loadout/sandbox"
+	"net"
 )
 
 // Options configures the backend. The zero value is ready to use.
@@ -32,13 +33,16 @@ type Options struct {
 }
 
 // Backend runs code confined by sandbox-exec.
-type Backend struct{ opts Options }
+type Backend struct {
+	opts   Options
+	listen func(network, address string) (net.Listener, error) // [net.Listen]; only tests replace it
+}
 
 var _ sandbox.Backend = (*Backend)(nil)
 
 // New returns a backend with the given options, which may be nil.
 func New(opts *Options) *Backend {
-	b := &Backend{}
+	b := &Backend{listen: net.Listen}
 	if opts != nil {
 		b.opts = *opts
 	}

@@ -33,7 +33,7 @@ func (b *Backend) start(spec *sandbox.Spec, exe string) (sandbox.Sandbox, error)
 	}
 	a := access{read: b.opts.Read, host: spec.Network.Host}
 	if proxy != nil {
-		l, err := net.Listen("tcp4", "127.0.0.1:0")
+		l, err := b.listen("tcp4", "127.0.0.1:0")
 		if err != nil {
 			return nil, fmt.Errorf("start sandbox: %w", err)
 		}
