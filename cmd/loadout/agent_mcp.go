@@ -94,8 +94,8 @@ Changes to skills take effect while it runs; SIGHUP reloads all skills.`,
 }
 
 // skillWait is how long the server waits for skill directories before it
-// answers a client. Clients give up after some seconds. Only tests change it.
-var skillWait = 400 * time.Millisecond
+// answers a client. Clients give up after some seconds.
+const skillWait = 400 * time.Millisecond
 
 // mcpFlags holds the flags of the mcp command that are not settings.
 type mcpFlags struct {

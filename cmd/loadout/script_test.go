@@ -17,13 +17,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/operator"
 	"github.com/loadout-dev/loadout/internal/presence"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 
 // runPatiently runs a command that has its skills from the start, on a slow machine too.
 func runPatiently(caller func() presence.Caller) {
-	skillWait = time.Minute
+	setup.MinSkillWait = "1m"
 	runAs(caller, testOperator())
 }
 

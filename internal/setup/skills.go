@@ -19,13 +19,14 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// minSkillWait is the minimum of [Setup.SkillWait]. Only tests set it, by the
-// linker: a program on a slow machine must not start without its skills.
-var minSkillWait string
+// MinSkillWait is a lower limit of [Setup.SkillWait]. Only tests set it, also with
+// the linker, so that a program on a slow machine does not start without its
+// skills.
+var MinSkillWait string
 
-// skillWait returns [Setup.SkillWait], or minSkillWait if that is longer.
+// skillWait returns [Setup.SkillWait], or MinSkillWait if that is longer.
 func (s *Setup) skillWait() time.Duration {
-	if least, err := time.ParseDuration(minSkillWait); err == nil && s.SkillWait > 0 {
+	if least, err := time.ParseDuration(MinSkillWait); err == nil && s.SkillWait > 0 {
 		return max(s.SkillWait, least)
 	}
 	return s.SkillWait

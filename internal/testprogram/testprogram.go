@@ -32,10 +32,9 @@ type Program struct {
 }
 
 // Loadout is the loadout command, built to assume that its caller is the user,
-// because tests have no terminal and may be run by an agent. It also waits a
-// minute for its skills, because machines may be slow. Only the linker can set
-// this.
-var Loadout = Program{Package: "cmd/loadout", Values: []string{"internal/presence.assumed=of-a-test", "internal/setup.minSkillWait=1m"}}
+// because tests have no terminal and may be run by an agent. It also waits up to a
+// minute for its skills, because machines may be slow.
+var Loadout = Program{Package: "cmd/loadout", Values: []string{"internal/presence.assumed=of-a-test", "internal/setup.MinSkillWait=1m"}}
 
 // Build builds the program and returns the path of the executable. Each call
 // lets the go command check that the executable is up to date, which takes a
