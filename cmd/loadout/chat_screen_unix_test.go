@@ -133,7 +133,7 @@ func TestAttachScreen(t *testing.T) {
 	p.shows("! attached tide-table.txt (24 bytes)")
 	p.shows("High at 12:10")
 	p.types("show @logo.png ", "Enter")
-	p.shows("attach logo.png: not a text file")
+	p.shows("attach logo.png: not UTF-8 text")
 	p.waitFor("agent to inspect it", func(screen string) bool { return strings.Count(screen, "\n> show @logo.png") == 2 })
 	p.types("", "C-c")
 	p.tmux("set-buffer", strings.Repeat("read @tide-table.txt\n", 9))

@@ -24,14 +24,18 @@ const (
 	maxAttached      = 20       // files
 	maxAttachedBytes = 64 << 10 // bytes of each file
 	maxOfferedFiles  = 50
-	maxWalked        = 5000 // entries that a search for files visits
+	maxWalked        = 100_000 // entries that a search for files visits
 	maxWalkDepth     = 8
+	maxPendingReads  = 8 // reads that do not return
 )
 
 // attacher reads and completes the files that the user names with @ in a
 // message. A relative path is relative to dir. The user may name any file, even
 // one that the agent cannot read.
-type attacher struct{ dir, home string }
+type attacher struct {
+	dir, home string
+	agentDir  string // directory whose files the agent can read
+}
 
 // attacher returns the attacher of the conversation: paths are relative to the
 // directory that the user named, or to the current one.
@@ -43,7 +47,7 @@ func (t *dialog) attacher() (*attacher, error) {
 			return nil, err
 		}
 	}
-	return &attacher{dir: dir, home: t.host.Home()}, nil
+	return &attacher{dir: dir, home: t.host.Home(), agentDir: t.folder}, nil
 }
 
 // attach returns the text of the files that the user named with @ in a line.
@@ -87,30 +91,100 @@ func (a *attacher) attach(ctx context.Context, names []string) (string, []string
 		if ctx.Err() != nil {
 			return "", nil, context.Cause(ctx)
 		}
-		shown, data, size, err := a.read(name)
+		f, err := awaitRead(ctx, func() (*attachedFile, error) { return a.read(name) })
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			notices = append(notices, fmt.Sprintf("no file %s; @%s is sent as text", shown, shown))
+			notices = append(notices, fmt.Sprintf("no file %s; @%s is sent as text", name, name))
 			continue
 		case err != nil:
 			return "", nil, err
 		}
-		part := ""
-		if int64(len(data)) < size {
-			part = fmt.Sprintf(", the first %d of %d bytes", len(data), size)
-			notices = append(notices, fmt.Sprintf("attached %s%s; for the rest, ask the agent to read it from its directory", shown, part))
-		} else {
-			notices = append(notices, fmt.Sprintf("attached %s (%d bytes)", shown, size))
+		content, removed := cleanText(f.data)
+		size, advice := fmt.Sprintf("%d bytes", f.size), ""
+		if int64(len(f.data)) < f.size {
+			size = fmt.Sprintf("the first %d of %d bytes", len(f.data), f.size)
+			advice = "; for the rest, start the chat with --workspace DIR"
+			if a.agentCanRead(f.path) {
+				advice = "; for the rest, ask the agent to read the file"
+			}
 		}
-		fmt.Fprintf(&text, "\n\nFile %s%s:\n\n%s", terminal.Plain(shown), part, fenced(string(data)))
+		size += removed
+		notices = append(notices, fmt.Sprintf("attached %s (%s)%s", f.name, size, advice))
+		changed := ""
+		if removed != "" || advice != "" {
+			changed = " (" + size + ")"
+		}
+		fmt.Fprintf(&text, "\n\nFile %s%s:\n\n%s", terminal.Plain(f.name), changed, fenced(content))
 	}
 	return text.String(), notices, nil
 }
 
-// read returns the start of a text file and the size of the whole file. If
-// there is no file with this name, read tries the name without punctuation at
-// its end. shown is the name that was used.
-func (a *attacher) read(name string) (shown string, data []byte, size int64, err error) {
+// cleanText returns the text of a file without control and hidden characters,
+// and how many it removed, for users.
+func cleanText(data []byte) (text, removed string) {
+	text = strings.ReplaceAll(string(data), "\r\n", "\n")
+	clean := terminal.Safe(text)
+	if clean == text {
+		return text, ""
+	}
+	if n := utf8.RuneCountInString(text) - utf8.RuneCountInString(clean); n > 1 {
+		return clean, fmt.Sprintf(", %d control or hidden characters removed", n)
+	}
+	return clean, ", a control or hidden character removed"
+}
+
+// agentCanRead reports whether a file is in the agent's working directory.
+func (a *attacher) agentCanRead(path string) bool {
+	file, err := filepath.EvalSymlinks(path)
+	dir, dirErr := filepath.EvalSymlinks(a.agentDir)
+	if err != nil || dirErr != nil || a.agentDir == "" {
+		return false
+	}
+	rel, err := filepath.Rel(dir, file)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// pendingReads has an element for each read that has not returned.
+var pendingReads = make(chan struct{}, maxPendingReads)
+
+// awaitRead returns the result of read, or the cause of ctx if that is done
+// earlier. Reading some files, such as those of devices, may never return.
+func awaitRead[T any](ctx context.Context, read func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	var none T
+	select {
+	case pendingReads <- struct{}{}:
+	default:
+		return none, exit.Errorf(exit.Failure, "restart the chat, and name other files", "too many files do not respond (%d)", maxPendingReads)
+	}
+	out := make(chan result, 1)
+	go func() {
+		defer func() { <-pendingReads }()
+		value, err := read()
+		out <- result{value, err}
+	}()
+	select {
+	case r := <-out:
+		return r.value, r.err
+	case <-ctx.Done():
+		return none, context.Cause(ctx)
+	}
+}
+
+// attachedFile is the start of a file.
+type attachedFile struct {
+	name string // as the user wrote it, without punctuation at its end
+	path string
+	data []byte
+	size int64 // size of the whole file
+}
+
+// read returns the start of a text file. If there is no file with this name,
+// read tries the name without punctuation at its end.
+func (a *attacher) read(name string) (*attachedFile, error) {
 	file := a.resolve(name)
 	info, err := os.Stat(file)
 	if short := strings.TrimRight(name, ".,;:!?)'\"»”…。，；：！？）"); errors.Is(err, fs.ErrNotExist) && short != name && short != "" {
@@ -120,35 +194,37 @@ func (a *attacher) read(name string) (shown string, data []byte, size int64, err
 	}
 	switch {
 	case err != nil && errors.Is(err, fs.ErrNotExist):
-		return name, nil, 0, err
+		return nil, err
 	case err != nil:
-		return name, nil, 0, exit.Errorf(exit.Failure, "name a file that you can read", "attach %s: %w", name, exit.FileCause(err))
+		return nil, exit.Errorf(exit.Failure, "name a file that you can read", "attach %s: %w", name, exit.FileCause(err))
 	case info.IsDir():
-		return name, nil, 0, exit.Errorf(exit.Usage, "name a file in it; Tab completes its name", "attach %s: is a directory", name)
+		return nil, exit.Errorf(exit.Usage, "name a file in it; Tab completes its name", "attach %s: is a directory", name)
 	case !info.Mode().IsRegular(): // opening a pipe could block
-		return name, nil, 0, exit.Errorf(exit.Usage, "name a regular file", "attach %s: not a regular file", name)
+		return nil, exit.Errorf(exit.Usage, "name a regular file", "attach %s: not a regular file", name)
 	}
 	f, err := os.Open(file)
 	if err != nil {
-		return name, nil, 0, exit.Errorf(exit.Failure, "name a file that you can read", "attach %s: %w", name, exit.FileCause(err))
+		return nil, exit.Errorf(exit.Failure, "name a file that you can read", "attach %s: %w", name, exit.FileCause(err))
 	}
 	defer f.Close()
-	if data, err = io.ReadAll(io.LimitReader(f, maxAttachedBytes)); err != nil {
-		return name, nil, 0, exit.Errorf(exit.Failure, "name a file that you can read", "attach %s: %w", name, exit.FileCause(err))
+	data, err := io.ReadAll(io.LimitReader(f, maxAttachedBytes))
+	if err != nil {
+		return nil, exit.Errorf(exit.Failure, "name a file that you can read", "attach %s: %w", name, exit.FileCause(err))
 	}
-	size = max(info.Size(), int64(len(data)))
+	size := max(info.Size(), int64(len(data)))
 	for cut := 0; int64(len(data)) < size && cut < utf8.UTFMax && !utf8.Valid(data); cut++ { // drop an incomplete character
 		data = data[:len(data)-1]
 	}
 	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
-		return name, nil, 0, exit.Errorf(exit.Usage, "start the chat with --workspace and the directory of the file, and ask the agent to inspect it with a command", "attach %s: not a text file", name)
+		return nil, exit.Errorf(exit.Usage, "start the chat with --workspace DIR and let the agent inspect it", "attach %s: not UTF-8 text", name)
 	}
-	return name, data, size, nil
+	return &attachedFile{name, file, data, size}, nil
 }
 
 // complete returns the files that the user may mean by the start of a path:
 // first the files in the directory of that path, then other files whose names
-// contain its last part.
+// contain its last part, those in nearer directories first. It omits what cannot
+// be attached, such as pipes.
 func (a *attacher) complete(typed string) []terminal.Choice {
 	dir, prefix := path.Split(filepath.ToSlash(typed))
 	var out []terminal.Choice
@@ -157,40 +233,56 @@ func (a *attacher) complete(typed string) []terminal.Choice {
 			out = append(out, terminal.Choice{Name: name})
 		}
 	}
-	for _, e := range readDirStart(a.resolve(dir)) {
-		name := e.Name()
-		if !hasPrefixFold(name, prefix) || skipped(name, e.IsDir()) || strings.HasPrefix(name, ".") && !strings.HasPrefix(prefix, ".") {
-			continue
+	budget := maxWalked
+	entries := matchEntries(a.resolve(dir), &budget, func(name string, isDir bool) bool {
+		return hasPrefixFold(name, prefix) && !skipped(name, isDir) && (!strings.HasPrefix(name, ".") || strings.HasPrefix(prefix, "."))
+	})
+	for _, e := range entries {
+		switch isDir, ok := attachable(a.resolve(dir), e); {
+		case isDir:
+			add(dir + e.Name() + "/")
+		case ok:
+			add(dir + e.Name())
 		}
-		if fi, err := os.Stat(filepath.Join(a.resolve(dir), name)); err == nil && fi.IsDir() {
-			name += "/"
-		}
-		add(dir + name)
 	}
 	if dir != "" || prefix == "" || strings.HasPrefix(prefix, ".") || strings.HasPrefix(prefix, "~") {
 		return out
 	}
-	visited := 0
-	_ = filepath.WalkDir(a.dir, func(p string, d fs.DirEntry, err error) error {
-		rel, relErr := filepath.Rel(a.dir, p)
-		if visited++; visited > maxWalked || len(out) >= maxOfferedFiles {
-			return fs.SkipAll
-		}
-		if err != nil || relErr != nil || rel == "." {
-			return nil // unreadable directories have no completions
-		}
-		if d.IsDir() {
-			if skipped(d.Name(), true) || strings.HasPrefix(d.Name(), ".") || strings.Count(rel, string(filepath.Separator)) >= maxWalkDepth {
-				return fs.SkipDir
+	for level, depth := []string{""}, 0; len(level) > 0 && depth <= maxWalkDepth; depth++ {
+		var next []string
+		for _, rel := range level {
+			if budget <= 0 || len(out) >= maxOfferedFiles {
+				return out
 			}
-			return nil
+			dir := filepath.Join(a.dir, rel)
+			entries := matchEntries(dir, &budget, func(name string, isDir bool) bool {
+				return isDir && !skipped(name, true) && !strings.HasPrefix(name, ".") || !isDir && strings.Contains(strings.ToLower(name), strings.ToLower(prefix))
+			})
+			for _, e := range entries {
+				if e.IsDir() {
+					next = append(next, path.Join(rel, e.Name()))
+				} else if isDir, ok := attachable(dir, e); ok && !isDir {
+					add(path.Join(rel, e.Name()))
+				}
+			}
 		}
-		if strings.Contains(strings.ToLower(d.Name()), strings.ToLower(prefix)) {
-			add(filepath.ToSlash(rel))
-		}
-		return nil
-	})
+		level = next
+	}
 	return out
+}
+
+// attachable reports whether an entry of a directory is a directory or a regular
+// file. It follows symbolic links.
+func attachable(dir string, e fs.DirEntry) (isDir, ok bool) {
+	mode := e.Type()
+	if mode&fs.ModeSymlink != 0 {
+		info, err := os.Stat(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return false, false
+		}
+		mode = info.Mode()
+	}
+	return mode.IsDir(), mode.IsDir() || mode.IsRegular()
 }
 
 // skipped reports whether an entry is a directory whose files are not offered,
@@ -203,14 +295,27 @@ func hasPrefixFold(s, prefix string) bool {
 	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
 }
 
-// readDirStart returns up to maxWalked entries of a directory, sorted by name.
-func readDirStart(dir string) []fs.DirEntry {
+// matchEntries returns the matching entries of a directory, sorted by name. It
+// reads up to budget entries, and reduces budget by their number.
+func matchEntries(dir string, budget *int, match func(name string, isDir bool) bool) []fs.DirEntry {
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
-	all, _ := f.ReadDir(maxWalked)
-	slices.SortFunc(all, func(x, y fs.DirEntry) int { return strings.Compare(x.Name(), y.Name()) })
-	return all
+	var out []fs.DirEntry
+	for *budget > 0 {
+		some, err := f.ReadDir(min(*budget, 1000))
+		*budget -= len(some)
+		for _, e := range some {
+			if match(e.Name(), e.IsDir()) {
+				out = append(out, e)
+			}
+		}
+		if err != nil {
+			break
+		}
+	}
+	slices.SortFunc(out, func(x, y fs.DirEntry) int { return strings.Compare(x.Name(), y.Name()) })
+	return out
 }

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -30,19 +31,22 @@ func writeFiles(t *testing.T, dir string, files map[string]string) {
 func TestAttach(t *testing.T) {
 	a := &attacher{dir: t.TempDir(), home: t.TempDir()}
 	writeFiles(t, a.dir, map[string]string{"a.txt": "one\ntwo\n", "sub/b.md": "```\ncode\n```\x1b[2J\u202e", "image.png": "\x89PNG\x00\x01", "latin.txt": "\xe9t\xe9",
-		"long.txt": strings.Repeat("é", maxAttachedBytes), "empty": ""})
-	writeFiles(t, a.home, map[string]string{"notes.txt": "at home"})
+		"long.txt": strings.Repeat("é", maxAttachedBytes), "empty": "", "crlf.txt": "one\r\ntwo\r\n"})
+	a.agentDir = a.dir
+	writeFiles(t, a.home, map[string]string{"notes.txt": "at home", "long.txt": strings.Repeat("x", maxAttachedBytes+1)})
 	for _, tt := range []struct{ names, text, notice, err, hint string }{
 		{names: "a.txt", text: "\n\nFile a.txt:\n\n```\none\ntwo\n```", notice: "attached a.txt (8 bytes)"},
-		{names: "a.txt, sub/b.md).", text: "````\n```\ncode\n```[2J\n````", notice: "attached sub/b.md"},
+		{names: "a.txt, sub/b.md).", text: "````\n```\ncode\n```[2J\n````", notice: "attached sub/b.md (19 bytes, 2 control or hidden characters removed)"},
 		{names: "~/notes.txt", text: "at home", notice: "attached ~/notes.txt (7 bytes)"},
 		{names: filepath.Join(a.home, "notes.txt"), text: "at home", notice: "(7 bytes)"},
 		{names: "empty", text: "File empty:", notice: "attached empty (0 bytes)"},
-		{names: "long.txt", text: "File long.txt, the first 65536 of 131072 bytes:", notice: "the first 65536 of 131072 bytes; for the rest"},
+		{names: "long.txt", text: "File long.txt (the first 65536 of 131072 bytes):", notice: "(the first 65536 of 131072 bytes); for the rest, ask the agent to read the file"},
+		{names: "~/long.txt", text: "File ~/long.txt (the first", notice: "bytes); for the rest, start the chat with --workspace DIR"},
+		{names: "crlf.txt", text: "one\ntwo", notice: "attached crlf.txt (10 bytes)"},
 		{names: "ada missing.txt", notice: "no file missing.txt; @missing.txt is sent as text"},
 		{names: "sub", err: "attach sub: is a directory", hint: "name a file in it"},
-		{names: "image.png", err: "attach image.png: not a text file", hint: "--workspace"},
-		{names: "latin.txt", err: "attach latin.txt: not a text file", hint: "--workspace"},
+		{names: "image.png", err: "attach image.png: not UTF-8 text", hint: "--workspace"},
+		{names: "latin.txt", err: "attach latin.txt: not UTF-8 text", hint: "--workspace"},
 		{names: strings.Repeat("a.txt ", maxAttached+1), err: "too many files after @ (21, limit 20)", hint: "fewer"},
 	} {
 		text, notices, err := a.attach(t.Context(), strings.Fields(tt.names))
@@ -84,6 +88,60 @@ func TestAttachInLines(t *testing.T) {
 	before := len(d.session.Events(0))
 	if _, err := u.enter(d, "hello @skills"); err == nil || len(d.session.Events(0)) != before {
 		t.Errorf("with a directory: %v", err)
+	}
+}
+
+// A read that does not return ends with its context, and only some of them may be
+// pending.
+func TestAwaitRead(t *testing.T) {
+	release := make(chan struct{})
+	blocked := func() (int, error) {
+		<-release
+		return 1, nil
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stopped := errors.New("stopped")
+	cancel(stopped)
+	for range maxPendingReads {
+		if _, err := awaitRead(ctx, blocked); !errors.Is(err, stopped) {
+			t.Errorf("the error is %v", err)
+		}
+	}
+	if _, err := awaitRead(t.Context(), blocked); err == nil || !strings.Contains(err.Error(), "too many files do not respond") {
+		t.Errorf("the error is %v", err)
+	}
+	close(release)
+	for range maxPendingReads { // all have returned if all elements can be taken
+		pendingReads <- struct{}{}
+	}
+	for range maxPendingReads {
+		<-pendingReads
+	}
+	if got, err := awaitRead(t.Context(), blocked); got != 1 || err != nil {
+		t.Errorf("got %d, %v", got, err)
+	}
+}
+
+// Completion finds a file in a large directory, and a near one behind a large
+// directory. It offers no broken links.
+func TestCompleteInLargeDirectories(t *testing.T) {
+	a := &attacher{dir: t.TempDir()}
+	files := map[string]string{"big/target.txt": "", "z/near-target.txt": "", "big/a/b/c/d/e/f/target-far.txt": ""}
+	for i := range 6000 {
+		files[fmt.Sprintf("big/%05d.txt", i)] = ""
+	}
+	writeFiles(t, a.dir, files)
+	if err := os.Symlink("none", filepath.Join(a.dir, "target-broken")); err != nil {
+		t.Fatal(err)
+	}
+	for typed, want := range map[string]string{"big/t": "big/target.txt", "target": "big/target.txt z/near-target.txt big/a/b/c/d/e/f/target-far.txt"} {
+		var got []string
+		for _, c := range a.complete(typed) {
+			got = append(got, c.Name)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q: %q, want %q", typed, got, want)
+		}
 	}
 }
 
