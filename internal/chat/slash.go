@@ -26,9 +26,9 @@ func (t *dialog) slashCommands(ctx context.Context) []terminal.Command {
 		{Name: "load", Args: "NAME", Help: "load a skill until /unload", Complete: t.completeSkills, Run: ignoreEvents(t.loadSkill)},
 		{Name: "unload", Args: "NAME", Help: "unload a skill", Complete: t.completeLoaded, Run: ignoreEvents(t.unloadSkill)},
 		{Name: "tools", Help: "list tools of the agent, skills and servers", Run: ignoreEvents(t.listTools)},
-		{Name: "model", Aliases: []string{"models"}, Args: "[VENDOR:NAME]", Help: "show or change the model", Complete: t.completeModels, Pick: t.pickModels, Free: true, Run: ignoreEvents(t.switchModel)},
+		{Name: "model", Aliases: []string{"models"}, Args: "[VENDOR:NAME]", Help: "choose a model, or switch to VENDOR:NAME", Complete: t.completeModels, Pick: t.pickModels, PickTitle: "Choose a model", Free: true, Run: ignoreEvents(t.switchModel)},
 		{Name: "cost", Help: "show tokens and cost, with and without cache", Run: ignoreEvents(t.formatCost)},
-		{Name: "resume", Aliases: []string{"sessions"}, Args: "[ID]", Help: "list conversations, or continue one", Complete: t.completeConversations, Pick: t.pickConversations, Run: ignoreEvents(t.resumeConversation)},
+		{Name: "resume", Aliases: []string{"sessions"}, Args: "[ID]", Help: "choose a conversation to resume, or resume ID", Complete: t.completeConversations, Pick: t.pickConversations, PickTitle: "Resume a conversation", Run: ignoreEvents(t.resumeConversation)},
 		{Name: "new", Help: "start a new conversation", Run: ignoreEvents(t.startConversation(false))},
 		{Name: "clear", Help: "start a new conversation on an empty screen", Run: ignoreEvents(t.startConversation(true))},
 		{Name: "export", Args: "[FILE]", Help: "export the conversation to a Markdown file", Run: ignoreEvents(t.exportConversation)},
@@ -133,8 +133,11 @@ func (t *dialog) switchModel(ctx context.Context, name string) (string, error) {
 	return t.modelLabel() + " is the model from now on.\n", nil
 }
 
-// pickModels returns the current model, those of the configuration, and the demo.
-func (t *dialog) pickModels() []terminal.Choice {
+// pickModels returns the choices of listModels.
+func (t *dialog) pickModels() ([]terminal.Choice, string) { return t.listModels(), "" }
+
+// listModels returns the current model, those of the configuration, and the demo.
+func (t *dialog) listModels() []terminal.Choice {
 	now := t.answering.Now
 	all := []terminal.Choice{{Name: cmp.Or(now.Asked, now.Name, vendors.Demo), Help: "current, " + t.Model().Name()}}
 	add := func(name, help string) {
@@ -157,7 +160,7 @@ func (t *dialog) pickModels() []terminal.Choice {
 
 // completeModels returns the known models whose names have a prefix.
 func (t *dialog) completeModels(prefix string) []terminal.Choice {
-	return slices.DeleteFunc(t.pickModels(), func(c terminal.Choice) bool { return !strings.HasPrefix(c.Name, prefix) })
+	return slices.DeleteFunc(t.listModels(), func(c terminal.Choice) bool { return !strings.HasPrefix(c.Name, prefix) })
 }
 
 // modelLabel returns the model's name and the server that runs it.

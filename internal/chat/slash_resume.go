@@ -121,29 +121,46 @@ func (t *dialog) resumeConversation(_ context.Context, id string) (string, error
 // completeConversations returns the newest conversations whose names have a
 // prefix.
 func (t *dialog) completeConversations(prefix string) []terminal.Choice {
-	return t.listConversations(prefix, 20)
+	out, _ := t.listConversations(prefix, 20)
+	return out
 }
 
-// pickConversations returns the newest other conversations.
-func (t *dialog) pickConversations() []terminal.Choice { return t.listConversations("", 200) }
+// maxPickedConversations is the maximum number of conversations in the list of
+// /resume.
+const maxPickedConversations = 2000
+
+// pickConversations returns the newest other conversations. A note says if there
+// are older ones.
+func (t *dialog) pickConversations() ([]terminal.Choice, string) {
+	out, n := t.listConversations("", maxPickedConversations)
+	switch {
+	case n == 0:
+		return nil, "No other conversations yet"
+	case n > len(out):
+		return out, fmt.Sprintf("latest %d of %d; /resume ID opens older ones", len(out), n)
+	}
+	return out, ""
+}
 
 // listConversations returns up to limit conversations other than the open one
 // whose names have the given prefix, newest first, each with its first message
-// and the time of its last one.
-func (t *dialog) listConversations(prefix string, limit int) []terminal.Choice {
+// and the time of its last one. n is the number of all such conversations.
+func (t *dialog) listConversations(prefix string, limit int) (out []terminal.Choice, n int) {
 	dir, err := t.host.chats()
 	if err != nil {
-		return nil
+		return nil, 0
 	}
 	all, err := dir.List()
 	if err != nil {
-		return nil
+		return nil, 0
 	}
-	var out []terminal.Choice
 	for _, k := range all {
-		if strings.HasPrefix(k.ID, prefix) && k.ID != t.id && len(out) < limit {
+		if !strings.HasPrefix(k.ID, prefix) || k.ID == t.id {
+			continue
+		}
+		if n++; n <= limit {
 			out = append(out, terminal.Choice{Name: k.ID, Help: k.Last.Format("2 Jan 15:04") + "  " + terminal.Clip(dir.FirstMessage(k.ID), maxFirstMessage)})
 		}
 	}
-	return out
+	return out, n
 }

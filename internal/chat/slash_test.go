@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -210,11 +211,23 @@ func TestCompletions(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := u.open(&Flags{})
-	if got := names(other.pickConversations()); got != d.id {
-		t.Errorf("conversations: %s, want %s", got, d.id)
+	if got, note := other.pickConversations(); names(got) != d.id || note != "" {
+		t.Errorf("conversations: %s (%s), want %s", names(got), note, d.id)
 	}
-	if got := names(d.pickConversations()); strings.Contains(got, d.id) {
-		t.Errorf("conversations of %s: %s", d.id, got)
+	if got, note := d.pickConversations(); len(got) > 0 || note != "No other conversations yet" {
+		t.Errorf("conversations of %s: %s (%s)", d.id, names(got), note)
+	}
+	dir, err := u.chats()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range maxPickedConversations {
+		if err := os.WriteFile(filepath.Join(string(dir), fmt.Sprintf("20200101-101010-%05d.jsonl", i)), []byte("{}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, note := other.pickConversations(); len(got) != maxPickedConversations || note != "latest 2000 of 2001; /resume ID opens older ones" {
+		t.Errorf("%d conversations: %s", len(got), note)
 	}
 	if all := other.completeConversations(d.id[:8]); len(all) != 1 || !strings.Contains(all[0].Help, "hello") {
 		t.Errorf("conversations: %+v", all)

@@ -95,7 +95,11 @@ func (d Dir) FirstMessage(id string) string {
 		return ""
 	}
 	defer f.Close()
-	lines := bufio.NewReaderSize(io.LimitReader(f, maxScan), maxScan)
+	size := int64(maxScan)
+	if info, err := f.Stat(); err == nil {
+		size = min(info.Size(), size) // most conversations are short
+	}
+	lines := bufio.NewReaderSize(io.LimitReader(f, maxScan), int(size))
 	for {
 		text, err := lines.ReadSlice('\n')
 		if e, ok := parseStart(text); ok && e.Message != nil && e.Message.Role == llm.User {

@@ -11,12 +11,17 @@ import (
 // maxPicked is the maximum number of visible choices of a picker.
 const maxPicked = 10
 
+// maxFilter is the maximum length of an input that becomes the filter of a
+// search, in characters. A longer one is a draft.
+const maxFilter = 80
+
 // picker is a list of choices that is shown instead of the input. The words
 // that the user types filter the list.
 type picker struct {
 	title  string
 	all    []Choice
-	free   bool // whether the user can also pick the typed text
+	note   string // shown below the choices
+	free   bool   // whether the user can also pick the typed text
 	accept func(Choice) tea.Cmd
 
 	filter editor
@@ -98,9 +103,15 @@ func (p *picker) lines(width, height int) (out []line, x int) {
 		out = append(out, l.clip(width))
 	}
 	foot := "↑ ↓ choose · Enter accepts · Esc cancels"
+	if len(shown) == 0 {
+		foot = "Esc cancels"
+	}
+	if p.note != "" {
+		foot = p.note + " · " + foot
+	}
 	switch left := len(p.shown) - len(shown); {
-	case len(shown) == 0:
-		foot = "nothing matches · Esc cancels"
+	case len(shown) == 0 && len(p.all) > 0:
+		foot = "nothing matches · " + foot
 	case left > 0:
 		foot = formatRemainder(left) + " · " + foot
 	}
@@ -139,9 +150,12 @@ func (m *model) pickerKey(name, text string) tea.Cmd {
 // pickArgument loads the choices of a command in the background and lets the
 // user pick its argument.
 func (m *model) pickArgument(k *Command) {
-	name, title, load := k.Name, k.Help, k.Pick
+	name, title, load, free := k.Name, k.PickTitle, k.Pick, k.Free
 	m.running.Go(func() {
-		m.send(pickMsg{newPicker(title, load(), k.Free, func(c Choice) tea.Cmd { return m.enter(input{text: "/" + name + " " + c.Name}) })})
+		choices, note := load()
+		p := newPicker(title, choices, free, func(c Choice) tea.Cmd { return m.enter(input{text: "/" + name + " " + c.Name}) })
+		p.note = note
+		m.send(pickMsg{p})
 	})
 }
 
@@ -160,6 +174,11 @@ func (m *model) searchHistory() {
 		m.completion = completion{text: m.input.String()}
 		return m.nextWaiting()
 	})
-	m.picker.filter.set(strings.ReplaceAll(m.input.String(), "\n", " "))
-	m.picker.update()
+	if len(all) == 0 {
+		m.picker.note = "No earlier inputs yet"
+	}
+	if typed := m.input.String(); len(m.input.letters) <= maxFilter && !strings.Contains(typed, "\n") {
+		m.picker.filter.set(typed)
+		m.picker.update()
+	}
 }

@@ -20,8 +20,8 @@ func pickCommands(ran *[]string, free bool) func() []Command {
 		return "", nil
 	}
 	return func() []Command {
-		return []Command{{Name: "model", Aliases: []string{"engine"}, Help: "choose a model", Run: run, Free: free, Pick: func() []Choice {
-			return []Choice{{Name: "demo", Help: "needs no key"}, {Name: "large", Help: "vendor:one"}, {Name: "small", Help: "vendor:two"}}
+		return []Command{{Name: "model", Aliases: []string{"engine"}, Help: "choose a model, or switch to one", PickTitle: "Choose a model", Run: run, Free: free, Pick: func() ([]Choice, string) {
+			return []Choice{{Name: "demo", Help: "needs no key"}, {Name: "large", Help: "vendor:one"}, {Name: "small", Help: "vendor:two"}}, "3 of 9"
 		}}}
 	}
 }
@@ -55,7 +55,7 @@ func TestPicker(t *testing.T) {
 			var ran []string
 			s := newScreen(t, &Options{Commands: pickCommands(&ran, tt.free)})
 			s.open(tt.command)
-			s.has(s.bottom(), "choose a model", "› demo", "needs no key", "Esc cancels")
+			s.has(s.bottom(), "Choose a model", "› demo", "needs no key", "3 of 9 · ↑ ↓ choose", "Esc cancels")
 			for i, k := range strings.Fields(tt.keys) {
 				if i > 0 && len(k) > 2 && k[0] == 't' {
 					k = " " + k
@@ -152,6 +152,27 @@ func TestPickerDuringTurn(t *testing.T) {
 		s.keys("ctrl+r", key)
 		if s.turn != running || len(s.waiting) != 1 {
 			t.Errorf("%s: another turn runs, and %d messages wait", key, len(s.waiting))
+		}
+	}
+}
+
+// A list without entries says so. A draft of several lines, or a long one, is no
+// filter.
+func TestSearchHistoryWithoutMatches(t *testing.T) {
+	s := newScreen(t, &Options{})
+	s.keys("ctrl+r")
+	s.has(s.bottom(), "No earlier inputs yet · Esc cancels")
+	s.keys("x")
+	s.has(s.bottom(), "No earlier inputs yet")
+	for draft, filters := range map[string]bool{"none": true, "none\nb": false, strings.Repeat("x", maxFilter+1): false} {
+		s := newScreen(t, &Options{})
+		if err := s.history.add(input{text: "earlier"}); err != nil {
+			t.Fatal(err)
+		}
+		s.input.set(draft)
+		s.keys("ctrl+r")
+		if got := s.bottom(); strings.Contains(got, "nothing matches · Esc cancels") != filters || strings.Contains(got, "› earlier") == filters {
+			t.Errorf("%q:\n%s", draft, got)
 		}
 	}
 }

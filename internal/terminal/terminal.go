@@ -68,11 +68,13 @@ type Command struct {
 	// Complete returns the values that start with prefix; nil means that there
 	// are no completions.
 	Complete func(prefix string) []Choice
-	// Pick returns the choices to show if the user types no argument. It may
-	// read files. If Pick is nil, Run is called without an argument. Free means
-	// that the user may also type an argument that is not a choice.
-	Pick func() []Choice
-	Free bool
+	// Pick returns the choices to show if the user types no argument, and a note
+	// that is shown below them. It may read files. If Pick is nil, Run is called
+	// without an argument. PickTitle says what the user chooses. Free means that
+	// the user may also type an argument that is not a choice.
+	Pick      func() (choices []Choice, note string)
+	PickTitle string
+	Free      bool
 	// Files is set if files that users name with @ in the arguments are
 	// appended to them.
 	Files bool
