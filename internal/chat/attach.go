@@ -60,9 +60,9 @@ func (t *dialog) attach(ctx context.Context, line string, emit func(agent.Event)
 	if err != nil {
 		return "", err
 	}
-	text, notices, err := a.attach(ctx, names)
-	for _, n := range notices {
-		emit(agent.Event{Type: agent.Notice, Text: n})
+	text, notes, err := a.attach(ctx, names)
+	for _, n := range notes {
+		emit(agent.Event{Type: agent.Notice, Text: n.Text})
 	}
 	return text, err
 }
@@ -78,15 +78,15 @@ func (a *attacher) resolve(name string) string {
 }
 
 // attach returns the content of the named files, as a text to append to a
-// message, and notices for the user. It does not fail if a file does not exist,
+// message, and notes for the user. It does not fail if a file does not exist,
 // because the name may be ordinary text. It fails for directories and for files
 // that are not text.
-func (a *attacher) attach(ctx context.Context, names []string) (string, []string, error) {
+func (a *attacher) attach(ctx context.Context, names []string) (string, []terminal.AttachNote, error) {
 	if len(names) > maxAttached {
 		return "", nil, exit.Errorf(exit.Usage, "name fewer files in a message", "too many files after @ (%d, limit %d)", len(names), maxAttached)
 	}
 	var text strings.Builder
-	var notices []string
+	var notes []terminal.AttachNote
 	for _, name := range names {
 		if ctx.Err() != nil {
 			return "", nil, context.Cause(ctx)
@@ -94,7 +94,7 @@ func (a *attacher) attach(ctx context.Context, names []string) (string, []string
 		f, err := awaitRead(ctx, func() (*attachedFile, error) { return a.read(name) })
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			notices = append(notices, fmt.Sprintf("no file %s; @%s is sent as text", name, name))
+			notes = append(notes, terminal.AttachNote{Text: fmt.Sprintf("no file %s; @%s is sent as text", name, name), Warning: true})
 			continue
 		case err != nil:
 			return "", nil, err
@@ -109,14 +109,14 @@ func (a *attacher) attach(ctx context.Context, names []string) (string, []string
 			}
 		}
 		size += removed
-		notices = append(notices, fmt.Sprintf("attached %s (%s)%s", f.name, size, advice))
 		changed := ""
 		if removed != "" || advice != "" {
 			changed = " (" + size + ")"
 		}
+		notes = append(notes, terminal.AttachNote{Text: fmt.Sprintf("attached %s (%s)%s", f.name, size, advice), Warning: changed != ""})
 		fmt.Fprintf(&text, "\n\nFile %s%s:\n\n%s", terminal.Plain(f.name), changed, fenced(content))
 	}
-	return text.String(), notices, nil
+	return text.String(), notes, nil
 }
 
 // cleanText returns the text of a file without control and hidden characters,

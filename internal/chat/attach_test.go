@@ -49,7 +49,14 @@ func TestAttach(t *testing.T) {
 		{names: "latin.txt", err: "attach latin.txt: not UTF-8 text", hint: "--workspace"},
 		{names: strings.Repeat("a.txt ", maxAttached+1), err: "too many files after @ (21, limit 20)", hint: "fewer"},
 	} {
-		text, notices, err := a.attach(t.Context(), strings.Fields(tt.names))
+		text, notes, err := a.attach(t.Context(), strings.Fields(tt.names))
+		var notices []string
+		for _, n := range notes {
+			notices = append(notices, n.Text)
+			if whole := strings.HasPrefix(n.Text, "attached ") && strings.HasSuffix(n.Text, " bytes)"); n.Warning == whole && !strings.Contains(n.Text, "first") {
+				t.Errorf("%s: warning %t", n.Text, n.Warning)
+			}
+		}
 		hint := ""
 		if e, ok := errors.AsType[*exit.Error](err); ok {
 			hint = e.Hint

@@ -32,7 +32,7 @@ func (r *reopenError) Error() string {
 // same directory. If clear is set, it clears the screen first.
 func (t *dialog) startConversation(clear bool) func(context.Context, string) (string, error) {
 	return func(context.Context, string) (string, error) {
-		next := &reopenError{folder: t.flags.Workspace, clear: clear}
+		next := &reopenError{folder: t.flags.Workspace, left: t.flags.left, clear: clear}
 		if t.hasMessages() {
 			next.left = t.id
 		}
@@ -51,7 +51,7 @@ func (t *dialog) formatLeft() string {
 	if t.flags.left == "" {
 		return ""
 	}
-	return "The last conversation is saved; return: `/resume " + t.flags.left + "`\n"
+	return "The previous conversation is saved. To return: `/resume " + t.flags.left + "`\n"
 }
 
 // maxFirstMessage is the maximum width of a first message in a list, in

@@ -269,6 +269,10 @@ func TestReadLoop(t *testing.T) {
 		t.Errorf("after /quit: %v", err)
 	}
 	var next *reopenError
+	empty := u.open(&Flags{left: d.id})
+	if err := u.readLoop(t.Context(), empty, terminal.NewLineReader(strings.NewReader("/new\n"))); !errors.As(err, &next) || next.left != d.id {
+		t.Errorf("after a second /new: %v", err)
+	}
 	if err := u.readLoop(t.Context(), d, terminal.NewLineReader(strings.NewReader("/new\n"))); !errors.As(err, &next) || next.left != d.id {
 		t.Errorf("after /new: %v", err)
 	}

@@ -31,12 +31,16 @@ func (m *model) attach(ctx context.Context, in input, emit func(agent.Event)) (s
 	if len(paths) == 0 || m.opts.Attach == nil {
 		return "", nil
 	}
-	text, notices, err := m.opts.Attach(ctx, paths)
+	text, notes, err := m.opts.Attach(ctx, paths)
 	if err != nil {
 		return "", &attachError{in, err}
 	}
-	for _, n := range notices {
-		emit(agent.Event{Type: agent.Notice, Text: n})
+	for _, n := range notes {
+		if n.Warning {
+			emit(agent.Event{Type: agent.Notice, Text: n.Text})
+		} else {
+			m.send(attachedMsg{n.Text})
+		}
 	}
 	return text, nil
 }
@@ -78,7 +82,11 @@ func (m *model) setFiles(msg filesMsg) {
 		return
 	}
 	m.completion.offers, m.completion.at = nil, 0
+	rest := m.input.wordRest()
 	for _, f := range msg.files {
+		if strings.HasPrefix(f.Name, `"`) || strings.Contains(f.Name, `"`) && strings.Contains(f.Name, " ") {
+			continue // it cannot be quoted
+		}
 		text, after := f.Name, " "
 		if strings.HasSuffix(text, "/") {
 			after = ""
@@ -89,11 +97,21 @@ func (m *model) setFiles(msg filesMsg) {
 				after = `" `
 			}
 		}
-		m.completion.offers = append(m.completion.offers, completionItem{text: "@" + text + after, name: f.Name, help: f.Help, replaces: m.input.at - at})
+		m.completion.offers = append(m.completion.offers, completionItem{text: "@" + text + after, name: f.Name, help: f.Help, replaces: m.input.at - at, replacesAfter: rest})
 	}
 }
 
 // isTyped reports whether a completion is already before the cursor.
 func (e *editor) isTyped(o *completionItem) bool {
-	return joinLetters(e.letters[max(e.at-o.replaces, 0):e.at]) == strings.TrimSpace(o.text)
+	return joinLetters(e.letters[max(e.at-o.replaces, 0):min(e.at+o.replacesAfter, len(e.letters))]) == strings.TrimSpace(o.text)
+}
+
+// wordRest returns the number of typed letters between the cursor and the end of
+// the word.
+func (e *editor) wordRest() int {
+	n := 0
+	for e.at+n < len(e.letters) && !e.letters[e.at+n].pasted && !e.isSpace(e.at+n) {
+		n++
+	}
+	return n
 }

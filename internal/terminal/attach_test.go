@@ -127,12 +127,12 @@ func TestAttachedFiles(t *testing.T) {
 			}
 			return nil
 		},
-		Attach: func(_ context.Context, paths []string) (string, []string, error) {
+		Attach: func(_ context.Context, paths []string) (string, []AttachNote, error) {
 			asked = append(asked, paths)
 			if paths[0] == "dir" {
 				return "", nil, errors.New("attach dir: is a directory")
 			}
-			return " ATTACHED", []string{"attached \x1b[2J" + paths[0]}, nil
+			return " ATTACHED", []AttachNote{{Text: "attached \x1b[2J" + paths[0]}, {Text: "cut", Warning: true}}, nil
 		},
 	}
 	s := newScreen(t, o)
@@ -152,7 +152,7 @@ func TestAttachedFiles(t *testing.T) {
 	}
 	s.keys("now", "enter")
 	s.finish()
-	s.has(s.text(), "! attached [2Jmy file.txt", "ATTACHED", `> see @"my file.txt" now`)
+	s.has(s.text(), "✓ attached [2Jmy file.txt\n! cut", "ATTACHED", `> see @"my file.txt" now`)
 	s.keys("@my")
 	load()
 	s.keys("down", "tab")
@@ -171,7 +171,7 @@ func TestAttachedFiles(t *testing.T) {
 func TestPastedPath(t *testing.T) {
 	s := newScreen(t, &Options{
 		CompleteFile: func(path string) []Choice { return []Choice{{Name: "a.txt"}} },
-		Attach: func(context.Context, []string) (string, []string, error) {
+		Attach: func(context.Context, []string) (string, []AttachNote, error) {
 			t.Error("it was attached")
 			return "", nil, nil
 		},
@@ -190,5 +190,26 @@ func TestPastedPath(t *testing.T) {
 	s.finish()
 	if n := strings.Count(s.text(), "pasted @a.txt is not attached"); n != 2 {
 		t.Errorf("%d notices\n%s", n, s.text())
+	}
+}
+
+// A completion replaces the word around the cursor. A name that cannot be written
+// after an @ is not offered.
+func TestCompletionInsideWord(t *testing.T) {
+	s := newScreen(t, &Options{CompleteFile: func(string) []Choice {
+		return []Choice{{Name: `a "b.txt`}, {Name: `"c`}, {Name: "notes.txt"}}
+	}})
+	s.keys("see @nope now")
+	for range len("pe now") {
+		s.input.key("left", "")
+	}
+	s.complete()
+	s.update((<-s.messages).(filesMsg))
+	if got := s.bottom(); strings.Contains(got, "b.txt") || strings.Contains(got, `"c`) {
+		t.Errorf("it offers\n%s", got)
+	}
+	s.keys("tab")
+	if got := s.input.String(); got != "see @notes.txt  now" {
+		t.Errorf("Tab completes to %q", got)
 	}
 }

@@ -27,6 +27,7 @@ type completionItem struct {
 	help            string
 	detail          func() string
 	replaces        int    // letters before the cursor that text replaces; 0 means the whole input
+	replacesAfter   int    // letters after the cursor that it replaces too
 	detailRequested bool   // whether detailText was requested
 	detailText      string // detail of the command
 }

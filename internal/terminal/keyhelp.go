@@ -9,15 +9,17 @@ import (
 
 // keyHelp lists the keys of the input with their effects.
 var keyHelp = [][2]string{
-	{"Enter", "sends, or queues while an answer comes"},
-	{"Ctrl-J", "starts a new line, like Alt-Enter or a backslash before Enter"},
-	{"@", "and a path attaches a file"},
-	{"Tab", "completes, or unfolds pasted text before the cursor"},
+	{"Enter", "send, or queue while the agent answers"},
+	{"Ctrl-J", "start a new line, like Alt-Enter or a backslash before Enter"},
+	{"/", "list the commands and skills"},
+	{"@PATH", "attach a file"},
+	{"Tab", "complete, or show folded text"},
 	{"↑ ↓", "browse earlier input"},
-	{"Ctrl-R", "searches earlier input"},
-	{"Esc", "stops the answer, like Ctrl-C"},
-	{"Ctrl-O", "shows the last calls in full"},
-	{"Ctrl-D", "exits, like Ctrl-C twice"},
+	{"Ctrl-R", "search earlier input"},
+	{"Esc", "stop the answer, like Ctrl-C"},
+	{"Ctrl-O", "show the last calls in full"},
+	{"Ctrl-D", "exit, like Ctrl-C twice"},
+	{"?", "list the keys; a second one is typed"},
 }
 
 // KeyHelp returns the keys of the input and their effects as a Markdown list.

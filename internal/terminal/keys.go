@@ -42,7 +42,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	}
 	if shown := m.showKeys; shown || text == "?" && m.input.empty() {
 		m.showKeys = !shown
-		if text == "?" || name == "esc" {
+		if !shown || name == "esc" { // a second question mark is typed
 			return nil
 		}
 	}
@@ -93,7 +93,7 @@ func (m *model) complete() {
 // accept puts a completion into the input.
 func (m *model) accept(o *completionItem) {
 	if o.replaces > 0 {
-		m.input.remove(m.input.at-o.replaces, m.input.at)
+		m.input.remove(m.input.at-o.replaces, m.input.at+o.replacesAfter)
 		m.input.insert(o.text)
 	} else {
 		m.input.set(o.text)
@@ -127,7 +127,7 @@ func (m *model) upOrDown(by int) {
 }
 
 func (m *model) handlePaste(text string) {
-	m.lastKey = m.now()
+	m.lastKey, m.showKeys = m.now(), false
 	if m.dialog != nil {
 		m.dialog.paste(text)
 		return

@@ -70,10 +70,12 @@ type (
 	overMsg   struct{ err error } // end of a turn
 	replyMsg  struct{ text string }
 	noticeMsg struct{ text string } // from [Notices]
-	tickMsg   struct{}
-	redrawMsg struct{}
-	detailMsg struct{ text, told string } // detail of a completion
-	editedMsg struct {
+	// attachedMsg says that a file was attached.
+	attachedMsg struct{ text string }
+	tickMsg     struct{}
+	redrawMsg   struct{}
+	detailMsg   struct{ text, told string } // detail of a completion
+	editedMsg   struct {
 		text []byte
 		err  error
 	}
@@ -137,6 +139,10 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case noticeMsg:
 		for _, l := range textLines(strings.TrimSpace(msg.text), faint) {
 			m.printBelow(l)
+		}
+	case attachedMsg:
+		if m.turn != nil {
+			m.printEvent(line{{"✓ ", green}, {Plain(msg.text), normal}})
 		}
 	case filesMsg:
 		m.setFiles(msg)

@@ -86,6 +86,12 @@ type Command struct {
 // Choice is a possible value of a command's argument.
 type Choice struct{ Name, Help string }
 
+// AttachNote says what happened to a file that the user named.
+type AttachNote struct {
+	Text    string
+	Warning bool // whether the file was not attached as a whole
+}
+
 // End is the error that a command returns to end the program. [Run] then
 // returns the error With.
 type End struct{ With error }
@@ -129,9 +135,9 @@ type Options struct {
 	// directories. nil means that there are no completions.
 	CompleteFile func(path string) []Choice
 	// Attach returns the text of the files that the user named with @ in a
-	// message, to append to it. notices say what it did. If Attach is nil, @ has
-	// no meaning.
-	Attach func(ctx context.Context, paths []string) (text string, notices []string, err error)
+	// message, to append to it. notes say what it did. If Attach is nil, @ has no
+	// meaning.
+	Attach func(ctx context.Context, paths []string) (text string, notes []AttachNote, err error)
 	// Editor returns the command that opens a file in the user's editor; nil
 	// means that users edit arguments in the terminal.
 	Editor func(file string) *exec.Cmd
