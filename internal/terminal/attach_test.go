@@ -52,7 +52,7 @@ func TestFoldedPaste(t *testing.T) {
 	s.keys(" and ")
 	s.update(tea.PasteMsg{Content: strings.Repeat("x", maxPasteCharacters) + " @b.txt "})
 	s.update(tea.PasteMsg{Content: "short @a.txt"})
-	const shown = "Explain [Pasted text #1 +23 lines] and [Pasted text #2]short @a.txt"
+	const shown = "Explain [Pasted text #1, 24 lines] and [Pasted text #2]short @a.txt"
 	s.has(s.bottom(), "> "+shown)
 	want := s.input.String()
 	if !strings.Contains(want, "Explain a line[2J\na line") || strings.Count(want, "\n") != 23 {
@@ -87,6 +87,19 @@ func TestFoldedPaste(t *testing.T) {
 	s.finish()
 	if s.leaving {
 		t.Error("a folded text was a command")
+	}
+}
+
+// A label counts lines. A line break at the end begins none.
+func TestPasteLabel(t *testing.T) {
+	for text, want := range map[string]string{"1\n2\n3\n4\n5": "", "1\n2\n3\n4\n5\n": "", "1\n2\n3\n4\n5\n6": "[Pasted text #1, 6 lines]", "1\n2\n3\n4\n5\n6\n": "[Pasted text #1, 6 lines]", strings.Repeat("x", 801) + "\n": "[Pasted text #1]"} {
+		got := input{text, []extent{{0, len(text)}}}.shown()
+		if want == "" {
+			want = text
+		}
+		if got != want {
+			t.Errorf("%.20q: %q, want %q", text, got, want)
+		}
 	}
 }
 

@@ -16,14 +16,14 @@ const (
 
 // syntax describes a programming language as far as highlighting needs it.
 type syntax struct {
-	keywords map[string]bool
-	ignore   bool     // whether case does not matter
-	comment  []string // starts of comments up to the end of the line
-	open     string   // start of a comment of several lines, or ""
-	shut     string   // its end
-	quotes   []string // delimiters of strings on a line, longer ones first
-	blocks   []string // delimiters of strings of several lines
-	chars    bool     // whether ' delimits single characters
+	keywords   map[string]bool
+	ignoreCase bool     // whether keywords match in any case
+	comment    []string // starts of comments up to the end of the line
+	open       string   // start of a comment of several lines, or ""
+	close      string   // its end
+	quotes     []string // delimiters of strings on a line, longer ones first
+	blocks     []string // delimiters of strings of several lines
+	chars      bool     // whether ' delimits single characters
 }
 
 func words(text string) map[string]bool {
@@ -34,21 +34,21 @@ func words(text string) map[string]bool {
 	return out
 }
 
-// The languages that are highlighted. They share what many of them have.
+// The languages that are highlighted. Similar languages share a syntax.
 var (
 	constants  = " true false null nil None True False undefined this self super"
-	goSyntax   = &syntax{comment: []string{"//"}, open: "/*", shut: "*/", quotes: []string{`"`}, blocks: []string{"`"}, chars: true, keywords: words("break case chan const continue default defer else fallthrough for func go goto if import interface map package range return select struct switch type var" + constants)}
-	cSyntax    = &syntax{comment: []string{"//"}, open: "/*", shut: "*/", quotes: []string{`"`}, chars: true, keywords: words("abstract alignas as async auto await base bool boolean break byte case catch char class const constexpr continue data default delete do double else enum explicit extends extern final finally float for foreach fun func get goto guard if implements import in init inline int interface internal is let long mutable namespace new noexcept object operator out override package private protected public readonly ref return sealed set short signed sizeof static string struct switch template throw throws try typedef typename union unsigned using val var virtual void volatile when where while yield" + constants)}
-	rustSyntax = &syntax{comment: []string{"//"}, open: "/*", shut: "*/", quotes: []string{`"`}, chars: true, keywords: words("as async await break const continue crate dyn else enum extern fn for if impl in let loop match mod move mut pub ref return static struct trait type unsafe use where while Self" + constants)}
-	jsSyntax   = &syntax{comment: []string{"//"}, open: "/*", shut: "*/", quotes: []string{`"`, `'`}, blocks: []string{"`"}, keywords: words("abstract any as async await boolean break case catch class const continue debugger declare default delete do else enum export extends finally for from function if implements import in instanceof interface keyof let namespace new number of private protected public readonly return satisfies static string switch throw try type typeof var void while with yield" + constants)}
+	goSyntax   = &syntax{comment: []string{"//"}, open: "/*", close: "*/", quotes: []string{`"`}, blocks: []string{"`"}, chars: true, keywords: words("break case chan const continue default defer else fallthrough for func go goto if import interface map package range return select struct switch type var" + constants)}
+	cSyntax    = &syntax{comment: []string{"//"}, open: "/*", close: "*/", quotes: []string{`"`}, chars: true, keywords: words("abstract alignas as async auto await base bool boolean break byte case catch char class const constexpr continue data default delete do double else enum explicit extends extern final finally float for foreach fun func get goto guard if implements import in init inline int interface internal is let long mutable namespace new noexcept object operator out override package private protected public readonly ref return sealed set short signed sizeof static string struct switch template throw throws try typedef typename union unsigned using val var virtual void volatile when where while yield" + constants)}
+	rustSyntax = &syntax{comment: []string{"//"}, open: "/*", close: "*/", quotes: []string{`"`}, chars: true, keywords: words("as async await break const continue crate dyn else enum extern fn for if impl in let loop match mod move mut pub ref return static struct trait type unsafe use where while Self" + constants)}
+	jsSyntax   = &syntax{comment: []string{"//"}, open: "/*", close: "*/", quotes: []string{`"`, `'`}, blocks: []string{"`"}, keywords: words("abstract any as async await boolean break case catch class const continue debugger declare default delete do else enum export extends finally for from function if implements import in instanceof interface keyof let namespace new number of private protected public readonly return satisfies static string switch throw try type typeof var void while with yield" + constants)}
 	pySyntax   = &syntax{comment: []string{"#"}, quotes: []string{`"`, `'`}, blocks: []string{`"""`, `'''`}, keywords: words("and as assert async await break case class continue def del elif else except finally for from global if import in is lambda match nonlocal not or pass raise return try while with yield" + constants)}
 	rubySyntax = &syntax{comment: []string{"#"}, quotes: []string{`"`, `'`}, keywords: words("alias and begin break case class def defined do else elsif end ensure for if in module next not or redo require rescue retry return then undef unless until when while yield" + constants)}
 	shSyntax   = &syntax{comment: []string{"#"}, blocks: []string{`"`, `'`}, keywords: words("case do done elif else esac exit export fi for function if in local return set then unset until while")}
 	dataSyntax = &syntax{comment: []string{"#", "//"}, quotes: []string{`"`, `'`}, keywords: words("true false null yes no on off FROM RUN COPY ADD ENV ARG CMD ENTRYPOINT WORKDIR USER EXPOSE")}
-	sqlSyntax  = &syntax{comment: []string{"--"}, open: "/*", shut: "*/", quotes: []string{`"`, `'`}, ignore: true, keywords: words("add all alter and as asc begin between by case cast check column commit constraint create cross default delete desc distinct drop else end exists foreign from full group having if in index inner insert into is join key left like limit not null offset on or order outer primary references returning right rollback select set table then union unique update using values view when where with")}
-	luaSyntax  = &syntax{comment: []string{"--"}, open: "--[[", shut: "]]", quotes: []string{`"`, `'`}, keywords: words("and break do else elseif end for function goto if in local not or repeat return then until while" + constants)}
-	cssSyntax  = &syntax{open: "/*", shut: "*/", quotes: []string{`"`, `'`}}
-	xmlSyntax  = &syntax{open: "<!--", shut: "-->", quotes: []string{`"`}}
+	sqlSyntax  = &syntax{comment: []string{"--"}, open: "/*", close: "*/", quotes: []string{`"`, `'`}, ignoreCase: true, keywords: words("add all alter and as asc begin between by case cast check column commit constraint create cross default delete desc distinct drop else end exists foreign from full group having if in index inner insert into is join key left like limit not null offset on or order outer primary references returning right rollback select set table then union unique update using values view when where with")}
+	luaSyntax  = &syntax{comment: []string{"--"}, open: "--[[", close: "]]", quotes: []string{`"`, `'`}, keywords: words("and break do else elseif end for function goto if in local not or repeat return then until while" + constants)}
+	cssSyntax  = &syntax{open: "/*", close: "*/", quotes: []string{`"`, `'`}}
+	xmlSyntax  = &syntax{open: "<!--", close: "-->", quotes: []string{`"`}}
 )
 
 // syntaxes holds the languages by the names in front of code blocks.
@@ -137,7 +137,7 @@ func (h *highlighter) line(text string) line {
 // token returns the length and the style of the token at the start of text.
 func (h *highlighter) token(text string, afterSpace bool) (int, style) {
 	if h.open != "" && strings.HasPrefix(text, h.open) {
-		h.end, h.style = h.shut, commentStyle
+		h.end, h.style = h.close, commentStyle
 		return len(h.open), commentStyle
 	}
 	for _, c := range h.comment {
@@ -161,6 +161,9 @@ func (h *highlighter) token(text string, afterSpace bool) (int, style) {
 	}
 	r, n := utf8.DecodeRuneInString(text)
 	switch {
+	case r == '\\' && h.syntax == shSyntax: // it escapes the next character
+		_, next := utf8.DecodeRuneInString(text[n:])
+		return n + next, normal
 	case r == '\'' && h.chars:
 		if end := charLength(text); end > 0 {
 			return end, stringStyle
@@ -170,7 +173,7 @@ func (h *highlighter) token(text string, afterSpace bool) (int, style) {
 	case unicode.IsLetter(r) || r == '_':
 		n = wordLength(text, "_")
 		word := text[:n]
-		if h.ignore {
+		if h.ignoreCase {
 			word = strings.ToLower(word)
 		}
 		if h.keywords[word] {
@@ -180,8 +183,8 @@ func (h *highlighter) token(text string, afterSpace bool) (int, style) {
 	return n, normal
 }
 
-// charLength returns the length of the character literal at the start of text, or
-// 0 if there is none. A lifetime of Rust is none.
+// charLength returns the length of the character literal at the start of text. It
+// returns 0 if there is none, as for a lifetime in Rust.
 func charLength(text string) int {
 	_, n := utf8.DecodeRuneInString(text[1:])
 	if strings.HasPrefix(text, `'\`) {
@@ -194,9 +197,10 @@ func charLength(text string) int {
 }
 
 // closing returns the offset behind the delimiter in text, at or after from, or
-// -1 if there is none. In strings, a backslash escapes the next character.
+// -1 if there is none. In strings, a backslash escapes the next character, but not
+// in the single quotes of a shell.
 func (h *highlighter) closing(text string, from int, end string) int {
-	escapes := end != h.shut && end != "`"
+	escapes := end != h.close && end != "`" && !(h.syntax == shSyntax && end == "'")
 	for i := from; i < len(text); i++ {
 		if escapes && text[i] == '\\' {
 			i++

@@ -27,6 +27,8 @@ func TestHighlight(t *testing.T) {
 		{"python", "def f(x):  # it's\n    '''a\n    b'''\n    return None", "k<def> f(x):  c<# it's>\n    s<'''a>\ns<    b'''>\n    k<return> k<None>"},
 		{"ts", "const a = `x ${1}` + 'it\\'s'", "k<const> a = s<`x ${1}`> + s<'it\\'s'>"},
 		{"sh", "for i in $#; do echo \"a\nb\"; done # x", "k<for> i k<in> $#; k<do> echo s<\"a>\ns<b\">; k<done> c<# x>"},
+		{"sh", `echo 'a\' \"b \' "c\"d"`, `echo s<'a\'> \"b \' s<"c\"d">`},
+		{"sh", `a\`, `a\`},
 		{"json", `{"a": [1.5, true], "url": "http://x"}`, `{s<"a">: [n<1.5>, k<true>], s<"url">: s<"http://x">}`},
 		{"yaml", "url: http://x # it's\na#b: don't", "url: http://x c<# it's>\na#b: don't"},
 		{"sql", "SELECT a FROM b WHERE c='x' -- y", "k<SELECT> a k<FROM> b k<WHERE> c=s<'x'> c<-- y>"},

@@ -29,17 +29,21 @@ const (
 )
 
 func isFolded(pasted string) bool {
-	return strings.Count(pasted, "\n") >= maxPasteLines || len(pasted) > maxPasteCharacters && utf8.RuneCountInString(pasted) > maxPasteCharacters
+	return countLines(pasted) > maxPasteLines || len(pasted) > maxPasteCharacters && utf8.RuneCountInString(pasted) > maxPasteCharacters
 }
 
 // pasteLabel returns the label that is shown instead of the nth folded text of
 // an input.
 func pasteLabel(n int, pasted string) string {
-	if lines := strings.Count(pasted, "\n"); lines > 0 {
-		return fmt.Sprintf("[Pasted text #%d +%d lines]", n, lines)
+	if lines := countLines(pasted); lines > 1 {
+		return fmt.Sprintf("[Pasted text #%d, %d lines]", n, lines)
 	}
 	return fmt.Sprintf("[Pasted text #%d]", n)
 }
+
+// countLines returns the number of lines of a text. A line break at its end
+// begins no line.
+func countLines(text string) int { return strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1 }
 
 // shown returns the text with labels for folded parts.
 func (in input) shown() string {
