@@ -71,14 +71,32 @@ func ForRuntime(rt *loadout.Runtime, o *Options) *Set {
 }
 
 func init() {
-	toolset.SetOptions = func(o any, further toolset.Options) { o.(*Options).further = further }
-	// Types that embed a *Set have these methods too.
-	toolset.Pool = func(s toolset.Set) *upstream.Pool { return s.(interface{ sharedPool() *upstream.Pool }).sharedPool() }
-	toolset.Start = func(ctx context.Context, s toolset.Set, c *upstream.Config) (upstream.Process, error) {
-		return s.(interface {
-			startCommand(context.Context, *upstream.Config) (upstream.Process, error)
-		}).startCommand(ctx, c)
+	toolset.SetOptions = func(o any, further toolset.Options) {
+		options, ok := o.(*Options)
+		if !ok {
+			panic(fmt.Sprintf("toolset: options have type %T, want *tools.Options", o))
+		}
+		options.further = further
 	}
+	toolset.Pool = func(s toolset.Set) *upstream.Pool { return setOf(s).sharedPool() }
+	toolset.Start = func(ctx context.Context, s toolset.Set, c *upstream.Config) (upstream.Process, error) {
+		return setOf(s).startCommand(ctx, c)
+	}
+}
+
+// anySet is a *Set, or a type that embeds one.
+type anySet interface {
+	sharedPool() *upstream.Pool
+	startCommand(ctx context.Context, c *upstream.Config) (upstream.Process, error)
+}
+
+// setOf panics if s is not a set.
+func setOf(s toolset.Set) anySet {
+	set, ok := s.(anySet)
+	if !ok {
+		panic(fmt.Sprintf("toolset: set has type %T, want *tools.Set or a type that embeds it", s))
+	}
+	return set
 }
 
 // sharedPool returns the pool that holds the set's connections.
@@ -112,6 +130,9 @@ func (o *Options) withInProcess() []*upstream.Config {
 // commands of skills with r.
 func (o *Options) poolOptions(r *runtimeServers) *upstream.PoolOptions {
 	p := o.further.PoolOptions
+	if p.Cache == nil && o.CacheDir != "" {
+		p.Cache = &upstream.Files{Dir: o.CacheDir}
+	}
 	d := p.Dialer
 	if d == nil {
 		d = &upstream.Dialer{Logger: o.Logger}
@@ -238,7 +259,7 @@ func (r *runtimeServers) spawner(hostSpawner upstream.Spawner) upstream.Spawner 
 		case c.Owner != "":
 			return r.start(ctx, c)
 		case hostSpawner == nil:
-			return nil, errors.New("stdio servers are disabled; use a url")
+			return nil, errors.New("stdio servers are disabled; use a url, or set StartCommands in tools.Options")
 		}
 		return hostSpawner(ctx, c)
 	}

@@ -3,9 +3,11 @@ package tools_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/toolset"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/tools"
 )
@@ -82,6 +85,53 @@ func TestForRuntimeNeedsApproval(t *testing.T) {
 	}
 }
 
+// A later set knows the tools of a server before it connects.
+func TestCacheDir(t *testing.T) {
+	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: []catalog.Source{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { rt.Close() })
+	server := mcp.NewServer(&mcp.Implementation{Name: "charts", Version: "1"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "bar"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{}, nil, nil
+	})
+	dir := t.TempDir()
+	for _, tt := range []struct {
+		dir     string
+		connect bool
+		want    int // number of known tools
+	}{{dir, false, -1}, {dir, true, 1}, {dir, false, 1}, {"", false, -1}} {
+		set := tools.ForRuntime(rt, &tools.Options{InProcess: map[string]*mcp.Server{"charts": server}, CacheDir: tt.dir})
+		if tt.connect {
+			if failed := set.Connect(t.Context(), "charts"); failed["charts"] != "" {
+				t.Errorf("connect: %v", failed)
+			}
+		}
+		if got := set.Summaries()[0].Tools; got != tt.want {
+			t.Errorf("%+v: %d tools known", tt, got)
+		}
+		set.Close()
+	}
+}
+
+// Access to the parts of another type panics with the type.
+func TestToolsetOfOtherType(t *testing.T) {
+	for want, use := range map[string]func(){
+		"options have type *int, want *tools.Options": func() { toolset.With(new(int), toolset.Options{}) },
+		"set has type *os.File, want *tools.Set":      func() { toolset.Pool(os.Stdout) },
+	} {
+		func() {
+			defer func() {
+				if got := fmt.Sprint(recover()); !strings.Contains(got, want) {
+					t.Errorf("panic %q, want %q", got, want)
+				}
+			}()
+			use()
+		}()
+	}
+}
+
 // Commands of the user's servers start only if that is enabled.
 func TestOwnCommandsAreDisabledByDefault(t *testing.T) {
 	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: []catalog.Source{}})
@@ -93,7 +143,7 @@ func TestOwnCommandsAreDisabledByDefault(t *testing.T) {
 		start bool
 		want  string
 	}{
-		{false, "stdio servers are disabled"},
+		{false, "set StartCommands in tools.Options"},
 		{true, "no-such-program"},
 	} {
 		set := tools.ForRuntime(rt, &tools.Options{StartCommands: tt.start, Own: []*tools.ServerConfig{{Name: "own", Command: "no-such-program"}}})

@@ -72,8 +72,8 @@ type Options struct {
 	// configure one, for example its Safety, add a configuration with that name
 	// and without a command and URLs to Own.
 	InProcess map[string]*mcp.Server
-	// StartCommands allows the set to start the commands of Own. They run as
-	// host processes without a sandbox, with a minimal environment: PATH, HOME
+	// StartCommands allows the set to start the commands of Own and Profile. They
+	// run as host processes without a sandbox, with a minimal environment: PATH, HOME
 	// and similar variables, and those configured for the server. Without it, such
 	// servers are not connected.
 	StartCommands bool
@@ -124,7 +124,13 @@ type Options struct {
 	// its approval. It must be private to the user. Several processes can use it.
 	// It is created if necessary. If it is "", changes are not detected.
 	DefinitionsDir string
-	Logger         *slog.Logger // nil discards messages
+	// CacheDir is the directory in which the last tool lists of Own and Profile
+	// and of skills are stored, so that a later process knows them before it
+	// connects. It must be private to the user and not DefinitionsDir. Several
+	// processes can use it. It is created if necessary. If it is "", the lists are
+	// not stored.
+	CacheDir string
+	Logger   *slog.Logger // nil discards messages
 
 	further toolset.Options
 }

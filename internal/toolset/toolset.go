@@ -60,18 +60,21 @@ type DefinitionStore interface {
 	Next(server string) string
 }
 
-// With adds further options to o, a *tools.Options, and returns o.
+// With adds further options to o and returns it. It panics if o is not a
+// *tools.Options.
 func With[T any](o *T, further Options) *T {
 	SetOptions(o, further)
 	return o
 }
 
-// Set is a *tools.Set.
+// Set is a *tools.Set or a type that embeds it. The functions below panic for other
+// types.
 type Set interface{ Close() error }
 
 // Functions that package tools provides.
 var (
-	// SetOptions sets further options in a *tools.Options; see [With].
+	// SetOptions sets further options in a *tools.Options; see [With]. It panics
+	// for other types.
 	SetOptions func(toolsOptions any, further Options)
 	// Pool returns the pool that holds a set's connections.
 	Pool func(s Set) *upstream.Pool
