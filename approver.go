@@ -39,8 +39,8 @@ type Approval struct {
 	// Feedback is the user's message to the model if they declined.
 	Feedback string
 	// ReadOnlyShown is set if the user was shown [CallRequest.ReadOnly]. An
-	// approval with scope [policy.Always] then also permits calls that must only
-	// read.
+	// approval with scope [policy.Always] then also permits calls through
+	// read_tool.
 	ReadOnlyShown bool
 }
 

@@ -10,7 +10,7 @@
 //	defer rt.Close()
 //	s, err := rt.NewSession(ctx, nil)
 //	fmt.Println(rt.CatalogText(2000)) // for the system prompt
-//	res, err := s.Load(ctx, "pdf")
+//	res, err := s.Load(ctx, "pdf", nil)
 //	fmt.Println(res.Text) // for the model
 //
 // With zero options, skills from the default locations in the working

@@ -439,8 +439,8 @@ func TestL13RevocationIsRecorded(t *testing.T) {
 	}
 }
 
-// An answer that permits a tool always permits it as a reading one only if the user
-// was shown that the tool declares to read.
+// An approval with scope Always permits calls with ReadOnly only if the user was
+// shown that the tool declares that it only reads.
 func TestAnswerToShownDeclaration(t *testing.T) {
 	for _, tt := range []struct {
 		scope     policy.Scope
