@@ -2,6 +2,7 @@ package hub_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
@@ -20,6 +21,16 @@ type planning struct {
 		}
 	} `json:"planning_hints"`
 	Problems []string
+}
+
+// A client may read the members of the answer without a check for null.
+func TestCapabilitiesWithoutProblems(t *testing.T) {
+	n := team(t)
+	_, token := n.newcomer(t, "ada", account.AllScopes)
+	r := caller{node: n, token: token}.send(t, "GET", "/api/v1/capabilities", nil).want(t, 200)
+	if strings.Contains(r.body, "null") || !strings.Contains(r.body, `"problems":[]`) {
+		t.Errorf("without problems: %s", r.body)
+	}
 }
 
 // L12: planning hints list skills and tools with their safety levels and approvals. L13:

@@ -3,7 +3,6 @@ package mcpapi
 import (
 	"context"
 	"encoding/json"
-	"slices"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/api"
@@ -87,7 +86,7 @@ func (h *Handlers) capabilities(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	out := planningJSON{Skills: []string{}, Tools: []string{}, Hints: hintsJSON{[]capabilityJSON{}}, Problems: slices.Concat([]string{}, problems, e.setup.Problems)}
+	out := planningJSON{Skills: []string{}, Tools: []string{}, Hints: hintsJSON{[]capabilityJSON{}}, Problems: append(append([]string{}, problems...), e.setup.Problems...)}
 	for _, c := range all {
 		if c.Kind == "skill" {
 			out.Skills = append(out.Skills, c.Name)
