@@ -413,6 +413,25 @@ func TestFailedAppendIsAnErrorAndChangesNothing(t *testing.T) {
 	}
 }
 
+// A notice is the program's own text: a model must not read it as the user's.
+func TestAddMessageRefusesOtherRoles(t *testing.T) {
+	log := &session.MemoryLog{}
+	s := open(t, log, &shelf{})
+	for _, role := range []llm.Role{llm.Notice, llm.Role("tool"), ""} {
+		if err := s.AddMessage(t.Context(), role, "hello"); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("invalid role %q", role)) {
+			t.Errorf("role %q: %v", role, err)
+		}
+	}
+	if n := len(s.Events(0)); n != 0 {
+		t.Errorf("%d events", n)
+	}
+	for _, role := range []llm.Role{llm.User, llm.Assistant} {
+		if err := s.AddMessage(t.Context(), role, "hello"); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestUnload(t *testing.T) {
 	setup := func(t *testing.T) (*session.Session, session.Log) {
 		sh := &shelf{}
