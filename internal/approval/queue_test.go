@@ -332,3 +332,26 @@ func TestMessagesAreCleaned(t *testing.T) {
 		}
 	}
 }
+
+// A turn that asked before the program was updated continues after it: the request
+// then lacked read_only. Any other difference is another request.
+func TestRequestOfEarlierVersionIsFound(t *testing.T) {
+	eachStore(t, func(t *testing.T, open func() approval.Store) {
+		with := func(payload string) approval.Request {
+			a := question("s1.q")
+			a.Payload = json.RawMessage(payload)
+			return a
+		}
+		addRequest(t, approval.NewQueue(open()), with(`{"tool":"look","arguments":{"n":0}}`))
+		d := approval.NewQueue(open())
+		addRequest(t, d, with(`{"tool":"look","arguments":{"n":0},"read_only":true}`))
+		for _, other := range []string{`{"tool":"look","read_only":true}`, `{"tool":"look","arguments":{},"read_only":true}`, `{"tool":"rm","arguments":{"n":0}}`, `{"tool":"look","arguments":{"n":0},"exact":true}`} {
+			if _, err := d.Submit(t.Context(), with(other)); err == nil {
+				t.Errorf("%s is taken for the stored request", other)
+			}
+		}
+		if waiting, err := d.Pending(t.Context(), "s1", ada); err != nil || len(waiting) != 1 || string(waiting[0].Payload) != `{"tool":"look","arguments":{"n":0}}` {
+			t.Errorf("there wait %+v, %v", waiting, err)
+		}
+	})
+}

@@ -17,6 +17,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -148,8 +149,25 @@ func (a *Request) validate() error {
 	return errors.Join(errs...)
 }
 
-// sameContent reports whether two requests have the same content.
+// sameContent reports whether a stored request has the same content as b. The
+// stored request may be from an earlier version.
 func (a *Request) sameContent(b Request) bool {
 	return a.Kind == b.Kind && a.Session == b.Session && a.Principal == b.Principal && a.Message == b.Message &&
-		bytes.Equal(a.Payload, b.Payload) && bytes.Equal(a.Schema, b.Schema)
+		samePayload(a.Payload, b.Payload) && bytes.Equal(a.Schema, b.Schema)
+}
+
+// samePayload reports whether a stored payload has the same content as another.
+// Earlier versions did not store whether a tool declares that it only reads.
+func samePayload(stored, payload json.RawMessage) bool {
+	if bytes.Equal(stored, payload) {
+		return true
+	}
+	var a, b map[string]json.RawMessage
+	if json.Unmarshal(stored, &a) != nil || json.Unmarshal(payload, &b) != nil {
+		return false
+	}
+	if _, ok := a["read_only"]; !ok {
+		delete(b, "read_only")
+	}
+	return maps.EqualFunc(a, b, func(v, w json.RawMessage) bool { return bytes.Equal(v, w) })
 }
