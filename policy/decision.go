@@ -23,9 +23,37 @@ const (
 // called. Only the effect [Allow] permits it, so the zero value does not.
 type Decision struct {
 	Effect string // Allow, Ask or Deny
-	// Code is the machine-readable reason, such as "granted", "not-approved",
-	// "changed" (since it was approved), "expired", "rule", "declined" or
-	// "unknown-tool". Codes are never renamed, and more are added.
+	// Code is the machine-readable reason. Codes are never renamed, and more are
+	// added. For skills and tools:
+	//
+	//	granted           allowed by Grant
+	//	disabled          disabled in the configuration
+	//	declined          the user declined
+	//
+	// For a skill's code and texts:
+	//
+	//	bundled           allowed because it is part of this program
+	//	typed             allowed because the user started this run
+	//	not-approved      there is no grant
+	//	changed           it changed since it was approved
+	//	expired           the grant expired
+	//	unreadable        the grants cannot be read
+	//	malformed         the principal, digest or request is invalid
+	//	hidden-text       a text has hidden characters and is not approved
+	//
+	// For tool calls:
+	//
+	//	rule              decided by Rule
+	//	unreadable-rules  the rules cannot be read
+	//	read-only         allowed because the tool only reads
+	//	own-server        allowed because the server is the user's own
+	//	isolated          allowed because its approved code runs isolated
+	//	unknown-safety    the safety of the tool is unknown
+	//	level             the safety level of the tool needs approval
+	//	marked            the tool is marked as needing approval
+	//	may-change        the tool may modify data
+	//	unknown-tool      there is no such tool
+	//	withdrawn         the lease of the server was revoked
 	Code   string
 	Reason string // for users
 	Hint   string // what the user can do about it; may be empty

@@ -20,7 +20,7 @@ import (
 )
 
 // leaseRevoked is the code of a refusal because a server's lease was revoked.
-const leaseRevoked string = "withdrawn"
+const leaseRevoked = "withdrawn"
 
 // Call is a tool call. The methods of [Set] do not modify it.
 type Call struct {

@@ -44,8 +44,8 @@ func ForIsolatedCall(user, skills policy.Rules, c policy.ToolCall) policy.Decisi
 
 // Codes of decisions on calls, in addition to those of package policy.
 const (
-	mayModify string = "may-change" // returned by [policy.Rules.Decide]
-	isolated  string = "isolated"
+	mayModify = "may-change" // returned by [policy.Rules.Decide]
+	isolated  = "isolated"
 )
 
 // needsUserRule reports whether the tool needs approval unless a rule of the
