@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
@@ -164,31 +165,55 @@ func TestAdmitWithoutAccounts(t *testing.T) {
 
 func TestRates(t *testing.T) {
 	h := newHub(t, Options{Rate: 1})
-	token, _ := h.token(account.ScopeRead)
-	limited := func(header map[string]string) int {
-		for i := range 100 {
-			_, _, err := h.admit("/", header)
-			if _, ok := errors.AsType[*account.RateLimitError](err); ok {
-				return i
+	synctest.Test(t, func(t *testing.T) { // so that no request becomes allowed meanwhile
+		allowed := func(f func() error) int {
+			for n := range 100 {
+				if _, ok := errors.AsType[*account.RateLimitError](f()); ok {
+					return n
+				}
+			}
+			return -1
+		}
+		anonymous := func() error {
+			_, _, err := h.admit("/", nil)
+			return err
+		}
+		v := &api.Request{Principal: h.ann}
+		user := func() error { return h.CountRequest(v) }
+		for _, tt := range []struct {
+			what  string
+			count func() error
+			want  int
+		}{
+			{"anonymous requests", anonymous, 4}, {"requests of a user", user, 4}, // a user has an own limit
+			{"guesses of a password", func() error { return h.CountPasswordGuess(v) }, 10},
+		} {
+			if n := allowed(tt.count); n != tt.want {
+				t.Errorf("%d %s are allowed, want %d", n, tt.what, tt.want)
 			}
 		}
-		return -1
-	}
-	if n := limited(nil); n < 4 || n > 20 {
-		t.Errorf("limited after %d anonymous requests", n)
-	}
-	if n := limited(map[string]string{"Authorization": "Bearer " + token}); n < 4 || n > 20 { // a user has an own limit
-		t.Errorf("limited after %d requests of a user", n)
-	}
-	v := &api.Request{Principal: h.ann}
-	n := 0
-	for ; n < 100 && h.CountPasswordGuess(v) == nil; n++ {
-	}
-	if n != 10 {
-		t.Errorf("%d guesses of a password", n)
-	}
-	if err := (&Gate{}).CountRequest(v); err != nil {
+		time.Sleep(2 * time.Second)
+		if a, u := allowed(anonymous), allowed(user); a != 2 || u != 2 {
+			t.Errorf("after two seconds, %d anonymous requests and %d of a user are allowed", a, u)
+		}
+	})
+	if err := (&Gate{}).CountRequest(&api.Request{}); err != nil {
 		t.Errorf("without a limit: %v", err)
+	}
+}
+
+// A request with a token counts for its user.
+func TestRateOfToken(t *testing.T) {
+	h := newHub(t, Options{Rate: 1})
+	token, _ := h.token(account.ScopeRead)
+	for range 4 {
+		if err := h.CountRequest(&api.Request{Client: netip.MustParseAddr("192.0.2.1")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v, _, err := h.admit("/", map[string]string{"Authorization": "Bearer " + token})
+	if err != nil || v.Principal.User != "ann" {
+		t.Errorf("the limit of the network applies to a user: %+v, %v", v.Principal, err)
 	}
 }
 
