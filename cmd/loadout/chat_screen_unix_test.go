@@ -29,19 +29,19 @@ func TestNewConversationScreen(t *testing.T) {
 	p.types("hello there", "Enter")
 	p.shows("OPENAI_API_KEY.")
 	p.types("/new", "Enter")
-	p.shows("The last conversation is saved; return: /resume")
+	p.shows("The previous conversation is saved. To return: /resume")
 	if second := p.conversationID(); second == first {
 		t.Errorf("/new continued conversation %s", first)
 	}
 	p.types("/clear", "Enter")
 	eventually(t, "the screen is cleared", func() bool {
 		visible := p.tmux("capture-pane", "-p", "-J")
-		return strings.HasPrefix(visible, "demo:rules, conversation") && !strings.Contains(visible, "hello there") && !strings.Contains(visible, "return:")
+		return strings.HasPrefix(visible, "demo:rules, conversation") && !strings.Contains(visible, "hello there") && !strings.Contains(visible, "To return:")
 	})
 	p.types("/resume "+first, "Enter")
 	p.shows("> hello there")
 	p.types("", "C-d")
-	if end := p.ends("left with 0"); !strings.Contains(end, "\nResume this conversation with: loadout chat --session YYYYMMDD-HHMMSS-xxxxx --model demo --skills skills\n") {
+	if end := p.ends("left with 0"); !strings.Contains(end, "\nResume this conversation with: loadout chat --session YYYYMMDD-HHMMSS-xxxxx --model demo --skills ") {
 		t.Errorf("it ends with\n%s", end)
 	}
 	p = openPane(t, 80, harbourHome(t), nil, "--skills", "skills", "--model", "demo")
@@ -94,7 +94,7 @@ func TestPickerScreen(t *testing.T) {
 	p.types("demo", "Enter")
 	p.shows("demo:rules is the model from now on.")
 	p.types("/clear", "Enter")
-	p.waitFor("return: /resume", func(string) bool { return true })
+	p.waitFor("To return: /resume", func(string) bool { return true })
 	p.types("/sessions", "Enter")
 	list := p.shows("type to filter")
 	if !strings.Contains(list, "[2J ]0;owned evil title") {
@@ -130,22 +130,22 @@ func TestAttachScreen(t *testing.T) {
 	p.types("", "Tab")
 	p.waitFor("> what is in @tide-table.txt", func(screen string) bool { return !strings.Contains(screen, "›") })
 	p.types("", "Enter")
-	p.shows("! attached tide-table.txt (24 bytes)")
-	p.shows("High at 12:10")
+	p.shows("! attached tide-table.txt (24 bytes, 2 control or hidden characters removed)")
+	p.shows("for “what is in @tide-table.txt”")
 	p.types("show @logo.png ", "Enter")
 	p.shows("attach logo.png: not UTF-8 text")
-	p.waitFor("agent to inspect it", func(screen string) bool { return strings.Count(screen, "\n> show @logo.png") == 2 })
+	p.waitFor("let the agent", func(screen string) bool { return strings.Count(screen, "\n> show @logo.png") == 2 })
 	p.types("", "C-c")
 	p.tmux("set-buffer", strings.Repeat("read @tide-table.txt\n", 9))
 	p.tmux("paste-buffer", "-p")
-	p.golden("pasted-80", "> [Pasted text #1 +9 lines]")
+	p.golden("pasted-80", "> [Pasted text #1, 9 lines]")
 	p.types("", "Enter")
 	p.shows("I searched the skills for “read @tide-table.txt")
 	if screen := p.shows("Message…"); strings.Count(screen, "attached tide-table.txt") != 1 {
 		t.Errorf("a pasted path was read:\n%s", screen)
 	}
 	p.types("", "Up")
-	p.shows("> [Pasted text #1 +8 lines]")
+	p.shows("> [Pasted text #1, 9 lines]")
 	p.types("", "C-c", "C-d")
 	p.ends("left with 0")
 }

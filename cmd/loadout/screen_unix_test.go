@@ -259,13 +259,13 @@ func TestErrorScreen(t *testing.T) {
 			p.shows("Message…")
 			p.tmux("set-buffer", strings.TrimSuffix(strings.Repeat("a line\n", 30), "\n"))
 			p.tmux("paste-buffer", "-p")
-			p.shows("[Pasted text #1 +29 lines]")
+			p.shows("[Pasted text #1, 30 lines]")
 			p.types("", "Enter")
 			screen := p.shows(tt.next)
 			if !strings.Contains(screen, tt.shown) || strings.Contains(screen, "--help") {
 				t.Errorf("it shows\n%s", screen)
 			}
-			if strings.Contains(screen, "a line") || strings.Count(screen, "> [Pasted text #1 +29 lines]\n") != 1 {
+			if strings.Contains(screen, "a line") || strings.Count(screen, "> [Pasted text #1, 30 lines]\n") != 1 {
 				t.Errorf("the paste is not folded:\n%s", screen)
 			}
 			if name == "cut" && !strings.Contains(screen, "\nHalf an ans\n") {
