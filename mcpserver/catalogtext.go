@@ -38,13 +38,17 @@ func (s *Server) catalogTextOf(v *view, p *clientprofile.Profile) catalogText {
 		return t.Value()
 	}
 	var t catalogText
+	complete := true
 	switch {
 	case s.opts.ToolsOnly:
 		t = catalogText{description: "Load a skill."}
 	case s.opts.Compat != "":
 		t = s.compatCatalogText(v.snap)
 	default:
-		t = s.newCatalogText(v.snap, p)
+		t, complete = s.newCatalogText(v.snap, p)
+	}
+	if !complete {
+		return t
 	}
 	if v.texts == nil {
 		v.texts = map[*clientprofile.Profile]unique.Handle[catalogText]{}
@@ -255,11 +259,12 @@ const (
 
 // newCatalogText returns the texts for clients with a profile. Each skill has a
 // line in one of the texts. The list begins in the instructions if the client shows
-// them, and continues in the description if it truncates them.
-func (s *Server) newCatalogText(snap *catalog.Snapshot, p *clientprofile.Profile) catalogText {
-	t := catalogText{instructions: s.guideText(snap), description: loadLead}
+// them, and continues in the description if it truncates them. complete is false if
+// [Options.FirstSkills] failed.
+func (s *Server) newCatalogText(snap *catalog.Snapshot, p *clientprofile.Profile) (t catalogText, complete bool) {
+	t = catalogText{instructions: s.guideText(snap), description: loadLead}
 	if snap.Disabled || snap.Count() == 0 {
-		return t
+		return t, true
 	}
 	const shortName = len("- abcde\n")
 	shown, most, partial := [2]int{p.Instructions, p.Description}, p.Catalog, partialList
@@ -274,10 +279,17 @@ func (s *Server) newCatalogText(snap *catalog.Snapshot, p *clientprofile.Profile
 	}
 	const before, between = "\n\nSkills", ":\n"
 	sizes := [2]int{shown[0] - length(t.instructions+before+moreInTool+between), shown[1] - length(t.description+" More skills"+between)}
-	o := catalog.FormatOptions{Characters: most, Partial: partial, First: s.opts.FirstSkills, Fits: func(text string) bool {
+	o := catalog.FormatOptions{Characters: most, Partial: partial, Fits: func(text string) bool {
 		_, rest := splitLines(text, sizes[0])
 		return length(rest) <= sizes[1]
 	}}
+	complete = true
+	if s.opts.FirstSkills != nil {
+		o.First = func() (keys []string) {
+			keys, complete = s.opts.FirstSkills()
+			return keys
+		}
+	}
 	if s.opts.ClientHome != "" && len(p.Reads) > 0 {
 		o.Omit = func(e *catalog.Entry) bool { return p.ReadsItself(e.Path, s.opts.ClientHome, s.opts.ClientProject) }
 	}
@@ -294,7 +306,7 @@ func (s *Server) newCatalogText(snap *catalog.Snapshot, p *clientprofile.Profile
 		t.instructions += before + moreInTool + between + first
 		t.description += " More skills" + between + rest
 	}
-	return t
+	return t, complete
 }
 
 // partialList is the maximum size of a list that lacks some of the names. It helps

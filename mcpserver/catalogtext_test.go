@@ -267,7 +267,10 @@ func TestNamesForClaudeCode(t *testing.T) {
 func TestFirstSkills(t *testing.T) {
 	for n, want := range map[int]string{50: "- analyze-contracts-00: ", 90: "- analyze-contracts-77: ", 700: "- analyze-contracts-77\n- analyze-contracts-12\n- analyze-contracts-00\n"} {
 		asked := 0
-		first := func() []string { asked++; return []string{"local/analyze-contracts-77", "local/analyze-contracts-12"} }
+		first := func() ([]string, bool) {
+			asked++
+			return []string{"local/analyze-contracts-77", "local/analyze-contracts-12"}, true
+		}
 		w := newWorld(t, setup{tree: manySkills(n), options: mcpserver.Options{FirstSkills: first}})
 		instructions, _ := w.textsFor(t, ways[0], "codex-mcp-client")
 		_, list, _ := strings.Cut(instructions, "Skills:\n")

@@ -1,6 +1,7 @@
 package mcpserver_test
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,7 +24,7 @@ func TestFirstSkillsAreReadEachHour(t *testing.T) {
 		}
 		defer rt.Close()
 		asked, first := 0, "local/analyze-contracts-77"
-		s := mcpserver.New(rt, &mcpserver.Options{FirstSkills: func() []string { asked++; return []string{first} }})
+		s := mcpserver.New(rt, &mcpserver.Options{FirstSkills: func() ([]string, bool) { asked++; return []string{first}, true }})
 		defer s.Close()
 		codex := clientprofile.Named("codex-mcp-client")
 		before := s.CatalogText(codex)
@@ -37,4 +38,25 @@ func TestFirstSkillsAreReadEachHour(t *testing.T) {
 			t.Errorf("asked %d times in the next hour", asked)
 		}
 	})
+}
+
+// A list without the order, because it could not be read, is not kept.
+func TestFirstSkillsAreReadAgainAfterFailure(t *testing.T) {
+	dir := t.TempDir()
+	manySkills(90).write(t, dir)
+	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: []catalog.Source{catalog.NewDir("local", catalog.User, dir, nil)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Close()
+	var keys []string
+	s := mcpserver.New(rt, &mcpserver.Options{FirstSkills: func() ([]string, bool) { return keys, keys != nil }})
+	defer s.Close()
+	codex := clientprofile.Named("codex-mcp-client")
+	const row = "\n- analyze-contracts-77"
+	without := strings.Index(s.CatalogText(codex), row)
+	keys = []string{"local/analyze-contracts-77"}
+	if with := strings.Index(s.CatalogText(codex), row); with < 0 || with >= without {
+		t.Errorf("the skill is at %d, and was at %d without the order", with, without)
+	}
 }

@@ -48,8 +48,9 @@ type Options struct {
 	ClientHome, ClientProject string
 	// FirstSkills returns the keys of the skills that come first in a list of
 	// skills that is too long: see [catalog.FormatOptions]. For requests without a
-	// lasting connection, it is called at most once an hour. It may be nil.
-	FirstSkills func() []string
+	// lasting connection, it is called at most once an hour, unless ok is false. It
+	// may be nil.
+	FirstSkills func() (keys []string, ok bool)
 	// Preamble precedes the instructions, for example the text of a profile.
 	// It is truncated to 8,000 characters.
 	Preamble string

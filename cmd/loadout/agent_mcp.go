@@ -179,7 +179,8 @@ func (a *app) runMCP(ctx context.Context, c *config.Config, o mcpFlags) error {
 	own := options // profiles with their own path list their tools directly
 	own.Grow = o.grow
 	if !remote { // the order tells what this user uses
-		own.FirstSkills = a.SkillOrder(ctx, c, rt.Catalog().Snapshot)
+		order := a.SkillOrder(ctx, c, rt.Catalog().Snapshot)
+		own.FirstSkills = func() ([]string, bool) { return order(), true }
 	}
 	if c.MCP.Address == "" && a.Getenv("CLAUDE_CONFIG_DIR") == "" && a.Getenv("CODEX_HOME") == "" { // started by the client, which reads the usual directories
 		own.ClientHome, own.ClientProject = a.Home(), a.ConfigInput().WorkDir

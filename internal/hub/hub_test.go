@@ -17,6 +17,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/encryption"
 	"github.com/loadout-dev/loadout/internal/hub"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
 )
@@ -374,9 +375,22 @@ func TestExpiredDataIsRemoved(t *testing.T) {
 	if err := n.DB().Audit.Append(ctx, old); err != nil {
 		t.Fatal(err)
 	}
+	p, _ := n.newcomer(t, "ada", account.AllScopes)
+	skill := n.put(t, p, ownPlace(p), "pdf", "Read the PDF.").ID
+	used := now.AddDate(0, 0, -store.OwnUseDays-1)
+	if err := errors.Join(n.DB().Usage.Add(ctx, store.SkillUsage{SkillID: skill, Owner: string(p.User), Loads: 1, LastUsed: used}), n.DB().MergeUsage(ctx, used)); err != nil {
+		t.Fatal(err)
+	}
+	ownUses := func() int { return len(must(n.DB().Usage.ListOwn(ctx, string(p.User), used.AddDate(0, 0, 1)))(t)) }
+	if ownUses() != 1 {
+		t.Error("the use is not counted")
+	}
 	records := func() string { return root.send(t, "GET", "/api/v1/audit?action=long-ago", nil).want(t, 200).body }
 	if err := n.RemoveExpired(ctx); err != nil {
 		t.Fatal(err)
+	}
+	if ownUses() != 0 {
+		t.Error("an old use is left")
 	}
 	if left := must(n.DB().Logins.ListByUser(ctx, who.User.ID))(t); len(left) != 1 {
 		t.Errorf("%d sign-ins are left", len(left))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/api"
+	"github.com/loadout-dev/loadout/internal/store"
 )
 
 // closeTimeout is how long to wait for cancelled requests.
@@ -138,5 +139,6 @@ func (h *Hub) removeExpired(ctx context.Context) error {
 	_, logins := h.db.Logins.Prune(ctx, now, now.Add(-account.DefaultIdle))
 	_, records := h.directory.Audit.Prune(ctx)
 	_, requests := h.db.Requests.Prune(ctx, now.Add(-api.RequestRetention))
-	return errors.Join(logins, records, requests)
+	_, uses := h.db.Usage.PruneOwn(ctx, now.AddDate(0, 0, -store.OwnUseDays))
+	return errors.Join(logins, records, requests, uses)
 }

@@ -164,7 +164,7 @@ func TestOperationsFailWithTheirStatements(t *testing.T) {
 	change("usage", func(ctx context.Context) error {
 		return db.Usage.Add(ctx, store.SkillUsage{SkillID: skill.ID, Loads: 2, LastUsed: time.Now()})
 	})
-	change("merged usage", db.MergeUsage)
+	change("merged usage", func(ctx context.Context) error { return db.MergeUsage(ctx, at(0)) })
 	read("sum of usage", func(ctx context.Context) (any, error) { return db.Usage.Sum(ctx, []string{skill.ID}, since) })
 	read("totals", func(ctx context.Context) (any, error) { return db.Usage.Totals(ctx, since) })
 	read("days", func(ctx context.Context) (any, error) { return db.Usage.ListDays(ctx, skill.ID, since) })

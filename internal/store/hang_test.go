@@ -87,7 +87,7 @@ func TestLockedRowsDoNotDelayOthers(t *testing.T) {
 		mustDo(t, db.Usage.Add(ctx, store.SkillUsage{SkillID: skill.ID, Loads: 1, LastUsed: at(1)}))
 	}
 	add()
-	mustDo(t, db.MergeUsage(ctx))
+	mustDo(t, db.MergeUsage(ctx, at(0)))
 	must(db.Leases.ExpireNode(ctx, "crashed"))(t)
 	lockRows(t, address, "UPDATE leases SET fence = fence WHERE name = $1", ids[0])
 	lockRows(t, address, "UPDATE meter SET turns = turns")
@@ -193,7 +193,7 @@ func TestUsageIsMergedOnce(t *testing.T) {
 			go func() {
 				var err error
 				for range each / 4 {
-					err = errors.Join(err, db.MergeUsage(ctx))
+					err = errors.Join(err, db.MergeUsage(ctx, at(0)))
 				}
 				done <- err
 			}()
@@ -205,7 +205,7 @@ func TestUsageIsMergedOnce(t *testing.T) {
 			sum := must(one.Meter.Sum(ctx, store.MeterQuery{GroupBy: store.ByUser}))(t)
 			wantEqual(t, sum, []store.MeterEntry{{Owner: "ada", Model: "demo", Turns: 2 * each, Output: 20 * each}})
 			wantEqual(t, must(one.Usage.Sum(ctx, []string{skill.ID}, at(0)))(t)[skill.ID].Loads, int64(2*each))
-			mustDo(t, one.MergeUsage(ctx))
+			mustDo(t, one.MergeUsage(ctx, at(0)))
 		}
 		if n := must(store.Exec(ctx, one, "DELETE FROM meter_pending"))(t) + must(store.Exec(ctx, one, "DELETE FROM usage_pending"))(t); n != 0 {
 			t.Errorf("%d counts are still pending", n)

@@ -67,9 +67,6 @@ func TestUsage(t *testing.T) {
 		}
 		wantEqual(t, unused(soon), []string{"a", "c"})
 		wantEqual(t, unused(at(0)), []string{}) // all were made later
-		if n := must(db.Usage.Prune(ctx, at(0)))(t); n != 1 {
-			t.Errorf("removed %d", n)
-		}
 		mustDo(t, db.Skills.Delete(ctx, a.ID))
 		wantEqual(t, len(must(db.Usage.ListDays(ctx, a.ID, at(0)))(t)), 0)
 	})

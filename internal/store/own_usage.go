@@ -29,8 +29,9 @@ const (
 
 // ListOwn returns how often a user successfully used each skill until the start
 // of the given day in UTC, sorted by skill id. It omits skills that the user
-// did not use in the [OwnUseDays] days before. It does not count pending uses;
-// see [DB.MergeUsage].
+// did not use in the [OwnUseDays] days before. A use is counted on the day on
+// which it is merged, see [DB.MergeUsage], so the result for the current day does
+// not change during that day. The day must not be an earlier one.
 func (t Usage) ListOwn(ctx context.Context, owner string, day time.Time) ([]OwnUse, error) {
 	found, err := queryAll[OwnUse](ctx, t.c, `SELECT * FROM (
 			SELECT o.skill_id, s.name, CASE WHEN o.day < $2 THEN o.uses + o.earlier_uses ELSE o.earlier_uses END AS uses,
@@ -52,15 +53,14 @@ type pendingUsage struct {
 func (p *pendingUsage) fields() []any { return append(p.UsageDay.fields(), &p.Owner) }
 
 // mergeOwn adds counts that are moved from the pending rows to the users' totals.
-func (c conn) mergeOwn(ctx context.Context, moved []pendingUsage) error {
-	type key struct {
-		owner, skill string
-		day          int64
-	}
+// They count for the given day, on which they are merged, whatever the day of the
+// use is: the totals before a day must not change during that day.
+func (c conn) mergeOwn(ctx context.Context, moved []pendingUsage, day int64) error {
+	type key struct{ owner, skill string }
 	sums := map[key]int64{}
 	for _, p := range moved {
 		if n := p.Loads + p.Calls - p.Errors; p.Owner != "" && n > 0 {
-			sums[key{p.Owner, p.SkillID, dayNumber(p.Date)}] += n
+			sums[key{p.Owner, p.SkillID}] += n
 		}
 	}
 	keys := make([]key, 0, len(sums))
@@ -69,7 +69,7 @@ func (c conn) mergeOwn(ctx context.Context, moved []pendingUsage) error {
 	}
 	// A fixed order prevents deadlocks between nodes.
 	slices.SortFunc(keys, func(a, b key) int {
-		return cmp.Or(cmp.Compare(a.owner, b.owner), cmp.Compare(a.skill, b.skill), cmp.Compare(a.day, b.day))
+		return cmp.Or(cmp.Compare(a.owner, b.owner), cmp.Compare(a.skill, b.skill))
 	})
 	for _, k := range keys {
 		n, err := queryScalar[int64](ctx, c, "SELECT count(*) FROM own_usage WHERE owner = $1 AND skill_id <> $2", k.owner, k.skill)
@@ -77,7 +77,7 @@ func (c conn) mergeOwn(ctx context.Context, moved []pendingUsage) error {
 			return err
 		}
 		if n >= MaxOwnUses {
-			deleted, err := c.exec(ctx, "DELETE FROM own_usage WHERE owner = $1 AND day < $2", k.owner, k.day-OwnUseDays)
+			deleted, err := c.exec(ctx, "DELETE FROM own_usage WHERE owner = $1 AND day < $2", k.owner, day-OwnUseDays)
 			if err != nil {
 				return err
 			}
@@ -85,19 +85,29 @@ func (c conn) mergeOwn(ctx context.Context, moved []pendingUsage) error {
 				continue
 			}
 		}
-		// Counts of an earlier day that come late are added to the last day,
-		// because the totals before it must not change during that day.
+		// The clocks of nodes may differ at midnight, so a row may be of the next
+		// day. A row of a later day is from a clock that was wrong.
 		_, err = c.exec(ctx, `INSERT INTO own_usage (owner, skill_id, day, uses, earlier_day, earlier_uses)
 			SELECT u.id, s.id, CAST($3 AS BIGINT), CAST($4 AS BIGINT), 0, 0 FROM users u, skills s WHERE u.id = $1 AND s.id = $2 -- may have been deleted
 			ON CONFLICT (owner, skill_id) DO UPDATE SET
 				earlier_uses = CASE WHEN excluded.day > own_usage.day THEN own_usage.earlier_uses + own_usage.uses ELSE own_usage.earlier_uses END,
 				earlier_day = CASE WHEN excluded.day > own_usage.day THEN own_usage.day ELSE own_usage.earlier_day END,
 				uses = CASE WHEN excluded.day > own_usage.day THEN excluded.uses ELSE own_usage.uses + excluded.uses END,
-				day = CASE WHEN excluded.day > own_usage.day THEN excluded.day ELSE own_usage.day END`,
-			k.owner, k.skill, k.day, sums[k])
+				day = CASE WHEN own_usage.day BETWEEN excluded.day AND excluded.day + 1 THEN own_usage.day ELSE excluded.day END`,
+			k.owner, k.skill, day, sums[k])
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// PruneOwn deletes what users used last before a day and returns the number of
+// deleted rows.
+func (t Usage) PruneOwn(ctx context.Context, before time.Time) (int64, error) {
+	n, err := t.c.exec(ctx, "DELETE FROM own_usage WHERE day < $1", dayNumber(before))
+	if err != nil {
+		return 0, fmt.Errorf("delete old uses of users: %w", err)
+	}
+	return n, nil
 }

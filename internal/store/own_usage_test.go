@@ -21,7 +21,7 @@ func TestOwnUsage(t *testing.T) {
 		add := func(owner store.User, s store.Skill, at time.Time, uses int64) {
 			t.Helper()
 			mustDo(t, db.Usage.Add(ctx, store.SkillUsage{SkillID: s.ID, Owner: owner.ID, Loads: uses + 1, Calls: 1, Errors: 2, LastUsed: at}))
-			mustDo(t, db.MergeUsage(ctx))
+			mustDo(t, db.MergeUsage(ctx, at))
 		}
 		want := func(what string, owner store.User, at time.Time, want ...store.OwnUse) {
 			t.Helper()
@@ -56,16 +56,102 @@ func TestOwnUsage(t *testing.T) {
 
 		mustDo(t, db.Usage.Add(ctx, store.SkillUsage{SkillID: a.ID, Owner: ada.ID, Loads: 1, LastUsed: first.Add(day)})) // pending
 		mustDo(t, db.Users.Delete(ctx, ada.ID))
-		mustDo(t, db.MergeUsage(ctx))
+		mustDo(t, db.MergeUsage(ctx, first.Add(day)))
 		mustDo(t, db.Usage.Add(ctx, store.SkillUsage{SkillID: a.ID, Owner: ada.ID, Loads: 1, LastUsed: first.Add(day)}))
-		mustDo(t, db.MergeUsage(ctx))
+		mustDo(t, db.MergeUsage(ctx, first.Add(day)))
 		want("a deleted user", ada, first.Add(2*day))
 		if sum := must(db.Usage.Sum(ctx, []string{a.ID}, first))(t)[a.ID]; sum.Loads != 40 {
 			t.Errorf("after the user is deleted, the sum is %+v", sum)
 		}
 		mustDo(t, db.Skills.Delete(ctx, a.ID))
 		want("a deleted skill", ben, first.Add(2*day))
-		must(db.Usage.Prune(ctx, first.Add(day)))(t)
+		if n := must(db.Usage.PruneOwn(ctx, first.Add(3*day)))(t); n != 0 {
+			t.Errorf("%d rows of deleted users and skills were left", n)
+		}
+	})
+}
+
+// A list does not depend on when on its day it is read: a use around midnight is
+// counted on the day on which it is merged.
+func TestOwnUsageAroundMidnight(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		ada, a := newUser(t, db, "ada"), newSkill(t, db, store.Public, "a")
+		const day = 24 * time.Hour
+		today := at(0).Truncate(day)
+		for _, tt := range []struct {
+			used, merged time.Duration // since midnight
+			want         int64         // in today's list
+		}{
+			{-2 * day, -2 * day, 1},
+			{-time.Minute, -time.Second, 2},
+			{-time.Second, time.Second, 2}, // is pending at midnight
+			{30 * time.Minute, 31 * time.Minute, 2},
+			{23 * time.Hour, 24*time.Hour - time.Second, 2},
+		} {
+			mustDo(t, db.Usage.Add(ctx, store.SkillUsage{SkillID: a.ID, Owner: ada.ID, Loads: 1, LastUsed: today.Add(tt.used)}))
+			mustDo(t, db.MergeUsage(ctx, today.Add(tt.merged)))
+			if got := must(db.Usage.ListOwn(ctx, ada.ID, today))(t); len(got) != 1 || got[0].Uses != tt.want {
+				t.Errorf("after the use at %v, today's list is %+v, want %d uses", tt.used, got, tt.want)
+			}
+		}
+		if got := must(db.Usage.ListOwn(ctx, ada.ID, today.Add(day)))(t); len(got) != 1 || got[0].Uses != 5 || !got[0].Last.Equal(today) {
+			t.Errorf("tomorrow's list is %+v", got)
+		}
+	})
+}
+
+// A node whose clock is ahead does not hide the later uses.
+func TestOwnUsageOfWrongClock(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		ada, a := newUser(t, db, "ada"), newSkill(t, db, store.Public, "a")
+		const day = 24 * time.Hour
+		today := at(0).Truncate(day)
+		for _, tt := range []struct {
+			used, merged time.Time
+			want         int64 // in tomorrow's list
+		}{
+			{today.Add(1000 * day), today, 1},   // used on a node that is ahead
+			{today, today.Add(1000 * day), 1},   // merged on it
+			{today, today.Add(time.Hour), 3},    // merged on another
+			{today, today.Add(-time.Second), 4}, // merged on a node that is slightly behind
+			{today, today.Add(day - time.Second), 5},
+		} {
+			mustDo(t, db.Usage.Add(ctx, store.SkillUsage{SkillID: a.ID, Owner: ada.ID, Loads: 1, LastUsed: tt.used}))
+			mustDo(t, db.MergeUsage(ctx, tt.merged))
+			var got int64
+			for _, u := range must(db.Usage.ListOwn(ctx, ada.ID, today.Add(day)))(t) {
+				got += u.Uses
+			}
+			if got != tt.want {
+				t.Errorf("used %v, merged %v: %d uses, want %d", tt.used, tt.merged, got, tt.want)
+			}
+		}
+	})
+}
+
+func TestOwnUsageIsPruned(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		ada := newUser(t, db, "ada")
+		const day = 24 * time.Hour
+		today := at(0).Truncate(day)
+		for i, ago := range []time.Duration{store.OwnUseDays + 1, store.OwnUseDays, 0} {
+			s := newSkill(t, db, store.Public, fmt.Sprint("s", i))
+			mustDo(t, db.Usage.Add(ctx, store.SkillUsage{SkillID: s.ID, Owner: ada.ID, Loads: 1, LastUsed: today}))
+			mustDo(t, db.MergeUsage(ctx, today.Add(-ago*day)))
+		}
+		before := must(db.Usage.ListOwn(ctx, ada.ID, today))(t)
+		if n := must(db.Usage.PruneOwn(ctx, today.Add(-store.OwnUseDays*day)))(t); n != 1 {
+			t.Errorf("%d rows deleted", n)
+		}
+		if got := must(db.Usage.ListOwn(ctx, ada.ID, today))(t); len(got) != 1 || !slices.Equal(got, before) {
+			t.Errorf("listed %+v, before %+v", got, before)
+		}
+		if n := must(db.Usage.PruneOwn(ctx, today.Add(day)))(t); n != 2 {
+			t.Errorf("%d rows were left", n)
+		}
 	})
 }
 
@@ -81,14 +167,14 @@ func TestOwnUsageIsBounded(t *testing.T) {
 		}
 		count := func(at time.Time) int { return len(must(db.Usage.ListOwn(ctx, ada.ID, at))(t)) }
 		mustDo(t, db.Usage.Add(ctx, rows...))
-		mustDo(t, db.MergeUsage(ctx))
+		mustDo(t, db.MergeUsage(ctx, first))
 		if n := count(first.Add(day)); n != store.MaxOwnUses {
 			t.Errorf("%d skills are counted", n)
 		}
 		late := first.Add((store.OwnUseDays + 1) * day)
 		rows[0].LastUsed = late
 		mustDo(t, db.Usage.Add(ctx, rows[0])) // known, so that nothing is deleted for it
-		mustDo(t, db.MergeUsage(ctx))
+		mustDo(t, db.MergeUsage(ctx, late))
 		if n := count(first.Add(day)); n < store.MaxOwnUses-1 {
 			t.Errorf("%d skills are left", n)
 		}
@@ -96,7 +182,7 @@ func TestOwnUsageIsBounded(t *testing.T) {
 			rows[i].LastUsed = late
 		}
 		mustDo(t, db.Usage.Add(ctx, rows...))
-		mustDo(t, db.MergeUsage(ctx))
+		mustDo(t, db.MergeUsage(ctx, late))
 		if n := count(late.Add(day)); n != store.MaxOwnUses {
 			t.Errorf("%d skills are counted later", n)
 		}

@@ -54,8 +54,9 @@ type Usage struct{ c conn }
 
 // Add adds each usage to the day of its LastUsed. If it fails, it adds none. It
 // ignores the usage of deleted skills. Usage by deleted users counts only for the
-// skills. It only inserts rows, so that it never waits for another node; see
-// [DB.MergeUsage].
+// skills. It only inserts rows, so that it does not wait for other nodes that add
+// usage or merge it; see [DB.MergeUsage]. It waits for a transaction that deletes
+// one of the users or skills.
 func (t Usage) Add(ctx context.Context, uses ...SkillUsage) error {
 	err := t.c.inTransaction(ctx, func(c conn) error {
 		for _, u := range uses {
@@ -82,7 +83,7 @@ const usageRows = "(SELECT day, " + usageColumns + " FROM usage UNION ALL SELECT
 
 // mergeUsage moves up to limit pending counts to their totals and returns how
 // many it moved.
-func (c conn) mergeUsage(ctx context.Context, limit int) (int, error) {
+func (c conn) mergeUsage(ctx context.Context, now time.Time, limit int) (int, error) {
 	moved, err := execReturning[pendingUsage](ctx, c, "DELETE FROM usage_pending WHERE id IN (SELECT id FROM usage_pending ORDER BY id LIMIT $1 "+c.db.dialect.skipLocked+
 		") RETURNING day, "+usageColumns+", COALESCE(owner, '')", limit)
 	if err != nil {
@@ -108,7 +109,7 @@ func (c conn) mergeUsage(ctx context.Context, limit int) (int, error) {
 			return 0, err
 		}
 	}
-	return len(moved), c.mergeOwn(ctx, moved)
+	return len(moved), c.mergeOwn(ctx, moved, dayNumber(now))
 }
 
 // add adds the counts of another usage to u.
@@ -129,9 +130,12 @@ const maxMerge = 500
 // MergeUsage adds the pending counts of conversations and skills to their
 // totals. Nodes call it from time to time, so that the pending tables remain
 // short. Queries include pending counts. Each count is added exactly once, even if
-// several nodes merge or one of them is killed.
-func (db *DB) MergeUsage(ctx context.Context) error {
-	for _, merge := range []func(conn, context.Context, int) (int, error){conn.mergeMeter, conn.mergeUsage} {
+// several nodes merge or one of them is killed. now is the current time.
+func (db *DB) MergeUsage(ctx context.Context, now time.Time) error {
+	for _, merge := range []func(conn, context.Context, int) (int, error){
+		conn.mergeMeter,
+		func(c conn, ctx context.Context, limit int) (int, error) { return c.mergeUsage(ctx, now, limit) },
+	} {
 		for more := true; more; {
 			err := db.retry(ctx, func() error {
 				// Not serializable: locked rows suffice, and appends of turns
@@ -219,24 +223,4 @@ func (t Usage) ListUnused(ctx context.Context, in []Namespace, since time.Time, 
 	}
 	found, next := cutPage(p, found, func(s Skill) []string { return []string{s.ID} })
 	return found, next, nil
-}
-
-// Prune deletes the usage before a day and returns the number of deleted rows.
-func (t Usage) Prune(ctx context.Context, before time.Time) (int64, error) {
-	var deleted int64
-	err := t.c.inTransaction(ctx, func(c conn) error {
-		deleted = 0
-		for _, table := range []string{"usage", "usage_pending", "own_usage"} {
-			n, err := c.exec(ctx, "DELETE FROM "+table+" WHERE day < $1", dayNumber(before))
-			if err != nil {
-				return err
-			}
-			deleted += n
-		}
-		return nil
-	})
-	if err != nil {
-		return 0, fmt.Errorf("delete old usage: %w", err)
-	}
-	return deleted, nil
 }

@@ -227,8 +227,9 @@ type Setup struct {
 	// library.
 	SkillID func(session.ID) string
 	// FirstSkills returns the keys of the skills that come first in lists that are
-	// too long. The result changes at most once a day, or with the skills.
-	FirstSkills func() []string
+	// too long. The result changes at most once a day, or with the skills. If ok is
+	// false, the database failed, and a later call may return the keys.
+	FirstSkills func(context.Context) (keys []string, ok bool)
 	// Refresh updates the skills. It is cheap if none changed.
 	Refresh func(context.Context) error
 
@@ -253,7 +254,10 @@ func (k *Assembler) Open(ctx context.Context, w Request) (*Setup, error) {
 	}
 	return &Setup{
 		Runtime: b.rt, Tools: b.set, Profile: p.profile, Preload: p.preload, PreloadReason: func(skill string) string { return p.preloadReasons[skill] }, Problems: p.problems, Principal: b.policyPrincipal,
-		SkillID: func(id session.ID) string { return b.skillID(id.Origin, id.Dir) }, FirstSkills: b.firstSkills, Refresh: b.refresh, base: b,
+		SkillID: func(id session.ID) string { return b.skillID(id.Origin, id.Dir) }, Refresh: b.refresh, base: b,
+		FirstSkills: func(ctx context.Context) ([]string, bool) {
+			return b.firstSkills(ctx, b.rt.Catalog().Snapshot(), orderDay(time.Now()))
+		},
 		close: sync.OnceValue(func() error {
 			unwatch()
 			over()

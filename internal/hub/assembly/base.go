@@ -48,8 +48,9 @@ type base struct {
 	textVersion uint64
 	textDay     time.Time // day whose order of skills the text has
 
-	orderMu sync.Mutex // guards order
-	order   skillOrder
+	orderMu    sync.Mutex // guards the fields below
+	order      skillOrder
+	orderRetry time.Time // when the order may be read again after a failure
 
 	// The following fields are guarded by assembler.mu.
 	users         int
@@ -279,15 +280,31 @@ func (b *base) checkRunnable(ctx context.Context, d policy.Digest) error {
 const catalogTokens = 4000
 
 // catalogText renders the catalog for a model. The text is cached, because
-// rendering many skills is slow.
-func (b *base) catalogText() string {
+// rendering many skills is slow, unless it lacks the order because the database
+// failed.
+func (b *base) catalogText(ctx context.Context) string {
+	snap, day := b.rt.Catalog().Snapshot(), orderDay(time.Now())
+	cached := func() (string, bool) {
+		return b.cachedText, b.textVersion == snap.Version && b.textDay.Equal(day)
+	}
+	b.textMu.Lock()
+	text, ok := cached()
+	b.textMu.Unlock()
+	if ok {
+		return text
+	}
+	first, ordered := b.firstSkills(ctx, snap, day) // without the lock, because it may take long
 	b.textMu.Lock()
 	defer b.textMu.Unlock()
-	if now, day := b.rt.Catalog().Snapshot(), orderDay(time.Now()); b.textVersion != now.Version || !b.textDay.Equal(day) {
-		b.cachedText = now.Text(catalog.FormatOptions{Tokens: catalogTokens, First: b.firstSkills})
-		b.textVersion, b.textDay = now.Version, day
+	if text, ok := cached(); ok {
+		return text
 	}
-	return b.cachedText
+	used := false
+	text = snap.Text(catalog.FormatOptions{Tokens: catalogTokens, First: func() []string { used = true; return first }})
+	if ordered || !used {
+		b.cachedText, b.textVersion, b.textDay = text, snap.Version, day
+	}
+	return text
 }
 
 // skillID returns the ID of a skill, or "" if the skill is not in the library.

@@ -41,7 +41,7 @@ func (k *Assembler) ChatSetup(ctx context.Context, r chat.Request) (*chat.Setup,
 		return nil, errors.Join(err, t.close())
 	}
 	return &chat.Setup{
-		Runtime: t.setup.Runtime, Model: t.model, Agent: t.agentOptions(), Tools: t.tools, SkillTools: t.setup.Tools.ForSession(),
+		Runtime: t.setup.Runtime, Model: t.model, Agent: t.agentOptions(ctx), Tools: t.tools, SkillTools: t.setup.Tools.ForSession(),
 		Preload: t.setup.Preload, PreloadReason: t.setup.PreloadReason, Namespace: t.setup.agentNamespace(), SkillID: t.setup.SkillID, Close: t.close,
 	}, nil
 }
@@ -160,8 +160,9 @@ func (t *conversation) stopWhenDisabled(ctx context.Context) error {
 // skills.
 const maxAnnounced = 1000
 
-func (t *conversation) agentOptions() agent.Options {
-	o := agent.Options{Instructions: t.instructions(), RenewInstructions: t.instructions, BeforeCall: t.setup.Refresh}
+func (t *conversation) agentOptions(ctx context.Context) agent.Options {
+	renew := func() string { return t.instructions(context.Background()) }
+	o := agent.Options{Instructions: t.instructions(ctx), RenewInstructions: renew, BeforeCall: t.setup.Refresh}
 	if t.setup.Runtime.Catalog().Snapshot().Count() <= maxAnnounced {
 		o.Skills = func() []*catalog.Entry { return t.setup.Runtime.Catalog().Snapshot().ForModel() }
 	}
@@ -170,14 +171,14 @@ func (t *conversation) agentOptions() agent.Options {
 
 // instructions returns the system prompt: the agent's own prompt, the general
 // instructions and the skill catalog.
-func (t *conversation) instructions() string {
+func (t *conversation) instructions(ctx context.Context) string {
 	text := "You help the user. Your working directory contains the files of this conversation. Read and write them, and run commands there in a sandbox. " +
 		"Skills are instructions for kinds of tasks: before a task that a skill covers, load it with load_skill and follow it. " +
 		"Call the tools that it provides with call_tool, and run its scripts with run_skill_script. Say plainly what failed.\n"
 	if p := t.setup.Profile; p != nil && p.SystemPrompt != "" {
 		text = p.SystemPrompt + "\n\n" + text
 	}
-	if skills := t.setup.base.catalogText(); skills != "" {
+	if skills := t.setup.base.catalogText(ctx); skills != "" {
 		text += "\nSkills:\n" + skills
 	}
 	return text

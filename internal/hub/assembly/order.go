@@ -11,20 +11,22 @@ import (
 )
 
 // Lists of skills that are too long for a model begin with the skills that the user
-// uses. The order depends only on the skills and on their uses before today. It
-// changes at the same time on all nodes, so that the prompt caches of models stay
-// valid for a day.
+// uses. The order depends only on the skills and on the uses that were counted before
+// today, in UTC. It changes at the same time on all nodes, so that the prompt caches
+// of models stay valid for a day.
 
 const (
-	// orderDelay is how long after the end of a day the order changes, in UTC. By
-	// then, all nodes have stored the uses of that day.
-	orderDelay = time.Hour
 	// maxOrder is the maximum number of skills in an order. It limits what the
 	// node keeps in memory for each user.
 	maxOrder = 50
 	// halvingDays is the number of days without use that halves the weight of the
 	// earlier uses.
 	halvingDays = 30
+	// orderTimeout is the maximum time to read the uses from the database.
+	orderTimeout = 2 * time.Second
+	// orderRetry is how long after a failure the uses are not read again, so that
+	// a user's requests do not all wait for a database that hangs.
+	orderRetry = 10 * time.Second
 )
 
 // skillOrder is an order of skills for a day and a snapshot.
@@ -35,36 +37,45 @@ type skillOrder struct {
 }
 
 // orderDay returns the day whose order applies at the given time.
-func orderDay(now time.Time) time.Time {
-	return now.UTC().Add(-orderDelay).Truncate(24 * time.Hour)
-}
+func orderDay(now time.Time) time.Time { return now.UTC().Truncate(24 * time.Hour) }
 
-// firstSkills returns the keys of the skills that the user used before today, the
-// most used first; see [catalog.FormatOptions]. It returns none if the uses cannot
-// be read from the database.
-func (b *base) firstSkills() []string {
+// firstSkills returns the keys of the skills in a snapshot that the user used before
+// the given day, the most used first; see [catalog.FormatOptions]. If the uses cannot
+// be read from the database, ok is false, and the caller must not keep a list
+// without the order.
+func (b *base) firstSkills(ctx context.Context, snap *catalog.Snapshot, day time.Time) (keys []string, ok bool) {
+	b.orderMu.Lock()
+	last, retry := b.order, b.orderRetry
+	b.orderMu.Unlock()
+	if last.version == snap.Version && last.day.Equal(day) {
+		return last.keys, true
+	}
+	if time.Now().Before(retry) {
+		return nil, false
+	}
+	limited, cancel := context.WithTimeout(ctx, orderTimeout)
+	defer cancel()
+	uses, err := b.assembler.o.DB.Usage.ListOwn(limited, string(b.principal.User), day) // without the lock, because it may take long
+	if err != nil && ctx.Err() != nil {
+		return nil, false // the caller gave up
+	}
 	b.orderMu.Lock()
 	defer b.orderMu.Unlock()
-	snap, day := b.rt.Catalog().Snapshot(), orderDay(time.Now())
-	if b.order.version == snap.Version && b.order.day.Equal(day) {
-		return b.order.keys
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	uses, err := b.assembler.o.DB.Usage.ListOwn(ctx, string(b.principal.User), day)
 	if err != nil {
+		b.orderRetry = time.Now().Add(orderRetry)
 		b.assembler.o.Logger.Warn("couldn't order the skills by their use", "user", b.principal.User, "error", err)
-		return nil
+		return nil, false
 	}
 	b.order = skillOrder{day, snap.Version, b.orderSkills(snap, day, uses)}
-	return b.order.keys
+	return b.order.keys, true
 }
 
 // orderSkills returns the keys of the skills in a snapshot that were used, the most
 // used first.
 func (b *base) orderSkills(snap *catalog.Snapshot, day time.Time, uses []store.OwnUse) []string {
 	weight := func(u store.OwnUse) int64 {
-		return min(u.Uses, 1<<40) << 20 >> (int64(day.Sub(u.Last).Hours()/24) / halvingDays)
+		unused := max(0, day.Sub(u.Last)) // a node's clock may have been ahead
+		return min(u.Uses, 1<<40) << 20 >> (int64(unused.Hours()/24) / halvingDays)
 	}
 	slices.SortStableFunc(uses, func(u, v store.OwnUse) int {
 		return cmp.Or(cmp.Compare(weight(v), weight(u)), cmp.Compare(u.Name, v.Name))

@@ -1,6 +1,8 @@
 package assembly_test
 
 import (
+	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,8 +30,8 @@ func TestSkillOrderFollowsOwnUse(t *testing.T) {
 		now := time.Now()
 		use := func(p account.Principal, skill string, n int, daysAgo int) {
 			t.Helper()
-			must(t, db.Usage.Add(t.Context(), store.SkillUsage{SkillID: skill, Owner: string(p.User), Loads: int64(n), LastUsed: now.AddDate(0, 0, -daysAgo)}))
-			must(t, db.MergeUsage(t.Context()))
+			must(t, db.Usage.Add(t.Context(), store.SkillUsage{SkillID: skill, Owner: string(p.User), Loads: int64(n), LastUsed: now}))
+			must(t, db.MergeUsage(t.Context(), now.AddDate(0, 0, -daysAgo)))
 		}
 		const days = 3 // before today, whatever the time of day is
 		use(w.ada, ids["skill-40"], 5, days)
@@ -43,7 +45,7 @@ func TestSkillOrderFollowsOwnUse(t *testing.T) {
 			k, err := w.kits.Open(t.Context(), assembly.Request{Principal: p})
 			must(t, err)
 			defer k.Close()
-			text := k.Runtime.Catalog().Snapshot().Text(catalog.FormatOptions{Characters: 400, First: k.FirstSkills})
+			text := k.Runtime.Catalog().Snapshot().Text(catalog.FormatOptions{Characters: 400, First: func() []string { keys, _ := k.FirstSkills(t.Context()); return keys }})
 			var out []string
 			for line := range strings.Lines(text) {
 				name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "- "), ":")
@@ -68,7 +70,11 @@ func TestSkillOrderFollowsOwnUse(t *testing.T) {
 		must(t, err)
 		defer k.Close()
 		var names []string
-		for _, key := range k.FirstSkills() {
+		keys, ok := k.FirstSkills(t.Context())
+		if !ok {
+			t.Error("the order cannot be read")
+		}
+		for _, key := range keys {
 			e, err := k.Runtime.Catalog().Snapshot().Get(key)
 			must(t, err)
 			names = append(names, e.Name)
@@ -77,6 +83,68 @@ func TestSkillOrderFollowsOwnUse(t *testing.T) {
 			t.Errorf("after a use today, another node orders %v", names)
 		}
 	})
+}
+
+// A node whose clock is ahead may have stored uses of a later day.
+func TestSkillOrderWithLaterUses(t *testing.T) {
+	w := sqlite(t)
+	id := w.upload(w.root, store.Public, "tides", tree("tides", "", "Text.")).ID
+	for _, days := range []int{400, 402} {
+		must(t, w.db.Usage.Add(t.Context(), store.SkillUsage{SkillID: id, Owner: string(w.ada.User), Loads: 1, LastUsed: time.Now()}))
+		must(t, w.db.MergeUsage(t.Context(), time.Now().AddDate(0, 0, days)))
+	}
+	k, err := w.kits.Open(t.Context(), assembly.Request{Principal: w.ada})
+	must(t, err)
+	defer k.Close()
+	if keys, ok := k.FirstSkills(t.Context()); len(keys) != 1 || !ok {
+		t.Errorf("first skills %v, %t", keys, ok)
+	}
+}
+
+// A failure of the database does not fix the unordered text for the day, nor does
+// each request wait for the database.
+func TestSkillOrderAfterFailure(t *testing.T) {
+	address := storetest.SQLite(t)
+	w := newFixture(t, storetest.Open(t, address))
+	long := strings.Repeat("It reads, writes and converts many kinds of documents. ", 8)
+	var last string
+	for i := range 150 {
+		name := fmt.Sprintf("skill-%03d", i)
+		last = w.upload(w.root, store.Public, name, tree(name, "description: "+long, "Text.")).ID
+	}
+	must(t, w.db.Usage.Add(t.Context(), store.SkillUsage{SkillID: last, Owner: string(w.ada.User), Loads: 1, LastUsed: time.Now()}))
+	must(t, w.db.MergeUsage(t.Context(), time.Now().AddDate(0, 0, -3)))
+	k, err := w.kits.Open(t.Context(), assembly.Request{Principal: w.ada})
+	must(t, err)
+	defer k.Close()
+	check := func(when string, ctx context.Context, want bool) {
+		t.Helper()
+		if keys, ok := k.FirstSkills(ctx); ok != want || (len(keys) == 1) != want {
+			t.Errorf("%s: first skills %v, %t", when, keys, ok)
+		}
+		if text := k.CatalogText(ctx); strings.HasPrefix(text, "- skill-149") != want || !strings.Contains(text, "skill-000") {
+			t.Errorf("%s: the list begins with %.100q", when, text)
+		}
+	}
+	db, err := sql.Open("sqlite", strings.TrimPrefix(address, "sqlite:"))
+	must(t, err)
+	defer db.Close()
+	rename := func(from, to string) {
+		t.Helper()
+		_, err := db.Exec("ALTER TABLE " + from + " RENAME TO " + to)
+		must(t, err)
+	}
+	rename("own_usage", "gone")
+	check("while the database fails", t.Context(), false)
+	rename("gone", "own_usage")
+	check("shortly after the failure", t.Context(), false)
+	k.EndOrderRetry()
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	check("for a request that has ended", gone, false)
+	check("later", t.Context(), true)
+	rename("own_usage", "gone")
+	check("on the same day", t.Context(), true)
 }
 
 // The instructions of a conversation on the page have the same order.
@@ -88,8 +156,8 @@ func TestConversationListsOwnSkillsFirst(t *testing.T) {
 		name := fmt.Sprintf("skill-%03d", i)
 		last = w.upload(w.root, store.Public, name, tree(name, "description: "+long, "Text.")).ID
 	}
-	must(t, w.db.Usage.Add(t.Context(), store.SkillUsage{SkillID: last, Owner: string(w.ada.User), Loads: 3, LastUsed: time.Now().AddDate(0, 0, -3)}))
-	must(t, w.db.MergeUsage(t.Context()))
+	must(t, w.db.Usage.Add(t.Context(), store.SkillUsage{SkillID: last, Owner: string(w.ada.User), Loads: 3, LastUsed: time.Now()}))
+	must(t, w.db.MergeUsage(t.Context(), time.Now().AddDate(0, 0, -3)))
 	w.say(w.ada, w.begin(w.ada, ""), "hello")
 	_, list, ok := strings.Cut(w.model.last().Instructions, "\nSkills:\n")
 	if !ok || !strings.HasPrefix(list, "- skill-149: ") {

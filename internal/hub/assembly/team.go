@@ -119,7 +119,7 @@ func (t *conversation) runMember(ctx context.Context, c *chat.ToolContext, m age
 		return "", err
 	}
 	defer s.Close()
-	o := sub.agentOptions()
+	o := sub.agentOptions(ctx)
 	o.MaxSteps = memberSteps
 	if o.Tools, err = sub.baseTools(ctx, c, s); err != nil {
 		return "", err

@@ -268,7 +268,9 @@ func New(db *store.DB, o Options) *Engine {
 		e.runEvery(min(5*e.opts.Poll, e.opts.Lease/8), e.adoptExpired)
 	})
 	e.running.Go(func() { e.runEvery(5*e.opts.Poll, e.expireApprovals) })
-	e.running.Go(func() { e.runEvery(5*e.opts.Poll, e.db.MergeUsage) })
+	e.running.Go(func() {
+		e.runEvery(5*e.opts.Poll, func(ctx context.Context) error { return e.db.MergeUsage(ctx, time.Now()) })
+	})
 	return e
 }
 
