@@ -21,8 +21,9 @@ func (p *pane) conversationID() string {
 	return all[len(all)-1][1]
 }
 
-// /new and /clear start another conversation and say how to return. The line at
-// exit resumes the conversation, and is missing if nothing was said.
+// /new and /clear start another conversation and say how to return to the last one
+// with messages. The line at exit resumes the conversation, and is missing if
+// nothing was said.
 func TestNewConversationScreen(t *testing.T) {
 	p := openPane(t, 80, harbourHome(t), nil, "--skills", "skills", "--model", "demo")
 	first := p.conversationID()
@@ -36,7 +37,7 @@ func TestNewConversationScreen(t *testing.T) {
 	p.types("/clear", "Enter")
 	eventually(t, "the screen is cleared", func() bool {
 		visible := p.tmux("capture-pane", "-p", "-J")
-		return strings.HasPrefix(visible, "demo:rules, conversation") && !strings.Contains(visible, "hello there") && !strings.Contains(visible, "To return:")
+		return strings.HasPrefix(visible, "demo:rules, conversation") && !strings.Contains(visible, "hello there") && strings.Contains(visible, "To return: /resume")
 	})
 	p.types("/resume "+first, "Enter")
 	p.shows("> hello there")

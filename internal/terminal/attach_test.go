@@ -217,7 +217,10 @@ func TestCompletionInsideWord(t *testing.T) {
 		s.input.key("left", "")
 	}
 	s.complete()
-	s.update((<-s.messages).(filesMsg))
+	s.running.Wait()
+	for len(s.messages) > 0 {
+		s.update(<-s.messages)
+	}
 	if got := s.bottom(); strings.Contains(got, "b.txt") || strings.Contains(got, `"c`) {
 		t.Errorf("it offers\n%s", got)
 	}
