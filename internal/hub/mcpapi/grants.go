@@ -47,7 +47,7 @@ type grantRequest struct {
 	Subject   string          `json:"subject,omitempty" maxLength:"100" doc:"Digest of the tool that you inspected; any other is rejected"`
 	Scope     policy.Scope    `json:"scope" enum:"once,session,always"`
 	Session   string          `json:"session,omitempty" maxLength:"64" doc:"Conversation, for scope session"`
-	ReadOnly  bool            `json:"read_only,omitempty" doc:"Says that you saw that the tool declares that it only reads: with scope always and without arguments, read_tool may call it too"`
+	ReadOnly  bool            `json:"read_only,omitempty" doc:"Confirms that you were shown the tool's read-only declaration: with scope always and without arguments, read_tool may call it too"`
 	Expires   *time.Time      `json:"expires,omitempty" doc:"Default never for scope always, otherwise a day"`
 }
 

@@ -17,7 +17,7 @@ type answerJSON struct {
 	Content  json.RawMessage `json:"content,omitempty" doc:"The answer in the schema of the question; for an approval, changed arguments"`
 	Feedback string          `json:"feedback,omitempty" maxLength:"16384" doc:"Comment, for example the reason for a denial"`
 	Scope    string          `json:"scope,omitempty" enum:",once,session,always" doc:"How long an approval is valid; default once"`
-	ReadOnly bool            `json:"read_only,omitempty" doc:"Says that you saw that the tool declares that it only reads (read_only of the request): with scope always, read_tool may call it too"`
+	ReadOnly bool            `json:"read_only,omitempty" doc:"Confirms that you were shown the tool's read-only declaration (read_only of the request): with scope always, read_tool may call it too"`
 }
 
 func (a answerJSON) answer() approval.Answer {

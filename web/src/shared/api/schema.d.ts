@@ -1810,7 +1810,7 @@ export interface components {
             feedback?: string;
             /** @enum {string} */
             outcome: "accepted" | "declined" | "cancelled";
-            /** @description Says that you saw that the tool declares that it only reads (read_only of the request): with scope always, read_tool may call it too */
+            /** @description Confirms that you were shown the tool's read-only declaration (read_only of the request): with scope always, read_tool may call it too */
             read_only?: boolean;
             /**
              * @description How long an approval is valid; default once
@@ -2397,7 +2397,7 @@ export interface components {
             kind?: "Ghost" | "Bot" | "Team";
             name?: string;
             namespace?: string;
-            /** @description Says that you saw that the tool declares that it only reads: with scope always and without arguments, read_tool may call it too */
+            /** @description Confirms that you were shown the tool's read-only declaration: with scope always and without arguments, read_tool may call it too */
             read_only?: boolean;
             /** @enum {string} */
             scope: "once" | "session" | "always";
