@@ -21,6 +21,7 @@ import (
 func TestSkillOrderFollowsOwnUse(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		w := newFixture(t, db)
+		must(t, w.chat.Close(t.Context())) // only this test merges uses
 		ids := map[string]string{}
 		for i := range 60 {
 			name := fmt.Sprintf("skill-%02d", i)
@@ -88,6 +89,7 @@ func TestSkillOrderFollowsOwnUse(t *testing.T) {
 // A node whose clock is ahead may have stored uses of a later day.
 func TestSkillOrderWithLaterUses(t *testing.T) {
 	w := sqlite(t)
+	must(t, w.chat.Close(t.Context())) // only this test merges uses
 	id := w.upload(w.root, store.Public, "tides", tree("tides", "", "Text.")).ID
 	for _, days := range []int{400, 402} {
 		must(t, w.db.Usage.Add(t.Context(), store.SkillUsage{SkillID: id, Owner: string(w.ada.User), Loads: 1, LastUsed: time.Now()}))
@@ -106,6 +108,7 @@ func TestSkillOrderWithLaterUses(t *testing.T) {
 func TestSkillOrderAfterFailure(t *testing.T) {
 	address := storetest.SQLite(t)
 	w := newFixture(t, storetest.Open(t, address))
+	must(t, w.chat.Close(t.Context())) // only this test merges uses
 	long := strings.Repeat("It reads, writes and converts many kinds of documents. ", 8)
 	var last string
 	for i := range 150 {
@@ -149,15 +152,20 @@ func TestSkillOrderAfterFailure(t *testing.T) {
 
 // The instructions of a conversation on the page have the same order.
 func TestConversationListsOwnSkillsFirst(t *testing.T) {
-	w := sqlite(t)
+	address := storetest.SQLite(t)
+	w := newFixture(t, storetest.Open(t, address))
 	long := strings.Repeat("It reads, writes and converts many kinds of documents. ", 8)
 	var last string
 	for i := range 150 {
 		name := fmt.Sprintf("skill-%03d", i)
 		last = w.upload(w.root, store.Public, name, tree(name, "description: "+long, "Text.")).ID
 	}
-	must(t, w.db.Usage.Add(t.Context(), store.SkillUsage{SkillID: last, Owner: string(w.ada.User), Loads: 3, LastUsed: time.Now()}))
-	must(t, w.db.MergeUsage(t.Context(), time.Now().AddDate(0, 0, -3)))
+	db, err := sql.Open("sqlite", strings.TrimPrefix(address, "sqlite:")+"?_pragma=busy_timeout(10000)")
+	must(t, err)
+	defer db.Close()
+	_, err = db.Exec("INSERT INTO own_usage (owner, skill_id, day, uses, earlier_day, earlier_uses) VALUES (?, ?, ?, 3, 0, 0)",
+		string(w.ada.User), last, time.Now().Unix()/(24*60*60)-3)
+	must(t, err)
 	w.say(w.ada, w.begin(w.ada, ""), "hello")
 	_, list, ok := strings.Cut(w.model.last().Instructions, "\nSkills:\n")
 	if !ok || !strings.HasPrefix(list, "- skill-149: ") {
