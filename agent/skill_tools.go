@@ -114,7 +114,7 @@ var knownTools sync.Map
 // It lists the tools of each kind of server only once.
 func servedTools(ctx context.Context, c *connection, rt *loadout.Runtime, o *mcpserver.Options) ([]Tool, error) {
 	kind := serverKind{rt.RunsScripts(), o.Tools != nil}
-	fixed := o.Extend == nil && o.Middleware == nil && o.Compat == "" && o.ToolsFor == nil && o.ListServer == nil && !o.Grow
+	fixed := o.Extend == nil && o.Middleware == nil && o.Compat == "" && o.ToolsFor == nil && !o.Grow
 	if known, ok := knownTools.Load(kind); ok && fixed {
 		return c.withCalls(known.([]Tool)), nil
 	}

@@ -114,10 +114,6 @@ type Options struct {
 	// ToolsOnly disables skill prompts, skill resources and the catalog text,
 	// for an agent in the same program.
 	ToolsOnly bool
-	// ListServer reports whether the description of find_tools has a line about
-	// the MCP server with a name. If it is nil, all servers are listed, or none
-	// if ToolsOnly is set.
-	ListServer func(name string) bool
 	// WithoutNotices omits notices about added and removed skills from
 	// results. Set it if the caller reports them itself.
 	WithoutNotices bool

@@ -165,7 +165,7 @@ func (t *catalogTexts) serversFor(ctx context.Context, s *Server, req mcp.Reques
 // serverText returns the description of find_tools for the principal of ctx and
 // clients with a profile.
 func (s *Server) serverText(ctx context.Context, p *clientprofile.Profile) string {
-	if s.opts.Compat != "" || s.opts.ToolsOnly && s.opts.ListServer == nil || !s.hasTools() {
+	if s.opts.Compat != "" || s.opts.ToolsOnly || !s.hasTools() {
 		return findLead
 	}
 	set := s.tools(ctx)
@@ -177,9 +177,6 @@ func (s *Server) serverText(ctx context.Context, p *clientprofile.Profile) strin
 		describe = set.ConfiguredSummaries
 	}
 	all := describe()
-	if listed := s.opts.ListServer; listed != nil {
-		all = slices.DeleteFunc(slices.Clone(all), func(sum tools.ServerSummary) bool { return !listed(sum.Name) })
-	}
 	if len(all) == 0 {
 		return findLead
 	}

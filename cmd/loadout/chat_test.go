@@ -143,25 +143,3 @@ func TestChatWorksOnDirectory(t *testing.T) {
 		})
 	}
 }
-
-// The model sees a line for each MCP server of the user in find_tools, also before
-// the server was started, but none for the built-in server.
-func TestChatListsServers(t *testing.T) {
-	home := t.TempDir()
-	config := filepath.Join(home, "mcp.json")
-	if err := os.WriteFile(config, []byte(`{"mcpServers":{"harbour":{"command":"no-such-program","description":"Berths and arrivals of ships. More."}}}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	v := newVendor(t, `{"content":"Hello."}`)
-	env := map[string]string{"HOME": home, "PATH": os.Getenv("PATH"), "LOADOUT_STATE": filepath.Join(home, "state"), "LOADOUT_CACHE": filepath.Join(home, "cache")}
-	var out, errs bytes.Buffer
-	code := run(t.Context(), []string{"chat", "-p", "hello", "--model", "openai:small", "--base-url", v.URL + "/v1", "--skills", t.TempDir(), "--mcp-config", config},
-		environment{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: func(k string) string { return env[k] }})
-	if code != 0 || len(v.requests) != 1 {
-		t.Fatalf("exit code %d, %d requests: %s", code, len(v.requests), errs.String())
-	}
-	tools, err := json.Marshal(v.requests[0]["tools"])
-	if err != nil || !strings.Contains(string(tools), `Servers:\n- harbour: Berths and arrivals of ships\n`) || strings.Contains(string(tools), `\n- workspace`) {
-		t.Errorf("the tools are %s, %v", tools, err)
-	}
-}

@@ -181,7 +181,7 @@ func (b *conversationBuilder) connectAgent(ctx context.Context) error {
 // agentTools returns the tools for skills and those of the built-in servers.
 func (b *conversationBuilder) agentTools(ctx context.Context) ([]agent.Tool, error) {
 	o := &agent.SkillToolOptions{Tools: b.set.Set, Server: &mcpserver.Options{Workspace: b.folder, ApproveChanges: b.approveChanges, HowToApprove: b.host.HowToApprove, HowToRevoke: setup.RevokeCommand,
-		ListServer: func(name string) bool { return name != setup.BuiltinName }, Refresh: b.watcher.Refresh, OnUse: b.host.RecordSkillUse(b.config, usage.InterfaceChat), Version: setup.ReadVersion().Version, Logger: b.host.Logger()}}
+		Refresh: b.watcher.Refresh, OnUse: b.host.RecordSkillUse(b.config, usage.InterfaceChat), Version: setup.ReadVersion().Version, Logger: b.host.Logger()}}
 	if b.asks {
 		o.Approvals = b.queue
 	}

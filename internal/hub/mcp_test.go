@@ -112,7 +112,7 @@ func TestMCPAlternatesBetweenNodes(t *testing.T) {
 					t.Errorf("%s: read_tool returned %q", era, textOfResult(pay))
 				}
 			}
-			if !strings.Contains(lists[0], `Servers:\n- shop\n- till\n`) {
+			if !strings.Contains(lists[0], `Servers:\n- shop: [shared]\n- till: [shared]\n`) {
 				t.Errorf("%s: no line for a server:\n%s", era, lists[0])
 			}
 			if slices.Sort(lists); lists[0] != lists[3] || !strings.Contains(lists[0], "- pdf: Does what pdf does.") {
