@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +15,10 @@ import (
 
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/filetype"
+	"github.com/loadout-dev/loadout/internal/setup"
+	"github.com/loadout-dev/loadout/internal/skillpath"
+	"github.com/loadout-dev/loadout/internal/steering"
 	"github.com/loadout-dev/loadout/internal/terminal"
 )
 
@@ -104,7 +107,7 @@ func (a *attacher) attach(ctx context.Context, names []string) (string, []termin
 		if int64(len(f.data)) < f.size {
 			size = fmt.Sprintf("the first %d of %d bytes", len(f.data), f.size)
 			advice = "; for the rest, start the chat with --workspace DIR"
-			if a.agentCanRead(f.path) {
+			if a.agentDir != "" && setup.IsInside(a.agentDir, f.path) {
 				advice = "; for the rest, ask the agent to read the file"
 			}
 		}
@@ -131,17 +134,6 @@ func cleanText(data []byte) (text, removed string) {
 		return clean, fmt.Sprintf(", %d control or hidden characters removed", n)
 	}
 	return clean, ", a control or hidden character removed"
-}
-
-// agentCanRead reports whether a file is in the agent's working directory.
-func (a *attacher) agentCanRead(path string) bool {
-	file, err := filepath.EvalSymlinks(path)
-	dir, dirErr := filepath.EvalSymlinks(a.agentDir)
-	if err != nil || dirErr != nil || a.agentDir == "" {
-		return false
-	}
-	rel, err := filepath.Rel(dir, file)
-	return err == nil && filepath.IsLocal(rel)
 }
 
 // pendingReads has an element for each read that has not returned.
@@ -215,7 +207,7 @@ func (a *attacher) read(name string) (*attachedFile, error) {
 	for cut := 0; int64(len(data)) < size && cut < utf8.UTFMax && !utf8.Valid(data); cut++ { // drop an incomplete character
 		data = data[:len(data)-1]
 	}
-	if !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
+	if !filetype.IsText(data) {
 		return nil, exit.Errorf(exit.Usage, "start the chat with --workspace DIR and let the agent inspect it", "attach %s: not UTF-8 text", name)
 	}
 	return &attachedFile{name, file, data, size}, nil
@@ -288,7 +280,7 @@ func attachable(dir string, e fs.DirEntry) (isDir, ok bool) {
 // skipped reports whether an entry is a directory whose files are not offered,
 // because users do not write them.
 func skipped(name string, isDir bool) bool {
-	return isDir && slices.Contains([]string{".git", ".hg", ".svn", "node_modules", "__pycache__"}, name)
+	return isDir && (skillpath.IsIgnored(name) || steering.IsDependencyDir(name))
 }
 
 func hasPrefixFold(s, prefix string) bool {

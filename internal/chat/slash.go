@@ -133,7 +133,7 @@ func (t *dialog) switchModel(ctx context.Context, name string) (string, error) {
 	return t.modelLabel() + " is the model from now on.\n", nil
 }
 
-// pickModels returns the choices of listModels.
+// pickModels returns the models for the list of /model.
 func (t *dialog) pickModels() ([]terminal.Choice, string) { return t.listModels(), "" }
 
 // listModels returns the current model, those of the configuration, and the demo.
