@@ -19,7 +19,8 @@ async function retry<T>(load: () => Promise<T>): Promise<T> {
     try {
       return await load();
     } catch {
-      const page = await fetch("/").catch(() => undefined);
+      // Without this header, the hub answers with a text for programs.
+      const page = await fetch("/", { headers: { Accept: "text/html" } }).catch(() => undefined);
       // The directory of the page's own scripts is a hash of all of them.
       if (page?.ok && !(await page.text()).includes(import.meta.url.split("/").at(-2)!)) {
         outdated.value = true;
