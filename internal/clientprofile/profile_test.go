@@ -176,7 +176,7 @@ func TestWithUserAgent(t *testing.T) {
 func TestDocumentedClients(t *testing.T) {
 	for file, words := range map[string][]string{
 		"../../docs/mcp-clients.md": {"", "protocol version", "elicitation, roots", "instructions of a server", "description of a tool", "result with text and structured content", "reads skills in", "yes", "no", "all", "%s characters", "text", "structured content",
-			"list of 50 skills, about tokens", "tools of Loadout, about tokens"},
+			"list of 50 skills, estimated tokens", "tools of Loadout, estimated tokens"},
 		"../../docs/zh/mcp-clients.md": {"", "协议版本", "elicitation、roots", "服务器的说明", "工具的描述", "既有文本又有结构化内容的结果", "自己读取技能的目录", "有", "无", "全部", "%s 个字符", "文本", "结构化内容",
 			"50 个技能的列表，约多少 token", "Loadout 的工具，约多少 token"},
 	} {
