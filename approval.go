@@ -26,10 +26,10 @@ type ApprovalRequest struct {
 	Requested  policy.Bounds      // requested bounds, within the bounds of this runtime
 	Injections []policy.Injection // secrets that only the sandbox's proxy uses
 	Problems   []policy.Problem   // ignored parts of the skill's request
-	// Services are the skill's servers and its provider. See
-	// [Runtime.InstallPackages] for servers started by npx or uvx: their
-	// installed packages are in Needs. Without [Scripts.ReadServers], the list
-	// has no servers, and none is started.
+	// Services are the skill's servers and its provider. The installed packages
+	// of servers started by npx or uvx are in Needs; see
+	// [Runtime.InstallPackages]. Without [Scripts.ReadServers], the list has no
+	// servers, and none is started.
 	Services []RequestedService
 }
 
@@ -56,10 +56,10 @@ func (r *ApprovalRequest) Permissions() policy.Permissions {
 
 // ReadApprovalRequest returns the approval request for the skill that ref
 // names, in its current version. It runs no code, and does not set Script,
-// Reason and Call. The error is that of [Runtime.Fetch] if the skill cannot be
-// read, and a [*sandbox.ChangedError] if it changes meanwhile. If the skill's
-// servers cannot be read, it is another error, and the skill must not be
-// approved.
+// Reason and Call. If the skill cannot be read, ReadApprovalRequest returns the
+// error of [Runtime.Fetch]; if the skill changes meanwhile, it returns a
+// [*sandbox.ChangedError]. Any other error means that the skill's servers
+// cannot be read and that the skill must not be approved.
 func (r *Runtime) ReadApprovalRequest(ctx context.Context, ref string) (*ApprovalRequest, error) {
 	e, err := r.catalog.Resolve(ctx, ref)
 	if err != nil {

@@ -64,7 +64,7 @@ type CallRequest struct {
 }
 
 // RefusedError reports that a skill's code is not allowed to run, that a tool
-// call is not allowed, or that a text of a skill has hidden characters. Nothing
+// call is not allowed, or that text in a skill has hidden characters. Nothing
 // ran.
 type RefusedError struct {
 	Skill    string          // the skill to run or read, or the one that provides the tool; may be ""
@@ -95,15 +95,16 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 // Declined reports whether the user was asked and declined.
 func (e *RefusedError) Declined() bool { return e.Decision.Code == decision.Declined }
 
-// refused converts a policy refusal to a [*RefusedError].
-func refused(r *execution.RefusedError) *RefusedError {
+// newRefusedError converts a policy refusal to a [*RefusedError].
+func newRefusedError(r *execution.RefusedError) *RefusedError {
 	code := r.Decision.Code
 	return &RefusedError{Skill: r.Skill, Decision: r.Decision, NeedsApproval: code == decision.NotApproved || code == decision.Changed || code == decision.Expired}
 }
 
 // Ask asks the user to approve r. If the request is not approved, Ask returns a
 // [*RefusedError] that adds the user's answer to e. It does not modify e. If
-// ctx is done, Ask may return the cause instead. The approver must not be nil.
+// ctx is done, Ask may return the cause of ctx instead. The approver must not
+// be nil.
 func (a Approver) Ask(ctx context.Context, r *ApprovalRequest, e *RefusedError) (Approval, error) {
 	answer, err := a(ctx, r)
 	switch {

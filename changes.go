@@ -6,14 +6,15 @@ import (
 	"github.com/loadout-dev/loadout/internal/execution"
 )
 
-// HeldChange is a change to a file, in a user's directory, that steers programs
-// or agents, such as CLAUDE.md or .git/hooks. A skill's code or a command changes
-// a copy of the directory, and its changes are applied to the directory when it
-// has ended. Held changes are not applied unless the user approves them.
+// HeldChange is a change to a file, in a user's directory, that configures
+// programs or agents, such as CLAUDE.md or .git/hooks. A skill's code or a
+// command changes a copy of the directory. When it has ended, its changes are
+// applied to the directory itself, but held changes only if the user approves
+// them.
 type HeldChange struct {
 	Path   string `json:"path"`           // relative to the directory; safe to print
 	Op     string `json:"op"`             // create, modify, mode or delete
-	Reader string `json:"reader"`         // program that the file steers, such as Claude Code
+	Reader string `json:"reader"`         // program that the file configures, such as Claude Code
 	Diff   string `json:"diff,omitempty"` // unified diff, safe to print; "" for a directory or if only permissions changed
 }
 

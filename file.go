@@ -63,10 +63,10 @@ var errNotText = errors.New("cannot read part of a file that is not text")
 // 5 MiB are returned whole; for other files, only the metadata is returned.
 //
 // The error matches [fs.ErrNotExist] if the file does not exist. It matches
-// [fs.ErrInvalid] if the path leaves the skill or is not a regular file. So does
-// an offset outside a text file. A positive offset in a file that is not text is
-// an error. The error is that of [Runtime.CheckText] if the file must not be
-// read because of hidden characters anywhere in it.
+// [fs.ErrInvalid] if the path leaves the skill or is not a regular file. So
+// does an offset outside a text file. A positive offset in a file that is not
+// text is an error. If the file must not be read because of hidden characters
+// anywhere in it, ReadFile returns the error of [Runtime.CheckText].
 func (r *Runtime) ReadFile(ctx context.Context, e *catalog.Entry, name string, offset, limit int64) (*Content, error) {
 	clean, err := cleanPath(name)
 	if err != nil {
@@ -88,7 +88,7 @@ func (r *Runtime) ReadFile(ctx context.Context, e *catalog.Entry, name string, o
 		return nil, fileError(fs.ErrNotExist, "skill %s has no file %s%s", e.Name, clean, nearFiles(b.FS, clean))
 	case errors.Is(err, errDirectory):
 		return nil, fileError(fs.ErrInvalid, "skill %s: %s is a directory; %s", e.Name, clean, filesBelow(b.FS, clean))
-	case !errors.Is(err, fs.ErrInvalid) && hasLink(b.FS, clean):
+	case !errors.Is(err, fs.ErrInvalid) && hasSymlink(b.FS, clean):
 		return nil, fileError(fs.ErrInvalid, "skill %s: %s is a symbolic link out of the skill", e.Name, clean)
 	}
 	return nil, fmt.Errorf("skill %s: %w", e.Name, err)
@@ -110,8 +110,8 @@ func fileError(kind error, format string, args ...any) error {
 
 var errDirectory = errors.New("is a directory")
 
-// hasLink reports whether any component of the path is a symbolic link.
-func hasLink(fsys fs.FS, name string) bool {
+// hasSymlink reports whether any component of the path is a symbolic link.
+func hasSymlink(fsys fs.FS, name string) bool {
 	for p := name; p != "."; p = path.Dir(p) {
 		if fi, err := fs.Lstat(fsys, p); err == nil && fi.Mode()&fs.ModeSymlink != 0 {
 			return true
@@ -156,7 +156,7 @@ func readContent(fsys fs.FS, name string, offset, limit int64) (*Content, string
 		return nil, "", err
 	}
 	if len(data) > maxWhole {
-		c, err := tooLarge(f, name, data)
+		c, err := describeLargeFile(f, name, data)
 		return c, "", err
 	}
 	c := &Content{Path: name, Size: int64(len(data)), SHA256: skillfile.Hash(data), MIME: filetype.Of(name, data)}
@@ -176,10 +176,10 @@ func readContent(fsys fs.FS, name string, offset, limit int64) (*Content, string
 	return c, "", nil
 }
 
-// tooLarge returns the metadata of a file whose content is not returned: its
+// describeLargeFile returns the metadata of a file whose content is not returned: its
 // size and, up to skillfile.MaxBytes, its hash. head is the data already read from
 // f.
-func tooLarge(f fs.File, name string, head []byte) (*Content, error) {
+func describeLargeFile(f fs.File, name string, head []byte) (*Content, error) {
 	fi, err := f.Stat()
 	if err != nil {
 		return nil, err

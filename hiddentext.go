@@ -14,13 +14,13 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// CheckText checks the text of a file in the skill e before a model gets it.
-// path is the path of the file inside the skill. If the text has characters
-// that a user does not see, CheckText returns a warning for the model, to be
-// put before the text. If the skill belongs neither to the user nor to this
-// program, and its current version is not approved, the error is a
+// CheckText checks the text of a file in the skill e before it is sent to a
+// model. path is the path of the file inside the skill. If the text has hidden
+// characters, which a user does not see, CheckText returns a warning for the
+// model, to be put before the text. If the skill belongs neither to the user
+// nor to this program, and its current version is not approved, the error is a
 // [*RefusedError] with the code "hidden-text". [Runtime.Fetch] and
-// [Runtime.ReadFile] check their texts.
+// [Runtime.ReadFile] check the text that they return.
 func (r *Runtime) CheckText(ctx context.Context, e *catalog.Entry, path, text string) (warning string, err error) {
 	found := untrusted.InspectFile(text)
 	if found.Clean() {
@@ -32,9 +32,9 @@ func (r *Runtime) CheckText(ctx context.Context, e *catalog.Entry, path, text st
 	return skilltext.HiddenWarning(path, found), nil
 }
 
-// checkReport returns a [*RefusedError] if a text with the given report must
-// not be delivered. name is the name of the text for the message, and file is
-// the content of the whole file that contains the text.
+// checkReport returns a [*RefusedError] if text with the given report must not
+// be delivered. name is the name of the text for the message, and file is the
+// content of the whole file that contains the text.
 func (r *Runtime) checkReport(ctx context.Context, e *catalog.Entry, name string, found untrusted.Report, file []byte) error {
 	if found.Clean() || e.Scope == catalog.User || e.Scope == catalog.Bundled || r.isReviewed(ctx, e, file) {
 		return nil

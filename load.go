@@ -86,7 +86,7 @@ func digest(b []byte) string {
 	return "sha256:" + skillfile.Hash(b)
 }
 
-// bodyFacts holds what a load needs to know about the instructions of a skill.
+// bodyFacts holds the facts about a skill's instructions that a load needs.
 type bodyFacts struct {
 	tokens int
 	hidden untrusted.Report // report on hidden characters, with their lines in SKILL.md

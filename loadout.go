@@ -157,8 +157,9 @@ func (r *Runtime) NewSession(ctx context.Context, o *session.Options) (*Session,
 
 // Preload loads the skills that are marked preload and not yet active in the
 // session, with their tools. If a skill cannot be loaded, its result says so.
-// Add the text of each result to the model's system prompt. The error is that
-// of [session.Session.Load]; Preload then also returns the results so far.
+// Add the text of each result to the model's system prompt. If
+// [session.Session.Load] returns an error, Preload returns that error and the
+// results so far.
 func (r *Runtime) Preload(ctx context.Context, s *Session) ([]*session.LoadResult, error) {
 	var out []*session.LoadResult
 	for _, e := range r.catalog.Snapshot().Preloaded() {

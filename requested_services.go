@@ -70,7 +70,7 @@ type Package struct {
 	Integrity string `json:"integrity"`
 }
 
-func packageOf(p *execution.Package) *Package { return (*Package)(p) }
+func newPackage(p *execution.Package) *Package { return (*Package)(p) }
 
 // RequestedVariable is a variable in a server's configuration and the recipient
 // of its value.
@@ -179,10 +179,10 @@ func filterVariables(w RequestedService) RequestedService {
 // [Packages.AllowSource] is set. Afterwards an [ApprovalRequest] can include
 // the packages. InstallPackages needs no approval.
 //
-// progress receives progress messages; it may be nil. The error joins those of
-// all servers, so other packages may be installed. No package is installed if
-// the skill's servers cannot be read. If [Options.Scripts] is nil,
-// InstallPackages does nothing.
+// progress receives progress messages; it may be nil. If the installation for a
+// server fails, InstallPackages continues with the other servers; the error
+// joins those of all servers. No package is installed if the skill's servers
+// cannot be read. If [Options.Scripts] is nil, InstallPackages does nothing.
 func (r *Runtime) InstallPackages(ctx context.Context, ref string, progress func(what string)) error {
 	e, err := r.catalog.Resolve(ctx, ref)
 	if err != nil {
@@ -224,7 +224,7 @@ func (r *Runtime) setPackages(e *catalog.Entry, all []RequestedService) []policy
 			continue
 		}
 		if p, err := r.Runner().InstalledPackage(e, all[i].Command); err == nil && p != nil {
-			all[i].Package, needs = packageOf(p), append(needs, p.Need())
+			all[i].Package, needs = newPackage(p), append(needs, p.Need())
 		}
 	}
 	return needs

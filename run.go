@@ -49,8 +49,9 @@ type Run struct {
 	// the command. They are ignored unless ByUser is set.
 	WriteWorkspace, HostNetwork bool
 	// ApproveChanges asks the user whether to apply the changes to files in the
-	// workspace that steer programs or agents. The answer applies to all of
-	// them. If ApproveChanges is nil, they are not applied.
+	// workspace that configure programs or agents, such as CLAUDE.md. The
+	// answer applies to all of them. If ApproveChanges is nil, they are not
+	// applied.
 	ApproveChanges func(ctx context.Context, changes []HeldChange) (bool, error)
 	// Secrets are values for this run, in addition to those of [Scripts].
 	Secrets []sandbox.Secret
@@ -112,10 +113,10 @@ type RunResult struct {
 // run is refused.
 //
 // The error is a [*RefusedError] if policy denies the run, and [ErrNoScripts]
-// if the runtime has no sandbox. It is that of [Runtime.Fetch] if the skill
-// cannot be read. It matches [ErrNoFolder] or [ErrWorkspace] for a folder or
-// workspace that cannot be used. Other errors report that the script, its
-// interpreter, its packages or the sandbox is missing. In these cases the
+// if the runtime has no sandbox. If the skill cannot be read, Run returns the
+// error of [Runtime.Fetch]. It matches [ErrNoFolder] or [ErrWorkspace] for a
+// folder or workspace that cannot be used. Other errors report that the script,
+// its interpreter, its packages or the sandbox is missing. In these cases the
 // script did not run, and there is no result. If ctx is done during the run or
 // the files cannot be saved, Run returns both a result and an error. If the
 // permission is revoked during the run, the script is killed, with the reason
@@ -178,8 +179,8 @@ type Command struct {
 	Folder   string
 	Writable bool // whether the command may write to Folder, as a script may write to [Run.Workspace]
 	// Direct lets the command change a writable Folder immediately and without
-	// approval, except names in it that make other programs run code, such as
-	// .git. It is for a folder that users do not work in.
+	// approval, except files that make other programs run code, such as those
+	// in .git. It is for a folder that users do not work in.
 	Direct bool
 	// ApproveChanges is like that of [Run].
 	ApproveChanges func(ctx context.Context, changes []HeldChange) (bool, error)

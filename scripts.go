@@ -43,8 +43,8 @@ type Scripts struct {
 	// FolderDir and HeldChangesDir are always protected.
 	ProtectedDirs []string
 	// DirectWorkspace lets code that may write to a workspace do so directly if
-	// the sandbox cannot keep its changes aside for review; see [HeldChange].
-	// By default, the workspace is then read-only.
+	// the sandbox cannot hold back the changes for review; see [HeldChange]. By
+	// default, the workspace is then read-only.
 	DirectWorkspace bool
 	// HeldChangesDir is the directory in which held changes are stored if
 	// nobody could be asked about them, until the user applies them with
@@ -147,7 +147,7 @@ func (r *Runtime) Runner() *execution.Runner {
 		return r.newRunner(nil)
 	}
 	return r.newRunner(func(ctx context.Context, e *execution.RefusedError, a execution.Attempt) error {
-		return r.requestApproval(ctx, refused(e), a)
+		return r.requestApproval(ctx, newRefusedError(e), a)
 	})
 }
 
@@ -163,7 +163,7 @@ func (r *Runtime) newRunner(approve func(context.Context, *execution.RefusedErro
 	o := execution.Options{
 		Catalog: r.catalog, Sandbox: s.Sandbox, Grants: s.Grants, Audit: s.Audit, Bounds: s.Bounds, Secret: s.secret, ProtectedDirs: s.protectedDirs(), DirectWorkspace: s.DirectWorkspace, HeldChanges: s.heldChanges(),
 		Executable: s.Executable, CacheDir: s.CacheDir, PrivateNetworks: s.PrivateNetworks, Logger: s.Logger, Principal: s.principal(), Approve: approve,
-		Refused: func(e *execution.RefusedError) error { return refused(e) },
+		Refused: func(e *execution.RefusedError) error { return newRefusedError(e) },
 		Services: func(e *catalog.Entry, sk *skill.Skill) (bool, error) {
 			all, err := r.requestedServices(e, sk)
 			return slices.ContainsFunc(all, func(w RequestedService) bool { return w.NeedsInstall }), err
