@@ -124,7 +124,7 @@ func (d *decoder) name(s *Skill) {
 		return
 	}
 	name := norm.NFKC.String(skillname.Trim(n.Value)) // like the reference validator
-	d.nameShape(n, name)
+	d.checkNameForm(n, name)
 	if d.folder != "" && norm.NFKC.String(d.folder) != name {
 		d.add(Warning, 16, "name-folder", n, fmt.Sprintf("Directory name '%s' must match skill name '%s'", shorten(d.folder), shorten(name)),
 			fmt.Sprintf("rename the folder to %s, or the skill to %s", shorten(name), shorten(d.folder)))
@@ -143,8 +143,8 @@ func (d *decoder) name(s *Skill) {
 	}
 }
 
-// nameShape checks a name against rules 11 to 15 and our own portability rule.
-func (d *decoder) nameShape(n *yaml.Node, name string) {
+// checkNameForm checks a name against rules 11 to 15 and our own portability rule.
+func (d *decoder) checkNameForm(n *yaml.Node, name string) {
 	if skillname.IsPortable(name) {
 		return
 	}

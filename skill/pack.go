@@ -33,8 +33,8 @@ func WriteZIP(w io.Writer, fsys fs.FS, folder string) (Manifest, Diagnostics, er
 	}
 	c := newChecker(Limits{})
 	for _, f := range files {
-		if name := folder + "/" + f.Path; c.name(name) {
-			c.collide(name)
+		if name := folder + "/" + f.Path; c.checkName(name) {
+			c.checkCollision(name)
 		}
 	}
 	if len(c.refusals) > 0 {

@@ -51,7 +51,7 @@ func (p *parser) frontmatter() *Skill {
 	if !p.ds.Loads() {
 		return nil
 	}
-	p.lineEndings(block)
+	p.checkLineEndings(block)
 	root, repaired := fastTree(block), false
 	if root == nil {
 		root, repaired = p.tree(block)
@@ -104,9 +104,9 @@ func (p *parser) tree(block []byte) (root *yaml.Node, repaired bool) {
 	return nil, false
 }
 
-// lineEndings reports carriage returns, because a checkout that converts them
+// checkLineEndings reports carriage returns, because a checkout that converts them
 // changes the file's digest.
-func (p *parser) lineEndings(block []byte) {
+func (p *parser) checkLineEndings(block []byte) {
 	cr := bytes.Count(block, []byte("\r\n"))
 	switch {
 	case cr == 0:

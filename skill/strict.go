@@ -96,7 +96,7 @@ func (d *dialect) check(block []byte, root *yaml.Node) {
 		d.tree(root)
 	}
 	if !d.found && bytes.IndexByte(block, '\t') >= 0 {
-		d.tabs(block)
+		d.checkTabs(block)
 	}
 }
 
@@ -123,7 +123,7 @@ func (d *dialect) tree(n *yaml.Node) {
 	}
 	if n.Kind == yaml.MappingNode {
 		d.keys(n)
-		d.indentation(n)
+		d.checkIndentation(n)
 	}
 	for _, c := range n.Content {
 		d.tree(c)
@@ -154,9 +154,9 @@ func (d *dialect) keys(n *yaml.Node) {
 	}
 }
 
-// indentation checks that all maps that are values of the same map have the
+// checkIndentation checks that all maps that are values of the same map have the
 // same indentation.
-func (d *dialect) indentation(n *yaml.Node) {
+func (d *dialect) checkIndentation(n *yaml.Node) {
 	column := 0
 	for i := 1; i < len(n.Content); i += 2 {
 		c := n.Content[i]
@@ -172,10 +172,10 @@ func (d *dialect) indentation(n *yaml.Node) {
 	}
 }
 
-// tabs reports tabs outside quotes, block scalars and comments. It parses the
+// checkTabs reports tabs outside quotes, block scalars and comments. It parses the
 // block with each tab replaced by another character. Outside those contexts,
 // that character either breaks the parse or becomes part of a plain scalar.
-func (d *dialect) tabs(block []byte) {
+func (d *dialect) checkTabs(block []byte) {
 	const stand = "\ufdd3"
 	const code, what, fix = "yaml-tab", "a tab outside quotes", "write spaces instead of tabs"
 	root, err := parseYAML(bytes.ReplaceAll(block, []byte("\t"), []byte(stand)))

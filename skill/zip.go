@@ -104,7 +104,7 @@ func OpenZIP(r io.ReaderAt, size int64, name string, limits Limits) (*Bundle, er
 		return nil, &RefusedError{Refusals: []Refusal{{"", "not-a-zip", msg}}}
 	}
 	c := newChecker(limits)
-	top := c.archive(zr, base)
+	top := c.checkArchive(zr, base)
 	if len(c.refusals) > 0 {
 		return nil, &RefusedError{Refusals: c.refusals}
 	}
@@ -141,14 +141,14 @@ func (l Limits) Check(files Manifest) []Refusal {
 	c := newChecker(l.WithDefaults())
 	c.what = "skill"
 	for _, f := range files {
-		if !c.count(f.Path) {
+		if !c.countEntry(f.Path) {
 			break
 		}
-		if !c.name(f.Path) {
+		if !c.checkName(f.Path) {
 			continue
 		}
-		c.collide(f.Path)
-		if !c.size(f.Path, f.Size) {
+		c.checkCollision(f.Path)
+		if !c.checkSize(f.Path, f.Size) {
 			break
 		}
 	}
@@ -182,29 +182,29 @@ func (c *checker) refuse(entry, code, format string, args ...any) bool {
 	return false
 }
 
-// archive checks all entries and returns the directory that holds SKILL.md.
-func (c *checker) archive(zr *zip.Reader, base string) string {
+// checkArchive checks all entries and returns the directory that holds SKILL.md.
+func (c *checker) checkArchive(zr *zip.Reader, base string) string {
 	for _, f := range zr.File {
-		if !c.entry(f) {
+		if !c.checkEntry(f) {
 			return ""
 		}
 	}
-	return c.layout(base)
+	return c.findRoot(base)
 }
 
-// entry checks an entry and reports whether to continue.
-func (c *checker) entry(f *zip.File) bool {
+// checkEntry checks an entry and reports whether to continue.
+func (c *checker) checkEntry(f *zip.File) bool {
 	name := f.Name
-	if !c.count(name) {
+	if !c.countEntry(name) {
 		return false
 	}
-	if !c.name(name) {
+	if !c.checkName(name) {
 		return true
 	}
 	clean := strings.TrimSuffix(name, "/")
 	isDir := strings.HasSuffix(name, "/")
 	if isDesktopFile(clean) {
-		return isDir || c.sizes(f)
+		return isDir || c.checkEntrySize(f)
 	}
 	mode := f.Mode()
 	switch {
@@ -225,25 +225,25 @@ func (c *checker) entry(f *zip.File) bool {
 		return true
 	}
 	f.SetMode(mode &^ (fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky)) // skill files never have these bits
-	c.collide(name)
+	c.checkCollision(name)
 	if !isDir {
 		c.files = append(c.files, clean)
-		return c.sizes(f)
+		return c.checkEntrySize(f)
 	}
 	return true
 }
 
-// count counts an entry and reports whether the number is within the limit.
-func (c *checker) count(name string) bool {
+// countEntry counts an entry and reports whether the number is within the limit.
+func (c *checker) countEntry(name string) bool {
 	if c.entries++; c.entries > c.limits.Entries {
 		return c.refuse(name, "too-many-entries", "the %s has more than %d entries", c.what, c.limits.Entries)
 	}
 	return true
 }
 
-// name reports whether a path is valid. It refuses paths that skillpath.Check
+// checkName reports whether a path is valid. It refuses paths that skillpath.Check
 // rejects.
-func (c *checker) name(name string) bool {
+func (c *checker) checkName(name string) bool {
 	code, message := skillpath.Check(strings.TrimSuffix(name, "/"))
 	if code == "" {
 		return true
@@ -260,11 +260,11 @@ func isDesktopFile(p string) bool {
 	return p == "__MACOSX" || strings.HasPrefix(p, "__MACOSX/") || path.Base(p) == ".DS_Store"
 }
 
-// collide refuses entries that some file system would store at the same path.
+// checkCollision refuses entries that some file system would store at the same path.
 // These are equal names and names that differ only in case or Unicode
 // composition. A file also collides with an entry below it. Directory names end
 // in a slash.
-func (c *checker) collide(name string) {
+func (c *checker) checkCollision(name string) {
 	clean, isDir := strings.CutSuffix(name, "/")
 	// Folding one component at a time keeps the slashes of both in step.
 	key := foldPath(clean)
@@ -293,8 +293,8 @@ func (c *checker) collide(name string) {
 	c.seen[key] = name
 }
 
-// sizes checks an entry's unpacked size and reports whether to continue.
-func (c *checker) sizes(f *zip.File) bool {
+// checkEntrySize checks an entry's unpacked size and reports whether to continue.
+func (c *checker) checkEntrySize(f *zip.File) bool {
 	packed, unpacked := f.CompressedSize64, f.UncompressedSize64
 	if packed > math.MaxInt64 || unpacked > math.MaxInt64 {
 		c.refuse(f.Name, "file-too-large", "unpacked size too large (%d bytes, limit %d)", unpacked, c.limits.FileBytes)
@@ -303,11 +303,11 @@ func (c *checker) sizes(f *zip.File) bool {
 	if unpacked > 64<<10 && int64(unpacked) <= c.limits.FileBytes && int64(unpacked) > int64(max(packed, 1))*c.limits.Ratio {
 		c.refuse(f.Name, "compression-ratio", "unpacks to more than %d times its packed size", c.limits.Ratio)
 	}
-	return c.size(f.Name, int64(unpacked))
+	return c.checkSize(f.Name, int64(unpacked))
 }
 
-// size checks a file's size and reports whether to continue.
-func (c *checker) size(name string, size int64) bool {
+// checkSize checks a file's size and reports whether to continue.
+func (c *checker) checkSize(name string, size int64) bool {
 	if size > c.limits.FileBytes {
 		c.refuse(name, "file-too-large", "file too large (%d bytes, limit %d)", size, c.limits.FileBytes)
 		return true
@@ -318,8 +318,8 @@ func (c *checker) size(name string, size int64) bool {
 	return true
 }
 
-// layout returns the directory that holds SKILL.md, or "." for a flat archive.
-func (c *checker) layout(base string) string {
+// findRoot returns the directory that holds SKILL.md, or "." for a flat archive.
+func (c *checker) findRoot(base string) string {
 	top := ""
 	for _, f := range c.files {
 		if skillpath.IsSkillFile(f) {
