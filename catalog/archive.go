@@ -48,7 +48,7 @@ func (a *archiveSource) List(ctx context.Context) (Listing, error) {
 	return a.guard.run(ctx, archiveTime, a.list)
 }
 
-// archiveTime is the maximum duration of reading an archive.
+// archiveTime is the maximum time that reading an archive may take.
 const archiveTime = 30 * time.Second
 
 func (a *archiveSource) list() (Listing, error) {

@@ -17,7 +17,7 @@ type sharedBudget struct {
 }
 
 // newSharedBudget returns the budget for the given sources in projects. Its
-// time starts now. Each limit is the highest of those of the sources.
+// time starts now. Each limit is the highest one that any of the sources has.
 func newSharedBudget(sources []*dirSource) *sharedBudget {
 	b := &sharedBudget{}
 	for _, d := range sources {
@@ -59,9 +59,9 @@ func (s *scan) countNames(n int) {
 	}
 }
 
-// inspected is called after a directory was inspected and before its files are
+// callOnDir is called after a directory was inspected and before its files are
 // read.
-func (s *scan) inspected(at string) {
+func (s *scan) callOnDir(at string) {
 	if s.onDir != nil {
 		s.onDir(at)
 	}

@@ -217,7 +217,7 @@ func (c *Catalog) build() *Snapshot {
 			problems = append(problems, Problem{Path: sourcePath(c.sources[i]), Origin: c.sources[i].Origin(), Diagnostic: unreadable(err)})
 		}
 		if c.pending[i] != notPending && c.durations[i] == 0 {
-			problems = append(problems, Problem{Path: sourcePath(c.sources[i]), Origin: c.sources[i].Origin(), Diagnostic: stillReading(c.wait)})
+			problems = append(problems, Problem{Path: sourcePath(c.sources[i]), Origin: c.sources[i].Origin(), Diagnostic: pendingProblem(c.wait)})
 		}
 	}
 	var confirm func(ProjectSkill) string
@@ -365,8 +365,8 @@ func (c *Catalog) source(e *Entry) (Source, error) {
 
 // Open returns the current files of a skill. The caller must close the bundle.
 // Open returns an error if the skill's source is not in the catalog. It also
-// returns any error from [Source]. If the skill no longer exists, the error of
-// Open or of reading its SKILL.md wraps [fs.ErrNotExist].
+// returns any error from [Source.Open]. If the skill no longer exists, the
+// error of Open or of reading its SKILL.md wraps [fs.ErrNotExist].
 func (c *Catalog) Open(ctx context.Context, e *Entry) (*skill.Bundle, error) {
 	s, err := c.source(e)
 	if err != nil {

@@ -123,9 +123,9 @@ type ordering struct {
 	order  []*Entry
 }
 
-// errAgain is returned if a new constraint requires a different version, so
+// errRestart is returned if a new constraint requires a different version, so
 // that the selection must start over.
-var errAgain = errors.New("restart dependency selection")
+var errRestart = errors.New("restart dependency selection")
 
 // run returns the skills to load for e, dependencies first.
 func (o *ordering) run(e *Entry) ([]*Entry, error) {
@@ -135,7 +135,7 @@ func (o *ordering) run(e *Entry) ([]*Entry, error) {
 		if err == nil {
 			return o.order, nil
 		}
-		if err != errAgain {
+		if err != errRestart {
 			return nil, err
 		}
 	}
@@ -209,7 +209,7 @@ func (o *ordering) choose(ref string, way []*Entry) (*Entry, error) {
 		return dep, nil
 	}
 	if dep != o.root && o.firstSatisfying(q.candidates, o.needs[name]) != nil {
-		return nil, errAgain
+		return nil, errRestart
 	}
 	if others := slices.DeleteFunc(slices.Clone(o.needs[name]), n.same); len(others) > 0 {
 		return nil, fault("%s, but %s is %s, chosen because %s", n, name, versionText(dep), needTexts(others))

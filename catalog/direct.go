@@ -105,7 +105,7 @@ func (c *Catalog) openDirect(e *Entry) (d *dirfd, closeDir func()) {
 }
 
 // ListFiles returns the current files of a skill without reading them, and so
-// without hashes. Its errors are those of [Catalog.Manifest].
+// without hashes. It returns the same errors as [Catalog.Manifest].
 func (c *Catalog) ListFiles(ctx context.Context, e *Entry) (skill.Manifest, error) {
 	if m, ok := c.listDirect(e); ok {
 		return m, nil

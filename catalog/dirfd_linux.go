@@ -92,10 +92,10 @@ func (d *dirfd) sub(name string) (*dirfd, error) { return d.openSub(name, 0) }
 // subNoFollow is like sub, but fails if name is a symlink.
 func (d *dirfd) subNoFollow(name string) (*dirfd, error) { return d.openSub(name, unix.O_NOFOLLOW) }
 
-// locate opens a subdirectory only for resolving names in it, which costs less
-// than openSub. The result cannot be listed. It is nil if name is not a
-// directory, or is a symlink.
-func (d *dirfd) locate(name string) *dirfd {
+// openForLookup opens a subdirectory only for resolving names in it, which
+// costs less than openSub. The result cannot be listed. openForLookup returns
+// nil if name is not a directory or is a symlink.
+func (d *dirfd) openForLookup(name string) *dirfd {
 	sub, err := d.openSub(name, unix.O_PATH|unix.O_NOFOLLOW)
 	if err != nil {
 		return nil
@@ -115,7 +115,7 @@ func (d *dirfd) openSub(name string, flags int) (*dirfd, error) {
 // number of names it read. It stops after reading more than limit names. It
 // must be called only once.
 func (d *dirfd) list(buf []byte, limit int) ([]dirent, int, error) {
-	return d.dirents(buf, interesting[[]byte], limit)
+	return d.dirents(buf, isRelevantName[[]byte], limit)
 }
 
 func (d *dirfd) dirents(buf []byte, keep func(name []byte) bool, most int) (out []dirent, read int, err error) {

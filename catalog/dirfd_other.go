@@ -11,8 +11,8 @@ import (
 )
 
 // dirfd stands for an open directory on systems where directories are opened by
-// path. There, a program that replaces a directory with a symlink between two calls
-// can make it read outside the boundary.
+// path. On these systems, a program that replaces a directory with a symlink
+// between two calls can make it read outside the boundary.
 type dirfd struct {
 	path   string
 	within *boundary // if not nil, symlinks to files must not lead out of it
@@ -31,7 +31,8 @@ func openDir(path string) (*dirfd, error) {
 
 func (d *dirfd) close() {}
 
-// openInside returns nil: openDir checks the directories on the way.
+// openInside returns nil, so that the caller uses openDir, which checks the
+// directories on the path.
 func openInside(base, path string) *dirfd { return nil }
 
 // openDir opens the directory at path. If b is nil, path may lead anywhere.
@@ -66,8 +67,9 @@ func (d *dirfd) subNoFollow(name string) (*dirfd, error) {
 	return d.sub(name)
 }
 
-// locate returns nil: only Linux has such a way to open a directory.
-func (d *dirfd) locate(string) *dirfd { return nil }
+// openForLookup returns nil, because only Linux can open a directory just for
+// resolving names in it.
+func (d *dirfd) openForLookup(string) *dirfd { return nil }
 
 // statNoFollow is like stat, but the kind of a symlink is kindUnknown.
 func (d *dirfd) statNoFollow(name string) (stamp, kind, error) {

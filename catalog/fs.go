@@ -100,7 +100,7 @@ func (w *fsWalk) visit(p string, d fs.DirEntry, err error) error {
 		return fs.SkipDir
 	case !d.IsDir():
 		return nil
-	case p != "." && (skipped(d.Name()) || w.inside[path.Dir(p)] && ownMaterial(d.Name())):
+	case p != "." && (isSkippedDir(d.Name()) || w.inside[path.Dir(p)] && isReservedDir(d.Name())):
 		return fs.SkipDir
 	case strings.Count(p, "/") >= w.limits.MaxDepth:
 		if !w.tooDeep {

@@ -13,7 +13,7 @@ func (s *scan) descendInto(d *dirfd, old *node, rel string, at level) (*node, er
 	var sub *dirfd
 	opened := false
 	if s.within != nil { // a path may be replaced by a symlink at any time, an open directory may not
-		if sub = d.locate(old.name); sub == nil {
+		if sub = d.openForLookup(old.name); sub == nil {
 			var err error
 			if sub, err = s.open(d, old.name); err != nil {
 				return nil, err
@@ -56,12 +56,12 @@ func (s *scan) leaf(d, sub *dirfd, old *node, rel string) (n *node, ok bool) {
 			return nil, false
 		}
 		f = old.skill
-	} else if !onlyOwnMaterial(at, links-2) {
+	} else if !hasOnlyReservedDirs(at, links-2) {
 		return nil, false
 	} else if old.skill != nil && old.skill.file == f.file {
 		f = old.skill
 	}
-	s.inspected(d.path + "/" + old.name)
+	s.callOnDir(d.path + "/" + old.name)
 	seen := time.Now().UnixNano()
 	f = s.read(at, f, rel, st.id)
 	if f.missing {
@@ -79,9 +79,9 @@ func (s *scan) leaf(d, sub *dirfd, old *node, rel string) (n *node, ok bool) {
 	return &node{name: name, stamp: st, seen: seen, skill: f}, true
 }
 
-// onlyOwnMaterial reports whether all subdirectories are reserved for the
+// hasOnlyReservedDirs reports whether all subdirectories are reserved for the
 // skill's own files. dirs is their number.
-func onlyOwnMaterial(at location, dirs uint64) bool {
+func hasOnlyReservedDirs(at location, dirs uint64) bool {
 	for _, m := range [...]string{"references", "scripts", "assets"} {
 		if dirs > 0 && at.d.hasDir(at.down+m) {
 			dirs--

@@ -88,7 +88,7 @@ type layered struct {
 	entries  []*Entry // by directory; nil if isShared
 	layers   []*Layer
 	problems []Problem
-	isShared bool // whether the layers are those of [Listing.Layer]
+	isShared bool // whether the layers come from [Listing.Layer]
 }
 
 // listResult holds the results of [Source.List].
@@ -166,8 +166,8 @@ func (r *reading) waitUntil(ctx context.Context, timeout <-chan time.Time) {
 	}
 }
 
-// finish takes the result of the source with index at in r.which. If the
-// refresh no longer waits for r, finish publishes the result.
+// finish processes the result of the source r.which[at]. If the refresh no
+// longer waits for r, finish publishes the result.
 func (r *reading) finish(ctx context.Context, at int, res *listResult) {
 	r.mu.Lock()
 	late := r.detached
@@ -260,8 +260,8 @@ func (l layered) update(a *listResult) (updated layered, same bool) {
 	return updated, false
 }
 
-// stillReading returns the problem of a source that has not been read yet.
-func stillReading(waited time.Duration) skill.Diagnostic {
+// pendingProblem returns the problem of a source that has not been read yet.
+func pendingProblem(waited time.Duration) skill.Diagnostic {
 	return skill.Diagnostic{Severity: skill.Warning, Code: "still-reading",
 		Message: fmt.Sprintf("still being searched after %v; its skills are added when they are found", waited),
 		Fix:     "point the source at a smaller directory, or at one on a faster disk"}

@@ -37,8 +37,8 @@ type scanGuard struct {
 }
 
 // run calls scan and waits for it to end. If ctx is done or the scan takes
-// longer than limit, run stops waiting: the scan continues in the background,
-// and the error is that of ctx or a [*blockedError].
+// longer than limit, run stops waiting and returns the error of ctx or a
+// [*blockedError], while the scan continues in the background.
 func (g *scanGuard) run(ctx context.Context, limit time.Duration, scan func() (Listing, error)) (Listing, error) {
 	limit += graceTime
 	timer := time.NewTimer(limit)

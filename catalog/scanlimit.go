@@ -13,7 +13,7 @@ import (
 type stop struct {
 	limit  stopLimit
 	at     string
-	shared bool // whether the limit is that of all sources in projects
+	shared bool // whether all sources in projects share the limit
 }
 
 type stopLimit int
@@ -31,8 +31,8 @@ func (s *scan) stopAt(limit stopLimit, at string) {
 	}
 }
 
-// isShared reports whether the limit that the scan just reached is that of all
-// sources in projects.
+// isShared reports whether all sources in projects share the limit that the
+// scan just reached.
 func (s *scan) isShared(limit stopLimit) bool {
 	switch {
 	case s.shared == nil:
@@ -66,8 +66,8 @@ func (s *scan) outOfTime(d *dirfd, name string) bool {
 // boundary. A hostile project may contain any number.
 const maxOutside = 20
 
-// unsearched reports a directory that cannot be searched.
-func (s *scan) unsearched(at string, err error) {
+// reportUnsearched reports a directory that cannot be searched.
+func (s *scan) reportUnsearched(at string, err error) {
 	if _, ok := errors.AsType[*outsideError](err); ok {
 		if s.outside++; s.outside > maxOutside {
 			return

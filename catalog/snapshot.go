@@ -33,8 +33,9 @@ type Snapshot struct {
 	// [Options.Confirm] decided, sorted by name. Entries with a reason are hidden.
 	projectSkills []ProjectSkill
 
-	// keep is whether to cache the result of Skills. It is false if the layers
-	// belong to many snapshots, because these should be small.
+	// keep is whether to cache the result of Skills. It is false if many
+	// snapshots share the layers, because each of them should then use little
+	// memory.
 	keep      bool
 	shownOnce sync.Once
 	shown     []*Entry

@@ -21,12 +21,13 @@ type FormatOptions struct {
 	// names; 0 means the value of Characters. It has no effect if Characters is
 	// lower.
 	Partial int
-	// Fits is a further limit: it reports whether a text is short enough. It must
-	// be monotonic: if it rejects a text, it rejects longer ones. It may be nil.
+	// Fits is a further limit: it reports whether text is short enough. It must
+	// be monotonic: if it rejects text, it must also reject any longer text. It
+	// may be nil.
 	Fits func(text string) bool
-	// First returns the keys of the skills that come first, in this order: see
-	// [Entry.Key]. Unknown keys are ignored. It is called only if the whole list
-	// exceeds the limits. It may be nil.
+	// First returns the keys of the skills that come first, in order; see
+	// [Entry.Key]. Unknown keys are ignored. It is called only if the whole
+	// list exceeds the limits. It may be nil.
 	First func() []string
 	// Omit reports whether a skill is left out without being counted. It may be
 	// nil.
@@ -54,8 +55,8 @@ const (
 // the names and the number of the others. That number is printed even if it
 // alone exceeds the limits. The same skills always produce the same text, in
 // any order. Without skills, the text is empty. Names and descriptions are
-// printed on one line each, without hidden characters and delimiters of prompts.
-// The description of a project's skill begins with "[project]", even if
+// printed on one line each, without hidden characters or prompt delimiters. The
+// description of a project's skill begins with "[project]", even if
 // descriptions are omitted.
 func Format(entries []*Entry, o FormatOptions) string {
 	if o.Omit != nil {

@@ -35,8 +35,8 @@ type dirent struct {
 	kind kind
 }
 
-// interesting reports whether a scan uses files with the given name.
-func interesting[S string | []byte](name S) bool {
+// isRelevantName reports whether a scan uses files with the given name.
+func isRelevantName[S string | []byte](name S) bool {
 	n := len(name)
 	return n == len(skill.FileName) && name[n-3] == '.' || n > 3 && string(name[n-3:]) == ".py" || n > 6 && name[n-6] == '.'
 }
@@ -146,11 +146,11 @@ type scan struct {
 	firstDeep string
 }
 
-// skipped reports whether directories with this name are never searched for
+// isSkippedDir reports whether directories with this name are never searched for
 // skills: version control data, dependencies, caches, and skills that are only for
 // the client that installed them (Codex). Code may change dependencies without the
 // user's consent.
-func skipped(name string) bool {
+func isSkippedDir(name string) bool {
 	switch name {
 	case ".system", "vendor", ".cache", ".terraform", ".idea", ".vscode":
 		return true
@@ -158,9 +158,9 @@ func skipped(name string) bool {
 	return steering.IsDependencyDir(name) || skillpath.IsIgnored(name)
 }
 
-// ownMaterial reports whether the specification reserves a directory name for a
+// isReservedDir reports whether the specification reserves a directory name for a
 // skill's own files. A SKILL.md in such a directory is a template or a sample.
-func ownMaterial(name string) bool {
+func isReservedDir(name string) bool {
 	return name == "scripts" || name == "references" || name == "assets"
 }
 
@@ -185,7 +185,7 @@ func (s *scan) visit(d *dirfd, old *node, name, rel string, at level) (*node, er
 		return nil, nil
 	}
 	s.countDir()
-	s.inspected(d.path)
+	s.callOnDir(d.path)
 	n := &node{name: name, stamp: st}
 	below := level{at.depth + 1, at.inside, at.was || old != nil && old.skill != nil}
 	if old != nil && old.stamp == st && at.inside == at.was && !st.racy(old.seen) {
@@ -238,7 +238,7 @@ func (s *scan) list(d *dirfd, n, old *node, rel string, inside bool) error {
 				n.skill = &found{file: e.name}
 			}
 		case e.kind == kindDir || e.kind == kindUnknown && s.isDir(d, e.name):
-			if !skipped(e.name) {
+			if !isSkippedDir(e.name) {
 				n.subs = append(n.subs, &node{name: e.name})
 				if e.kind == kindUnknown {
 					links = append(links, e.name)
@@ -253,7 +253,7 @@ func (s *scan) list(d *dirfd, n, old *node, rel string, inside bool) error {
 	if inside || n.skill != nil {
 		n.more = nil // archives in a skill are ordinary files
 		n.subs = slices.DeleteFunc(n.subs, func(sub *node) bool {
-			return ownMaterial(sub.name) || slices.Contains(links, sub.name) && !d.hasDir(sub.name) // a symlink may lead out of the skill
+			return isReservedDir(sub.name) || slices.Contains(links, sub.name) && !d.hasDir(sub.name) // a symlink may lead out of the skill
 		})
 	} else {
 		s.reportCodeManifests(d, n, python, rel)
@@ -342,7 +342,7 @@ func (s *scan) descend(d *dirfd, n *node, rel string, at level) {
 		case err != nil && s.ctx.Err() != nil:
 			subs = append(subs, old) // interrupted: keep the previous state
 		case err != nil:
-			s.unsearched(d.path+"/"+old.name, err)
+			s.reportUnsearched(d.path+"/"+old.name, err)
 			subs = append(subs, &node{name: old.name})
 		case sub == nil: // reached by another path, or beyond a limit; the next scan may visit it
 			subs = append(subs, &node{name: old.name})
