@@ -3,7 +3,7 @@ package policy
 // Effects of rules and decisions, also used in audit records.
 const (
 	Allow = "allow"
-	Ask   = "ask" // needs approval; the user's answer is a record of its own
+	Ask   = "ask" // needs approval; the user's answer is recorded separately
 	Deny  = "deny"
 )
 
@@ -30,7 +30,7 @@ type Decision struct {
 	//	disabled          disabled in the configuration
 	//	declined          the user declined
 	//
-	// For a skill's code and texts:
+	// For a skill's code and text:
 	//
 	//	bundled           allowed because it is part of this program
 	//	typed             allowed because the user started this run
@@ -39,7 +39,7 @@ type Decision struct {
 	//	expired           the grant expired
 	//	unreadable        the grants cannot be read
 	//	malformed         the principal, digest or request is invalid
-	//	hidden-text       a text has hidden characters and is not approved
+	//	hidden-text       text has hidden characters and is not approved
 	//
 	// For tool calls:
 	//

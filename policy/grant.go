@@ -70,7 +70,7 @@ type Grant struct {
 	// grants of older programs. It is printable text of up to 256 bytes.
 	Presence string `json:"presence,omitempty"`
 	// ReadOnly is set if the user was shown the tool's declaration that it only
-	// reads, and allowed agents to call it as such a tool.
+	// reads, and allowed agents to call it as a read-only tool.
 	ReadOnly bool `json:"read_only,omitempty"`
 }
 

@@ -63,7 +63,7 @@ func (r *rule) matchesName(c *ToolCall, loose bool) bool {
 // mayApplyTo reports whether the rule may match a tool of a server, if the tool's
 // name contains neither "." nor "__".
 func (r *rule) mayApplyTo(server string) bool {
-	return mayStartSame(r.tool, server) || slices.ContainsFunc(r.targets, func(t toolTarget) bool {
+	return mayMatchToolNames(r.tool, server) || slices.ContainsFunc(r.targets, func(t toolTarget) bool {
 		if t.own {
 			return server == "workspace"
 		}
@@ -73,10 +73,11 @@ func (r *rule) mayApplyTo(server string) bool {
 	})
 }
 
-// mayStartSame reports whether a rule's text may match the model's names of a
-// server's tools. These start with the server's name, but characters other than
-// ASCII letters and digits may have been replaced, and the end may have been cut.
-func mayStartSame(rule, server string) bool {
+// mayMatchToolNames reports whether a rule's text may match the model's names
+// of a server's tools. These start with the server's name, but characters other
+// than ASCII letters and digits may have been replaced, and the end may have
+// been cut.
+func mayMatchToolNames(rule, server string) bool {
 	const uncut = 8 // bytes of the server's name that are never cut
 	start := func(s string) string {
 		s = strings.ToLower(s)
@@ -181,9 +182,10 @@ func ParseRules(texts []string) (Rules, []Problem) {
 }
 
 // AllowTools returns rules, for [Rules.Append], that allow the tools in a
-// skill's allowed-tools, a field of the Agent Skills format. A text lists tools
-// as in [ParseRules]. Invalid tools, and texts beyond a total of 1024 tools,
-// are dropped and reported as problems. These do not deny any call.
+// skill's allowed-tools, a field of the Agent Skills format. Each text lists
+// tools in the form that [ParseRules] describes. Invalid tools, and texts
+// beyond a total of 1024 tools, are dropped and reported as problems. These do
+// not deny any call.
 func AllowTools(texts []string) (Rules, []Problem) {
 	var r Rules
 	var problems []Problem
@@ -216,10 +218,10 @@ func (r Rules) Denials() Rules {
 	return r
 }
 
-// DenialsFor returns only the denying rules that may apply to tools of a server
-// whose names contain neither "." nor "__". Rules name the tools of other servers
-// in ways that tools with such names may have too. Unreadable rules still deny
-// every call. The threshold is that of r.
+// DenialsFor returns only the denying rules that may apply to the server's
+// tools. It assumes that the names of these tools contain neither "." nor "__",
+// because rules for other servers may apply to tools with such names, too.
+// Unreadable rules still deny every call. The threshold is that of r.
 func (r Rules) DenialsFor(server string) Rules {
 	r.list = slices.DeleteFunc(slices.Clone(r.list), func(r rule) bool { return r.effect != Deny || !r.mayApplyTo(server) })
 	return r

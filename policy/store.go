@@ -134,7 +134,7 @@ func (s *tableStore) put(ctx context.Context, g Grant, now time.Time) (Grant, er
 		if r.ID == g.ID {
 			continue
 		}
-		if old, err := r.decode(); err != nil || !old.isForgettable(now) {
+		if old, err := r.decode(); err != nil || !old.isPrunable(now) {
 			others++
 		} else if _, err := s.rows.Delete(ctx, r); err != nil {
 			return g, err
@@ -227,7 +227,7 @@ func decodeRows(rows []Row) (grants []Grant, unreadable []Row) {
 	return grants, unreadable
 }
 
-func (g *Grant) isForgettable(now time.Time) bool {
+func (g *Grant) isPrunable(now time.Time) bool {
 	return !g.Expires.IsZero() && now.Sub(g.Expires) >= expiredRetention
 }
 

@@ -111,7 +111,7 @@ type Process interface {
 	// always returns the same value.
 	Wait() Exit
 	// Kill kills the command and those of its child processes that the backend
-	// knows. It does not wait for them to exit.
+	// knows about. It does not wait for them to exit.
 	Kill()
 }
 
@@ -123,9 +123,9 @@ type State struct {
 	// Denied lists the hosts, with ports, that were denied, sorted. The
 	// names come from untrusted code.
 	Denied []string
-	// Tier is the tier of this sandbox. It is lower than that of its backend
-	// if the sandbox lacks a protection, such as a limit of memory. Zero means
-	// that of the backend.
+	// Tier is the tier of this sandbox. It is lower than that of its backend if
+	// the sandbox lacks a protection, such as a memory limit. Zero means that
+	// of the backend.
 	Tier Tier
 }
 

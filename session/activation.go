@@ -9,7 +9,7 @@ import (
 
 // Activation is the result of a load as messages. It is for programs that add
 // messages to their conversation instead of returning a tool result. Its JSON
-// form is that of ba-agent.
+// form is compatible with ba-agent.
 type Activation struct {
 	SkillName string `json:"skill_name"`
 	Success   bool   `json:"success"`
@@ -26,8 +26,8 @@ type Activation struct {
 // skill is loaded.
 type InjectedMessage struct {
 	Role string `json:"role"` // always "user"
-	// Content is a string to send to the model. Any other content is for the
-	// program: it lists the skill's permissions, like [ContextModifier].
+	// Content is sent to the model if it is a string. Otherwise it is for the
+	// program and lists the skill's permissions, like [ContextModifier].
 	Content any `json:"content"`
 	// IsMeta marks a message that the model receives but the user does not
 	// see.

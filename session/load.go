@@ -270,7 +270,7 @@ func (s *Session) finishLoad(ctx context.Context, o LoadOptions, all []*Skill, p
 	return s.commitLoad(ctx, s.planLoad(o, all, provided), all)
 }
 
-// loadPlan holds the changes made by a load: events for the log and texts for
+// loadPlan holds the changes made by a load: events for the log and text for
 // the model.
 type loadPlan struct {
 	session  *Session
@@ -430,8 +430,8 @@ func alreadyLoaded(m *Skill) *LoadResult {
 // load.
 const maxNamed = 20
 
-// failureText returns a text for the model about a failed load: the reason and,
-// if the skill was not found, the available skills.
+// failureText returns the text for the model about a failed load: the reason
+// and, if the skill was not found, the available skills.
 func (s *Session) failureText(err error) string {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return errorText(err)

@@ -141,11 +141,11 @@ func (s *Session) append(ctx context.Context, events ...Event) error {
 	return nil
 }
 
-// AddMessage appends a message with a text and the current time. The role is
-// [llm.User] or [llm.Assistant]; for any other, AddMessage returns an error. A
-// user message starts a turn and unloads the skills that were unused for longer
-// than their retention. If the log returns an error, AddMessage returns it and
-// nothing changes.
+// AddMessage appends a message with the given text and the current time. The
+// role is [llm.User] or [llm.Assistant]; for any other, AddMessage returns an
+// error. A user message starts a turn and unloads the skills that were unused
+// for longer than their retention. If the log returns an error, AddMessage
+// returns it and nothing changes.
 func (s *Session) AddMessage(ctx context.Context, role llm.Role, text string) error {
 	if role != llm.User && role != llm.Assistant {
 		return fmt.Errorf("add message: invalid role %.100q: use %q or %q", role, llm.User, llm.Assistant)

@@ -15,8 +15,8 @@ import (
 // Tools, so that a release in one session does not affect others.
 type Tools interface {
 	// Connect starts the skills' servers and connects to them, unless they are
-	// already connected. It returns the available tools, and problems with the
-	// others as texts for the model. It has its own timeout.
+	// already connected. It returns the available tools, and messages for the
+	// model about problems with the others. It has its own timeout.
 	Connect(ctx context.Context, skills []ID) ([]Tool, []string)
 	// Release ends this session's use of the skills' servers. It must not
 	// block. It ignores skills without servers and skills already released.
