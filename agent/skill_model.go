@@ -26,13 +26,13 @@ func (t *turn) currentModel() llm.Model {
 		if err != nil {
 			text += ": " + err.Error()
 		}
-		t.noteOnce(text)
+		t.notifyOnce(text)
 	}
 	return t.Model()
 }
 
-// noteOnce shows a notice to the user at most once per conversation.
-func (t *turn) noteOnce(text string) {
+// notifyOnce shows a notice to the user at most once per conversation.
+func (t *turn) notifyOnce(text string) {
 	t.Agent.mu.Lock()
 	known := t.noted[text]
 	t.noted[text] = true

@@ -33,9 +33,10 @@ type toolCaller struct {
 }
 
 // ServerTools returns the tools of a server in [SkillToolOptions.Tools] under
-// their own names. In [Options.Tools], they are available to the model all the
-// time. o and its Tools must not be nil. The tools may be called concurrently,
-// until the set is closed. A result contains up to 8 images, 5 MiB in total.
+// their own names. If they are in [Options.Tools], they are always available to
+// the model. o and its Tools must not be nil. The tools may be called
+// concurrently, until the set is closed. A result contains up to 8 images, 5
+// MiB in total.
 //
 // ServerTools connects to the server. It returns an error if that fails, if the
 // set has no such server, or if tools are quarantined or missing. Tools that the

@@ -19,7 +19,8 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// leaseRevoked is the code of a refusal because a server's lease was revoked.
+// leaseRevoked is the decision code for calls that are refused because the
+// server's lease was revoked.
 const leaseRevoked = "withdrawn"
 
 // Call is a tool call. The methods of [Set] do not modify it.
@@ -274,10 +275,10 @@ func (b *serverGroup) checkPermissions(ctx context.Context) error {
 	return nil
 }
 
-// SimilarNames returns the full names of up to three known tools that a model may
-// mean by a misspelled name: the tools to which their servers give this name, or
-// else the tool whose full name differs in at most a quarter of the letters and in
-// at most three. It does not connect.
+// SimilarNames returns the full names of up to three known tools that a model
+// may mean by a misspelled name: the tools with this name on their servers, or
+// else the tool whose full name differs in at most a quarter of the letters and
+// in at most three. It does not connect.
 func (s *Set) SimilarNames(name string) []string {
 	var all, same []string
 	for _, sv := range s.allServers() {

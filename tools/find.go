@@ -50,10 +50,11 @@ const unknownServerWait = 3 * time.Second
 // tools of working servers precede the others.
 //
 // A failing server is a problem in the result, not an error. A search with a
-// text reports only problems of servers that may have what is searched for: those
-// with a tool in the result, and those that the text, the skill or the server
-// names. Find returns an error if the skill or the server is unknown, or if only users may load the
-// skill. An unknown skill is a [*catalog.NotFoundError].
+// [Query.Text] reports only problems of servers that may have what is searched
+// for: servers with a tool in the result, and servers named by the query's
+// Text, Skill or Server. Find returns an error if the skill or the server is
+// unknown, or if only users may load the skill. An unknown skill is a
+// [*catalog.NotFoundError].
 func (s *Set) Find(ctx context.Context, q Query) (*ToolList, error) {
 	out := &ToolList{}
 	var servers []*server
@@ -264,7 +265,8 @@ func searchDoc(t Tool) bm25.Doc {
 	return bm25.Doc{Name: words.Replace(d.Name), Description: strings.TrimSpace(d.Title + " " + d.Description), Tags: []string{t.Server}}
 }
 
-// maxTried is the maximum number of skills that a lookup of one tool connects.
+// maxTried is the maximum number of skills to connect to when looking up a
+// tool.
 const maxTried = 5
 
 // findTool returns the tool with the given name. If a skill that is not loaded
@@ -333,7 +335,8 @@ func (s *Set) OpenPermittedServers(ctx context.Context) {
 	}
 }
 
-// maxRecalled is the maximum number of skills whose permission a search checks.
+// maxRecalled is the maximum number of skills for which a search checks the
+// permission.
 const maxRecalled = 100
 
 // isUnusedSkillServer reports whether a server with unknown tools belongs to a

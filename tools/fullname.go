@@ -3,9 +3,9 @@ package tools
 import "slices"
 
 // FullNames returns the full names of the known tools that a model may mean by
-// name: the tool with exactly this full name, or else the tools for which clients or
-// rules use this name, or else the tools to which their servers give this name. It
-// does not connect.
+// name: the tool with exactly this full name, or else the tools for which
+// clients or rules use this name, or else the tools with this name on their
+// servers. It does not connect.
 func (s *Set) FullNames(name string) []string {
 	var exact, prefixed, bare []string
 	for _, sv := range s.allServers() {
@@ -28,8 +28,9 @@ func (s *Set) FullNames(name string) []string {
 	return nil
 }
 
-// clientNames returns other spellings of a tool's name: as clients and rules write
-// it, with and without the name of this program as a server.
+// clientNames returns other spellings of a tool's name that clients and rules
+// use. Some have the name of this program as a server prefix. joined is the
+// full name of the tool.
 func clientNames(server, tool, joined string) []string {
 	out := []string{server + "." + tool, "mcp." + server + "." + tool, server + "/" + tool, server + ":" + tool, server + "_" + tool}
 	for _, sep := range []string{"__", "_", ".", "/", ":"} {

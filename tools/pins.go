@@ -55,8 +55,8 @@ func (p *pinFiles) file(key string) string {
 	return filepath.Join(p.dir, strings.TrimPrefix(key, "sha256:")+".json")
 }
 
-// stamp returns a text that changes with the accepted definitions of a
-// configuration.
+// stamp returns a string that changes whenever the accepted definitions of a
+// configuration change.
 func (p *pinFiles) stamp(key string) string {
 	fi, err := os.Stat(p.file(key))
 	if err != nil {

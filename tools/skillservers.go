@@ -89,7 +89,7 @@ func (s *Set) connect(ctx context.Context, sv *server) ([]Tool, string) {
 	}
 	listed, problem := s.listedTools(sv, l), joinProblems(s.screenListing(sv, l).problem, s.checkListing(sv, l))
 	if sv.group == nil && sv.KeepsSummaries() { // so that the next process finds it
-		s.lastingSummary(sv, denials(s.rules.Load().Denials()))
+		s.summaryWithoutProblem(sv, denials(s.rules.Load().Denials()))
 	}
 	return listed, problem
 }

@@ -17,8 +17,9 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// ServerSummary describes a server to a model that chooses among servers. Its
-// texts are on one line, without hidden characters and delimiters of prompts.
+// ServerSummary describes a server to a model that chooses among servers. Each
+// of its strings is a single line without hidden characters or prompt
+// delimiters.
 type ServerSummary struct {
 	Name    string `json:"name"`
 	Project bool   `json:"project,omitempty"` // whether a project defines the server
@@ -37,7 +38,7 @@ type ServerSummary struct {
 	Problem string `json:"problem,omitempty"` // not stored
 }
 
-// cachedSummary is a summary with what it was made from.
+// cachedSummary is a summary with the data that it was made from.
 type cachedSummary struct {
 	listing  *upstream.Listing // nil if the tools are unknown, or known only to the cache
 	screened *screened         // nil if key identifies the accepted definitions
@@ -80,7 +81,7 @@ func (s *Set) summarize(servers []*server) []ServerSummary {
 // summary describes a server. All but its problem is cached, and stored with the
 // tool list, so that a later process need not read that list.
 func (s *Set) summary(sv *server, denied string) ServerSummary {
-	out := s.lastingSummary(sv, denied)
+	out := s.summaryWithoutProblem(sv, denied)
 	if sv.Server == nil {
 		out.Problem = describeUnset(sv.unset)
 	} else if state, err := sv.Failure(); err != nil && (state == upstream.Dead || state == upstream.Degraded) {
@@ -90,8 +91,8 @@ func (s *Set) summary(sv *server, denied string) ServerSummary {
 	return out
 }
 
-// lastingSummary describes a server without its problem.
-func (s *Set) lastingSummary(sv *server, denied string) ServerSummary {
+// summaryWithoutProblem describes a server without its problem.
+func (s *Set) summaryWithoutProblem(sv *server, denied string) ServerSummary {
 	var now cachedSummary
 	storable := false
 	if sv.Server != nil {
@@ -143,7 +144,7 @@ func (s *Set) readSummary(sv *server, now *cachedSummary) bool {
 }
 
 // summaryVersion is the version of the stored summaries. Increase it if
-// describeServer describes the same server in another way.
+// describeServer starts to describe the same server differently.
 const summaryVersion = 1
 
 // summaryKey returns a digest of everything but the tool list that the summary of
@@ -162,9 +163,9 @@ func (s *Set) summaryKey(version int, sv *server, denied string) (key string, ok
 	return hex.EncodeToString(sum[:16]), true
 }
 
-// plainSummaryKey returns the key under which a summary is stored if the names of
-// the server's tools contain neither "." nor "__". It does not change with rules on
-// other servers.
+// plainSummaryKey returns the key under which a summary is stored if the names
+// of the server's tools contain neither "." nor "__". It does not depend on
+// rules for other servers.
 func (s *Set) plainSummaryKey(version int, sv *server) (key string, ok bool) {
 	return s.summaryKey(version, sv, "for the server: "+denials(s.rules.Load().DenialsFor(sv.name)))
 }
@@ -172,7 +173,7 @@ func (s *Set) plainSummaryKey(version int, sv *server) (key string, ok bool) {
 // isShared reports whether someone other than the user configured a server.
 func (s *Set) isShared(sv *server) bool { return s.opts.Shared != nil && s.opts.Shared(sv.config) }
 
-// denials returns a text that identifies denying rules.
+// denials returns a string that identifies denying rules.
 func denials(r policy.Rules) string {
 	return fmt.Sprintf("%q %s", r.List(), r.Decide(policy.ToolCall{}).Code) // unreadable rules deny everything
 }
@@ -236,7 +237,8 @@ func cutWords(s string, n int) string {
 	return strings.TrimRight(s, ".:;, ") + "…"
 }
 
-// isGeneric reports whether a text says no more about a server than its name.
+// isGeneric reports whether text says no more about a server than its name
+// does.
 func isGeneric(text, name string) bool {
 	known := append(nameWords(name), nameWords(strings.ToLower(name))...)
 	says := func(w string) bool { return !slices.Contains(known, w) && !commonWords[w] }
@@ -253,8 +255,9 @@ func isHash(w string) bool {
 	return len(w) > 24 || len(w) >= 6 && hex && strings.ContainsAny(w, "0123456789")
 }
 
-// topicsOf returns the words that the most tools of a server have in their names
-// and texts, and the names of three tools that together cover many of them.
+// topicsOf returns the words that occur in the names and texts of the greatest
+// number of a server's tools, and the names of three tools that together cover
+// many of them.
 func topicsOf(server string, names, texts []string) (topics, examples []string) {
 	weight := map[string]int{}
 	var order []string
@@ -312,8 +315,8 @@ func topicsOf(server string, names, texts []string) (topics, examples []string) 
 	return topics, examples
 }
 
-// nameWords returns the lower-case words of a name or a text in the singular. It
-// splits names at capitals too.
+// nameWords returns the words of a name or of other text, in lower case and in
+// the singular. It splits names at capitals too.
 func nameWords(text string) []string {
 	var out []string
 	var word []rune

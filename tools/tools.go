@@ -78,7 +78,7 @@ type Options struct {
 	// servers are not connected.
 	StartCommands bool
 	// PrivateNetworks are the non-public address ranges that servers of skills
-	// may connect to. Those of Own may connect to any address.
+	// may connect to. Servers in Own may connect to any address.
 	PrivateNetworks []netip.Prefix
 	// OAuth returns the handler for a response with status 401 from the server
 	// at url. It is called once per connection. If OAuth or the handler is nil,
