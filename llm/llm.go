@@ -213,10 +213,11 @@ func (m *Message) Text() string {
 	return out
 }
 
-// Ask sends a request and returns the complete response. It calls tell, which
-// may be nil, with each event except [Done], one at a time. The errors are those
-// of [Model.Stream]. A stream that ends without a [Done] is a [*CutError].
-func Ask(ctx context.Context, m Model, r *Request, tell func(Event)) (*Answer, error) {
+// Ask sends a request and returns the complete response. It calls onEvent,
+// which may be nil, with each event except [Done], one at a time. It returns
+// the same errors as [Model.Stream]. A stream that ends without a [Done] is a
+// [*CutError].
+func Ask(ctx context.Context, m Model, r *Request, onEvent func(Event)) (*Answer, error) {
 	for e, err := range m.Stream(ctx, r) {
 		if err != nil {
 			return nil, err
@@ -224,8 +225,8 @@ func Ask(ctx context.Context, m Model, r *Request, tell func(Event)) (*Answer, e
 		if done, ok := e.(Done); ok {
 			return &done.Answer, nil
 		}
-		if tell != nil {
-			tell(e)
+		if onEvent != nil {
+			onEvent(e)
 		}
 	}
 	if ctx.Err() != nil {

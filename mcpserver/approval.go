@@ -225,7 +225,7 @@ var scopes = map[string]policy.Scope{"once": policy.Once, "session": policy.ForS
 // sessionName returns a name for the request's connection that is stable for
 // its lifetime. It returns "" if the connection ends with the request.
 func (a *approvals) sessionName(sessions iter.Seq[*mcp.ServerSession], req *mcp.CallToolRequest) string {
-	ss := lastingSession(req)
+	ss := longLivedSession(req)
 	if ss == nil {
 		return ""
 	}
@@ -374,10 +374,10 @@ func (s *Server) howToApprove(err error) string {
 	return s.opts.HowToApprove(err)
 }
 
-// isStep reports whether hint completes a sentence that starts with "The user
-// can". The message of a refusal starts with this sentence, because clients and
-// models truncate or summarize the end of an error.
-func isStep(hint string) bool { return hint != "" && !strings.HasPrefix(hint, "to ") }
+// isUserAction reports whether hint completes a sentence that starts with "The
+// user can". The message of a refusal starts with this sentence, because
+// clients and models truncate or summarize the end of an error.
+func isUserAction(hint string) bool { return hint != "" && !strings.HasPrefix(hint, "to ") }
 
 // presenceOf returns the [policy.Grant.Presence] of a user who answers through
 // the client that sent req. The text names the client, because only the client's

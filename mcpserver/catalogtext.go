@@ -24,7 +24,8 @@ type catalogText struct {
 	hidden       bool   // whether that tool is not listed
 }
 
-// catalogTextOf returns the catalog text of a view for clients with a profile.
+// catalogTextOf returns the catalog text of a view for clients with the given
+// profile.
 func (s *Server) catalogTextOf(v *view, p *clientprofile.Profile) catalogText {
 	if s.opts.ToolsOnly || s.opts.Compat != "" {
 		p = clientprofile.Unknown() // the text is the same for all clients
@@ -57,7 +58,7 @@ func (s *Server) catalogTextOf(v *view, p *clientprofile.Profile) catalogText {
 	return v.texts[p].Value()
 }
 
-// catalogTexts stores the catalog text of each lasting connection. Requests
+// catalogTexts stores the catalog text of each long-lived connection. Requests
 // without a session (HTTP since 2026-07-28) get the current text.
 type catalogTexts struct {
 	mu    sync.Mutex
@@ -117,7 +118,7 @@ func (t *catalogTexts) haveChanged(s *Server, before, now *view) bool {
 // conn returns the record of the connection of req, or nil if the connection
 // does not outlive the request.
 func (t *catalogTexts) conn(s *Server, req mcp.Request) *conn {
-	ss := lastingSession(req)
+	ss := longLivedSession(req)
 	if ss == nil {
 		return nil
 	}
@@ -158,7 +159,7 @@ func (t *catalogTexts) changesSince(s *Server, req mcp.Request) string {
 	if s.opts.WithoutNotices {
 		return ""
 	}
-	ss := lastingSession(req)
+	ss := longLivedSession(req)
 	if ss == nil {
 		return ""
 	}
@@ -237,9 +238,9 @@ func describeChanges(before, now *catalog.Snapshot, search bool) string {
 	return b.String()
 }
 
-// lastingSession returns the request's connection if it outlives the request,
+// longLivedSession returns the request's connection if it outlives the request,
 // or nil.
-func lastingSession(req mcp.Request) *mcp.ServerSession {
+func longLivedSession(req mcp.Request) *mcp.ServerSession {
 	ss, ok := req.GetSession().(*mcp.ServerSession)
 	if !ok || ss == nil {
 		return nil
@@ -257,10 +258,11 @@ const (
 	moreInTool     = ", continued in the description of load_skill"
 )
 
-// newCatalogText returns the texts for clients with a profile. Each skill has a
-// line in one of the texts. The list begins in the instructions if the client shows
-// them, and continues in the description if it truncates them. complete is false if
-// [Options.FirstSkills] failed.
+// newCatalogText returns the catalog text for clients with the given profile.
+// Each skill has a line in the instructions or in the description. The list
+// begins in the instructions if the client shows them, and continues in the
+// description if it truncates them. complete is false if [Options.FirstSkills]
+// failed.
 func (s *Server) newCatalogText(snap *catalog.Snapshot, p *clientprofile.Profile) (t catalogText, complete bool) {
 	t = catalogText{instructions: s.guideText(snap), description: loadLead}
 	if snap.Disabled || snap.Count() == 0 {
@@ -313,7 +315,7 @@ func (s *Server) newCatalogText(snap *catalog.Snapshot, p *clientprofile.Profile
 // less than a search, and each conversation pays for it.
 const partialList = 2000
 
-// splitLines splits a text after as many lines as fit into size.
+// splitLines splits text after as many lines as fit into size.
 func splitLines(text string, size int) (first, rest string) {
 	if length(text) <= size {
 		return text, ""
@@ -328,8 +330,8 @@ func splitLines(text string, size int) (first, rest string) {
 	return text[:end], text[end:]
 }
 
-// length returns the length of a text as clients count it, in UTF-16 units. Claude
-// Code replaces an ellipsis by three dots.
+// length returns the length of text as clients count it, in UTF-16 units.
+// Claude Code replaces an ellipsis by three dots.
 func length(text string) int {
 	n := 0
 	for _, r := range text {

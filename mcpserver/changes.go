@@ -19,7 +19,7 @@ func (s *Server) approveChanges(req *mcp.CallToolRequest) func(context.Context, 
 	}
 	// The modern protocol asks by repeating the call, which would run the
 	// script again.
-	if lastingSession(req) == nil || !canElicit(req) || req.ProtocolVersion() >= modernVersion {
+	if longLivedSession(req) == nil || !canElicit(req) || req.ProtocolVersion() >= modernVersion {
 		return nil
 	}
 	return func(ctx context.Context, changes []loadout.HeldChange) (bool, error) {

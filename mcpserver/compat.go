@@ -51,8 +51,8 @@ func (s *Server) addCompatTool(sdk *mcp.Server) bool {
 	return true
 }
 
-// compatCatalogText returns a text with the whole catalog in the tool
-// description, as in the earlier systems.
+// compatCatalogText returns a catalog text that has the whole catalog in the
+// tool description, as in the earlier systems.
 func (s *Server) compatCatalogText(snap *catalog.Snapshot) catalogText {
 	const skills = "Skills are instructions and files for particular kinds of work. Before a task that a skill fits, call "
 	offered := snap.ForModel()

@@ -108,8 +108,9 @@ func (s *Server) newDefinitions() *definitions {
 	return d
 }
 
-// newLasting returns definitions for the connections of the server.
-func (s *Server) newLasting() *definitions {
+// newConnectionDefinitions returns definitions for the connections of the
+// server.
+func (s *Server) newConnectionDefinitions() *definitions {
 	d := s.newDefinitions()
 	if s.opts.Extend != nil {
 		s.opts.Extend(d.sdk)
@@ -130,7 +131,7 @@ func (s *Server) connectable() *mcp.Server {
 	defer s.mu.Unlock()
 	d := s.lasting.Load()
 	if d == nil {
-		d = s.newLasting()
+		d = s.newConnectionDefinitions()
 		s.hasLoadTool = s.addLoadTool(d.sdk)
 		s.lasting.Store(d)
 	}

@@ -81,9 +81,9 @@ func (s *Server) readOnlyNames(ctx context.Context, names []string) []string {
 	})
 }
 
-// callLines returns the calls of up to three tools, as a model writes them, or "".
-// It makes the calls through call_tool, or through read_tool if through is that and
-// the tool only reads.
+// callLines returns the calls of up to three tools, as a model writes them, or
+// "". The calls use call_tool, or read_tool if through is "read_tool" and the
+// tool only reads.
 func (s *Server) callLines(ctx context.Context, through string, names []string, args json.RawMessage) string {
 	if len(names) == 0 {
 		return ""

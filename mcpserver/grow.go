@@ -60,7 +60,7 @@ func (s *Server) newGrowth(sdk *mcp.Server) *toolGrowth {
 			}
 			res, err := next(ctx, method, req)
 			if list, ok := res.(*mcp.ListToolsResult); ok && err == nil && list.NextCursor == "" {
-				list.Tools = append(list.Tools, g.toolsOf(lastingSession(req)).listed()...)
+				list.Tools = append(list.Tools, g.toolsOf(longLivedSession(req)).listed()...)
 			}
 			return res, err
 		}
@@ -70,7 +70,7 @@ func (s *Server) newGrowth(sdk *mcp.Server) *toolGrowth {
 
 // canGrow reports whether the tool list of the request's connection may grow.
 func canGrow(req mcp.Request) bool {
-	ss := lastingSession(req)
+	ss := longLivedSession(req)
 	versioned, ok := req.(interface{ ProtocolVersion() string })
 	return ok && ss != nil && ss.InitializeParams() != nil && versioned.ProtocolVersion() < modernVersion
 }
@@ -128,9 +128,9 @@ type loadedKey struct{}
 // loadedTools collects the tools that a load provides during a request.
 type loadedTools struct{ tools []tools.Tool }
 
-// noteLoaded records the tools of a load if the tool list of the connection of
+// recordLoaded records the tools of a load if the tool list of the connection of
 // ctx may grow.
-func noteLoaded(ctx context.Context, loaded []tools.Tool) {
+func recordLoaded(ctx context.Context, loaded []tools.Tool) {
 	if b, ok := ctx.Value(loadedKey{}).(*loadedTools); ok {
 		b.tools = append(b.tools, loaded...)
 	}

@@ -10,7 +10,7 @@ import (
 // without a session.
 type quietHandler struct{ slog.Handler }
 
-func demote(l slog.Level) slog.Level {
+func demoteLevel(l slog.Level) slog.Level {
 	if l == slog.LevelInfo {
 		return slog.LevelDebug
 	}
@@ -19,12 +19,12 @@ func demote(l slog.Level) slog.Level {
 
 // Enabled implements [slog.Handler].
 func (c quietHandler) Enabled(ctx context.Context, l slog.Level) bool {
-	return c.Handler.Enabled(ctx, demote(l))
+	return c.Handler.Enabled(ctx, demoteLevel(l))
 }
 
 // Handle implements [slog.Handler].
 func (c quietHandler) Handle(ctx context.Context, r slog.Record) error {
-	r.Level = demote(r.Level)
+	r.Level = demoteLevel(r.Level)
 	return c.Handler.Handle(ctx, r)
 }
 

@@ -168,9 +168,9 @@ func (v *view) resource(e *catalog.Entry) *mcp.Resource {
 		Description: untrusted.New(e.Description).ForModelLines(), MIMEType: "text/markdown"}
 }
 
-// newPrompt returns the prompt of a skill. It has no title: clients that turn
-// prompts into commands use it as the command's name, and a name with spaces
-// cannot be typed.
+// newPrompt returns the prompt of a skill. It has no title, because clients
+// that turn prompts into commands would use the title as the command's name,
+// and a name with spaces cannot be typed.
 func newPrompt(e *catalog.Entry) *mcp.Prompt {
 	return &mcp.Prompt{Name: promptName(e), Description: untrusted.MarkOrigin(e.Scope.String(), untrusted.New(e.Description).ForModel()), Arguments: promptArguments(e)}
 }
@@ -205,9 +205,9 @@ func (v *view) promptSkill(name string) *catalog.Entry {
 	return nil
 }
 
-// changedPrompt is a prompt that is added to the SDK server and removed at
-// once, because the SDK announces only changes to the prompts registered with
-// it.
+// changedPrompt is a prompt that is added to the SDK server and immediately
+// removed, because the SDK announces only changes to the prompts registered
+// with it.
 const changedPrompt = "loadout-changed"
 
 // notifyLists notifies the clients if the lists of resources or prompts changed.

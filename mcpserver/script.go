@@ -39,7 +39,7 @@ func (s *Server) addScriptTool(sdk *mcp.Server) {
 	case "weknora":
 		addCallTool(sdk, &mcp.Tool{Name: toolname.ExecuteSkillScript, Annotations: destructive,
 			InputSchema: schemaOf[compatScriptArgs](), OutputSchema: sharedSchema(schemaKey{reflect.TypeFor[compatScriptResult](), toolname.ExecuteSkillScript},
-				func() *jsonschema.Schema { return extensible(newSchema[compatScriptResult]()) }),
+				func() *jsonschema.Schema { return allowExtraProperties(newSchema[compatScriptResult]()) }),
 			Description: "Run a script of a skill in an isolated environment and get its output."}, (*Server).compatExecute)
 	default:
 		return
@@ -165,7 +165,7 @@ var scriptResultSchema = func() *jsonschema.Schema {
 		Files    []file `json:"files"`
 		Folder   string `json:"folder,omitempty" jsonschema:"where its files are, for the next run"`
 	}
-	return extensible(newSchema[shape]())
+	return allowExtraProperties(newSchema[shape]())
 }()
 
 func (s *Server) runScript(ctx context.Context, req *mcp.CallToolRequest, in scriptArgs) (*mcp.CallToolResult, *scriptResult, error) {
@@ -320,7 +320,7 @@ func (s *Server) refusalText(e *loadout.RefusedError) string {
 	}
 	msg := e.Error() + "."
 	switch how := cmp.Or(s.howToApprove(e), e.Decision.Hint); {
-	case isStep(how):
+	case isUserAction(how):
 		return "The user can " + how + ": " + msg
 	case how != "":
 		msg += " Next step: " + how + "."

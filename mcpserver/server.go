@@ -47,9 +47,9 @@ type Options struct {
 	// "" means that all skills are listed.
 	ClientHome, ClientProject string
 	// FirstSkills returns the keys of the skills that come first in a list of
-	// skills that is too long: see [catalog.FormatOptions]. For requests without a
-	// lasting connection, it is called at most once an hour, unless ok is false. It
-	// may be nil.
+	// skills that is too long: see [catalog.FormatOptions]. For requests
+	// without a long-lived connection, it is called at most once an hour,
+	// unless ok is false. It may be nil.
 	FirstSkills func() (keys []string, ok bool)
 	// Preamble precedes the instructions, for example the text of a profile.
 	// It is truncated to 8,000 characters.
@@ -97,11 +97,11 @@ type Options struct {
 	// SharedAnswers lets other servers accept answers to this server's
 	// approval questions; nil disables this.
 	SharedAnswers *SharedAnswers
-	// HowToApprove returns a text on how the user can approve the operation
-	// whose refusal err reports, for example a command. The text either
-	// completes "The user can", with which the message then begins, or starts
-	// with "to". err may be a [*tools.NotReadOnlyError]. If HowToApprove is nil
-	// or returns "", the hint in the refusal is used.
+	// HowToApprove returns text that says how the user can approve the
+	// operation whose refusal err reports, for example with a command. The text
+	// either completes "The user can", with which the message then begins, or
+	// starts with "to". err may be a [*tools.NotReadOnlyError]. If HowToApprove
+	// is nil or returns "", the hint in the refusal is used.
 	HowToApprove func(err error) string
 	// ReviewSkill returns a question for the user, or nil if the skill is
 	// approved or has nothing to approve. The server asks it, through a client
@@ -194,7 +194,7 @@ func New(rt *loadout.Runtime, opts *Options) *Server {
 	s.impl = &mcp.Implementation{Name: "loadout", Title: "Loadout", Version: s.opts.Version}
 	s.handle = s.newHandler()
 	if _, shared := s.features(); !shared {
-		s.lasting.Store(s.newLasting())
+		s.lasting.Store(s.newConnectionDefinitions())
 	}
 	s.cancel = rt.Catalog().Subscribe(func(_, now *catalog.Snapshot) { s.sync(now) })
 	s.sync(rt.Catalog().Snapshot())

@@ -113,8 +113,8 @@ var skillTemplate = &mcp.ResourceTemplate{URITemplate: scheme + "{+path}", Name:
 
 const modernVersion = "2026-07-28"
 
-// freshness returns the cache fields for the request's protocol version.
-func freshness(ss *mcp.ServerSession, meta map[string]any) cacheable {
+// cacheFields returns the cache fields for the request's protocol version.
+func cacheFields(ss *mcp.ServerSession, meta map[string]any) cacheable {
 	version, _ := meta[mcp.MetaKeyProtocolVersion].(string)
 	if version == "" {
 		if p := ss.InitializeParams(); p != nil {
@@ -141,7 +141,7 @@ func (s *Server) listSkills(ctx context.Context, ss *mcp.ServerSession, p *listS
 		return nil, invalidParams("%v", err)
 	}
 	v := s.view()
-	res := &listSkillsResult{ResultType: "complete", Skills: []*skillEntry{}, cacheable: freshness(ss, p.GetMeta())}
+	res := &listSkillsResult{ResultType: "complete", Skills: []*skillEntry{}, cacheable: cacheFields(ss, p.GetMeta())}
 	page, next := pageOf(v.served(), at, pageSize)
 	res.NextCursor = next
 	for _, e := range page {
@@ -177,7 +177,7 @@ func (s *Server) getSkill(ctx context.Context, ss *mcp.ServerSession, p *uriPara
 	if entry.URI != p.URI {
 		return nil, invalidParams("no skill is served at %s", p.URI)
 	}
-	res := &getSkillResult{ResultType: "complete", Skill: entry, cacheable: freshness(ss, p.GetMeta())}
+	res := &getSkillResult{ResultType: "complete", Skill: entry, cacheable: cacheFields(ss, p.GetMeta())}
 	if res.TTLMs != nil {
 		*res.TTLMs = 0
 	}

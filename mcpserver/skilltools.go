@@ -71,7 +71,7 @@ func addTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, h func(*Server, context.
 func addAskingTool[In, Out any](sdk *mcp.Server, t *mcp.Tool, ask func(*Server, context.Context, *mcp.CallToolRequest) *mcp.CallToolResult,
 	h func(*Server, context.Context, In) (*mcp.CallToolResult, *Out, error)) {
 	t.OutputSchema = sharedSchema(schemaKey{reflect.TypeFor[Out](), t.Name}, func() *jsonschema.Schema {
-		out := extensible(newSchema[Out]())
+		out := allowExtraProperties(newSchema[Out]())
 		if tools := out.Properties["tools"]; tools != nil && t.Name == toolname.LoadSkill {
 			tools.Items = &jsonschema.Schema{Type: "object"} // find_tools describes them in full
 		}
@@ -100,20 +100,20 @@ func withStructured[Out any](ctx context.Context, res *mcp.CallToolResult, out *
 	return res, nil, err
 }
 
-// extensible allows objects to have properties that the schema does not
+// allowExtraProperties allows objects to have properties that the schema does not
 // declare. Clients validate results against the first schema that they receive,
 // and later versions of this server may add fields. Arguments remain strict, so
 // that a model learns about wrong ones.
-func extensible(sch *jsonschema.Schema) *jsonschema.Schema {
+func allowExtraProperties(sch *jsonschema.Schema) *jsonschema.Schema {
 	top := sch.Required
 	walkSchema(sch, func(sch *jsonschema.Schema) { sch.AdditionalProperties, sch.Required = nil, nil }) // long schemas cost tokens at each start
 	sch.Required = top
 	return sch
 }
 
-// singleTypes gives every value a single type. No value is ever null, and some
+// useSingleTypes gives every value a single type. No value is ever null, and some
 // clients do not support lists of types.
-func singleTypes(sch *jsonschema.Schema) *jsonschema.Schema {
+func useSingleTypes(sch *jsonschema.Schema) *jsonschema.Schema {
 	return walkSchema(sch, func(sch *jsonschema.Schema) {
 		if i := slices.Index(sch.Types, "null"); i >= 0 && len(sch.Types) == 2 {
 			sch.Type, sch.Types = sch.Types[1-i], nil
@@ -167,7 +167,7 @@ func newSchema[T any]() *jsonschema.Schema {
 	if err != nil {
 		panic(err)
 	}
-	return singleTypes(sch)
+	return useSingleTypes(sch)
 }
 
 type loadArgs struct {
@@ -248,8 +248,8 @@ func (s *Server) loadSkill(ctx context.Context, in loadArgs) (*mcp.CallToolResul
 	return textResult(renderAll(all) + toolText + "\nDigest: " + shortenDigest(m.Digest) + "\n" + state), out, nil
 }
 
-// connectTools connects the servers of the skills and returns a text that
-// describes their tools.
+// connectTools connects the servers of the skills and returns a description of
+// their tools for the model.
 func (s *Server) connectTools(ctx context.Context, all []*session.Skill, out *loadResult) string {
 	set := s.tools(ctx)
 	if set == nil {
@@ -269,7 +269,7 @@ func (s *Server) connectTools(ctx context.Context, all []*session.Skill, out *lo
 	}
 	connected := set.ConnectSkills(ctx, entries)
 	s.markApprovals(ctx, connected.Tools)
-	noteLoaded(ctx, connected.Tools)
+	recordLoaded(ctx, connected.Tools)
 	out.Problems = append(out.Problems, untrusted.List(connected.Problems)...)
 	var b strings.Builder
 	if len(connected.Tools) > 0 {

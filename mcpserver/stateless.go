@@ -326,7 +326,8 @@ func (c *idleConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// Write implements [mcp.Connection]. It discards the message: nobody waits for it.
+// Write implements [mcp.Connection]. It discards the message, because nobody
+// waits for it.
 func (c *idleConnection) Write(context.Context, jsonrpc.Message) error { return nil }
 
 // Close implements [mcp.Connection].

@@ -260,7 +260,7 @@ func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest, name string
 		defer done()
 		c.Progress = tell
 	}
-	if lastingSession(req) != nil && canElicit(req) && req.ProtocolVersion() < modernVersion {
+	if longLivedSession(req) != nil && canElicit(req) && req.ProtocolVersion() < modernVersion {
 		c.Elicit = req.Session.Elicit
 	}
 	res, err := set.Call(toolresult.WithForwarding(ctx, &s.memory), c)
@@ -372,7 +372,7 @@ func (s *Server) callError(ctx context.Context, err error, through string, args 
 	case *loadout.RefusedError:
 		name = e.Call.Tool
 		switch how := cmp.Or(s.howToApprove(e), e.Decision.Hint); {
-		case e.NeedsApproval && isStep(how):
+		case e.NeedsApproval && isUserAction(how):
 			msg = "The user can " + how + ": " + msg + " This client cannot ask the user."
 		case e.NeedsApproval:
 			msg += " This client cannot ask the user; " + how + "."
@@ -394,7 +394,7 @@ func (s *Server) callError(ctx context.Context, err error, through string, args 
 	case *tools.ArgumentsError:
 		return errorResult(msg), nil
 	case *tools.NotReadOnlyError:
-		if how := s.howToApprove(e); isStep(how) {
+		if how := s.howToApprove(e); isUserAction(how) {
 			msg += " To allow it, the user can " + how + "."
 		}
 		return errorResult(msg + " Call:\n" + callLine(toolname.CallTool, e.Tool.Name, args)), nil

@@ -194,14 +194,14 @@ func (a *answer) continuedCall(f *callFragment) int {
 			break
 		}
 	}
-	if latest >= 0 && a.calls[latest].isOther(f) {
+	if latest >= 0 && a.calls[latest].isDifferentCall(f) {
 		return -1
 	}
 	return latest
 }
 
-// isOther reports whether a fragment belongs to a different call than c.
-func (c *partialCall) isOther(f *callFragment) bool {
+// isDifferentCall reports whether a fragment belongs to a different call than c.
+func (c *partialCall) isDifferentCall(f *callFragment) bool {
 	switch name := f.Function.Name; {
 	case name == "" || c.name == "": // a new call always has a name
 		return false

@@ -84,7 +84,7 @@ func New(name string, opts *Options) (llm.Model, error) {
 	}
 	return &model{
 		name: name, key: opts.Key, maxTokens: opts.MaxTokens, quirks: q,
-		post: poster(base, opts.Key, opts.HTTP),
+		post: newPoster(base, opts.Key, opts.HTTP),
 	}, nil
 }
 

@@ -16,11 +16,11 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// poster returns a function that sends a request body once. The function does
+// newPoster returns a function that sends a request body once. The function does
 // not retry, because only the caller knows whether that is safe. It does not
 // follow redirects, because no other host may receive the key and the
 // conversation.
-func poster(base, key string, client *http.Client) func(context.Context, []byte) (*http.Response, error) {
+func newPoster(base, key string, client *http.Client) func(context.Context, []byte) (*http.Response, error) {
 	once := http.Client{}
 	if client != nil {
 		once = *client
