@@ -16,21 +16,21 @@ import (
 // form of the responses, but not their content. A response may have up to 200
 // tokens.
 func Model(t *testing.T, m llm.Model) {
-	t.Run("name", func(t *testing.T) { modelName(t, m) })
-	t.Run("answer", func(t *testing.T) { modelAnswer(t, m) })
-	t.Run("request unchanged", func(t *testing.T) { modelRequest(t, m) })
-	t.Run("stream stopped early", func(t *testing.T) { modelStopped(t, m) })
-	t.Run("context ended", func(t *testing.T) { modelCanceled(t, m) })
+	t.Run("name", func(t *testing.T) { testModelName(t, m) })
+	t.Run("answer", func(t *testing.T) { testModelAnswer(t, m) })
+	t.Run("request unchanged", func(t *testing.T) { testModelRequest(t, m) })
+	t.Run("stream stopped early", func(t *testing.T) { testStoppedStream(t, m) })
+	t.Run("context ended", func(t *testing.T) { testCanceledStream(t, m) })
 }
 
-func modelName(t *testing.T, m llm.Model) {
+func testModelName(t *testing.T, m llm.Model) {
 	if vendor, name, ok := strings.Cut(m.Name(), ":"); !ok || vendor == "" || name == "" {
 		t.Errorf("name %q, want vendor:name", m.Name())
 	}
 }
 
-// modelAnswer checks that the events of a stream match its final response.
-func modelAnswer(t *testing.T, m llm.Model) {
+// testModelAnswer checks that the events of a stream match its final response.
+func testModelAnswer(t *testing.T, m llm.Model) {
 	var text strings.Builder
 	var calls []llm.CallDelta
 	var done *llm.Done
@@ -100,9 +100,9 @@ func checkAnswer(t *testing.T, a *llm.Answer, text string, calls []llm.CallDelta
 	}
 }
 
-// modelRequest checks that a model does not modify a request and that the
+// testModelRequest checks that a model does not modify a request and that the
 // request can be sent again.
-func modelRequest(t *testing.T, m llm.Model) {
+func testModelRequest(t *testing.T, m llm.Model) {
 	r := newRequest()
 	for range 2 {
 		if _, err := llm.Ask(t.Context(), m, r, nil); err != nil {
@@ -114,9 +114,9 @@ func modelRequest(t *testing.T, m llm.Model) {
 	}
 }
 
-// modelStopped stops a stream after its first event. The range loop panics if
+// testStoppedStream stops a stream after its first event. The range loop panics if
 // the model continues.
-func modelStopped(t *testing.T, m llm.Model) {
+func testStoppedStream(t *testing.T, m llm.Model) {
 	for _, err := range m.Stream(t.Context(), newRequest()) {
 		if err != nil {
 			t.Fatal(err)
@@ -125,7 +125,7 @@ func modelStopped(t *testing.T, m llm.Model) {
 	}
 }
 
-func modelCanceled(t *testing.T, m llm.Model) {
+func testCanceledStream(t *testing.T, m llm.Model) {
 	cause := errors.New("canceled by the test")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(cause)

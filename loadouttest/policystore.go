@@ -41,39 +41,39 @@ func grant(subject policy.Digest) policy.Grant {
 // when it is closed.
 func PolicyStore(t *testing.T, open func(t *testing.T) policy.Store) {
 	for name, test := range map[string]func(*testing.T, policy.Store){
-		"new store":                      storeEmpty,
-		"round trip":                     storeRoundTrip,
-		"principal and subject":          storeMatchesExactly,
-		"kind of principal":              storeKinds,
-		"replaced grant":                 storeReplaces,
-		"session":                        storeSessions,
-		"no session":                     storeNoSession,
-		"latest grant applies":           storeLatestApplies,
-		"invalid grants":                 storeRefuses,
-		"expired before it is put":       storeRefusesExpired,
-		"normal form":                    storeNormalizes,
-		"revoke by ID, name or digest":   storeRevokes,
-		"revoke nothing":                 storeRevokesNothing,
-		"revoke by a short digest":       storeShortDigest,
-		"name that looks like an ID":     storeNameLikeID,
-		"concurrent revoke":              storeConcurrentRevoke,
-		"concurrent put":                 storeConcurrentPut,
-		"copies":                         storeCopies,
-		"order":                          storeOrder,
-		"needs":                          storeNeeds,
-		"grant for one run":              storeUsesOnce,
-		"lease ends with a lesser grant": leaseNarrowed,
+		"new store":                      testEmptyStore,
+		"round trip":                     testGrantRoundTrip,
+		"principal and subject":          testExactMatch,
+		"kind of principal":              testPrincipalKinds,
+		"replaced grant":                 testReplacedGrant,
+		"session":                        testSessionGrant,
+		"no session":                     testGrantWithoutSession,
+		"latest grant applies":           testLatestGrant,
+		"invalid grants":                 testInvalidGrants,
+		"expired before it is put":       testExpiredGrant,
+		"normal form":                    testNormalForm,
+		"revoke by ID, name or digest":   testRevoke,
+		"revoke nothing":                 testRevokeNothing,
+		"revoke by a short digest":       testRevokeByShortDigest,
+		"name that looks like an ID":     testNameLikeID,
+		"concurrent revoke":              testConcurrentRevoke,
+		"concurrent put":                 testConcurrentPut,
+		"copies":                         testGrantCopies,
+		"order":                          testGrantOrder,
+		"needs":                          testNeeds,
+		"grant for one run":              testOneTimeGrant,
+		"lease ends with a lesser grant": testNarrowedLease,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}
 	for name, test := range map[string]func(*testing.T, policy.Store){
-		"expiry":                           storeExpiry,
-		"default expiry":                   storeDefaultExpiry,
-		"retention of expired grants":      storeForgets,
-		"lease ends on revocation":         leaseRevoked,
-		"lease ends on expiry":             leaseExpired,
-		"lease ends when stopped":          leaseStopped,
-		"lease for one run ends on expiry": leaseOnce,
+		"expiry":                           testExpiry,
+		"default expiry":                   testDefaultExpiry,
+		"retention of expired grants":      testRetention,
+		"lease ends on revocation":         testLeaseRevocation,
+		"lease ends on expiry":             testLeaseExpiry,
+		"lease ends when stopped":          testStoppedLease,
+		"lease for one run ends on expiry": testOneTimeLease,
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { test(t, open(t)) })
@@ -81,14 +81,14 @@ func PolicyStore(t *testing.T, open func(t *testing.T) policy.Store) {
 	}
 }
 
-func storeEmpty(t *testing.T, s policy.Store) {
+func testEmptyStore(t *testing.T, s policy.Store) {
 	if got := listGrants(t, s); len(got) != 0 {
 		t.Errorf("new store has %d grants", len(got))
 	}
-	noGrant(t, s, robot, digest("a"), "")
+	checkNoGrant(t, s, robot, digest("a"), "")
 }
 
-func storeRoundTrip(t *testing.T, s policy.Store) {
+func testGrantRoundTrip(t *testing.T, s policy.Store) {
 	g := grant(digest("a"))
 	g.Name, g.Origin = "指南 <&> \"quoted\"", "user.claude"
 	g.Permissions = policy.Permissions{Run: true, Call: true, Network: []string{"*.example.com:443", "example.org"}, Secrets: []string{"KEY", "TOKEN"}, WorkspaceWrite: true, Unsandboxed: true, HostNetwork: true}
@@ -112,21 +112,21 @@ func storeRoundTrip(t *testing.T, s policy.Store) {
 	}
 }
 
-func storeMatchesExactly(t *testing.T, s policy.Store) {
+func testExactMatch(t *testing.T, s policy.Store) {
 	putGrant(t, s, grant(digest("a")))
 	findGrant(t, s, robot, digest("a"), "")
-	noGrant(t, s, robot, digest("b"), "")
-	noGrant(t, s, ann, digest("a"), "")
-	noGrant(t, s, robot, "", "")
-	noGrant(t, s, policy.Principal{}, digest("a"), "")
+	checkNoGrant(t, s, robot, digest("b"), "")
+	checkNoGrant(t, s, ann, digest("a"), "")
+	checkNoGrant(t, s, robot, "", "")
+	checkNoGrant(t, s, policy.Principal{}, digest("a"), "")
 }
 
-func storeKinds(t *testing.T, s policy.Store) {
+func testPrincipalKinds(t *testing.T, s policy.Store) {
 	putGrant(t, s, grant(digest("a")))
-	noGrant(t, s, policy.Principal{ID: robot.ID, Kind: policy.UserPrincipal}, digest("a"), "")
+	checkNoGrant(t, s, policy.Principal{ID: robot.ID, Kind: policy.UserPrincipal}, digest("a"), "")
 }
 
-func storeReplaces(t *testing.T, s policy.Store) {
+func testReplacedGrant(t *testing.T, s policy.Store) {
 	first := grant(digest("a"))
 	first.Permissions.Network = []string{"example.com"}
 	one := putGrant(t, s, first)
@@ -139,23 +139,23 @@ func storeReplaces(t *testing.T, s policy.Store) {
 	}
 }
 
-func storeSessions(t *testing.T, s policy.Store) {
+func testSessionGrant(t *testing.T, s policy.Store) {
 	g := grant(digest("a"))
 	g.Scope, g.Session = policy.ForSession, "s1"
 	putGrant(t, s, g)
 	findGrant(t, s, robot, digest("a"), "s1")
-	noGrant(t, s, robot, digest("a"), "s2")
+	checkNoGrant(t, s, robot, digest("a"), "s2")
 }
 
-func storeNoSession(t *testing.T, s policy.Store) {
+func testGrantWithoutSession(t *testing.T, s policy.Store) {
 	g := grant(digest("a"))
 	g.Scope, g.Session = policy.Once, "s1"
 	putGrant(t, s, g)
-	noGrant(t, s, robot, digest("a"), "")
+	checkNoGrant(t, s, robot, digest("a"), "")
 	findGrant(t, s, robot, digest("a"), "s1")
 }
 
-func storeLatestApplies(t *testing.T, s policy.Store) {
+func testLatestGrant(t *testing.T, s policy.Store) {
 	g := grant(digest("a"))
 	always := putGrant(t, s, g)
 	g.Scope, g.Session = policy.ForSession, "s1"
@@ -172,7 +172,7 @@ func storeLatestApplies(t *testing.T, s policy.Store) {
 	}
 }
 
-func storeRefuses(t *testing.T, s policy.Store) {
+func testInvalidGrants(t *testing.T, s policy.Store) {
 	for name, spoil := range map[string]func(*policy.Grant){
 		"no principal":           func(g *policy.Grant) { g.Principal = policy.Principal{} },
 		"no kind":                func(g *policy.Grant) { g.Principal.Kind = "" },
@@ -218,7 +218,7 @@ func needsOf(n int) []policy.Need {
 	return out
 }
 
-func storeNormalizes(t *testing.T, s policy.Store) {
+func testNormalForm(t *testing.T, s policy.Store) {
 	g := grant(digest("a"))
 	g.Permissions.Network = []string{"B.example.com.", "a.example.com:443", "b.example.com:80", "*.EXAMPLE.org", "x.example.org"}
 	g.Permissions.Secrets = []string{"B", "A", "B"}
@@ -233,7 +233,7 @@ func storeNormalizes(t *testing.T, s policy.Store) {
 	}
 }
 
-func storeRevokes(t *testing.T, s policy.Store) {
+func testRevoke(t *testing.T, s policy.Store) {
 	fill := func() (pdf, pdf2, csv policy.Grant) {
 		c := grant(digest("c"))
 		c.Name = "csv"
@@ -258,7 +258,7 @@ func storeRevokes(t *testing.T, s policy.Store) {
 			t.Errorf("revoke %q revoked %q, want %q", tt.what, grantNames(got), grantNames(tt.want))
 		}
 		for _, g := range got {
-			noGrant(t, s, g.Principal, g.Subject, "")
+			checkNoGrant(t, s, g.Principal, g.Subject, "")
 		}
 		if left := listGrants(t, s); len(left) != 3-len(got) {
 			t.Errorf("after revoke %q: %d grants, want %d", tt.what, len(left), 3-len(got))
@@ -267,7 +267,7 @@ func storeRevokes(t *testing.T, s policy.Store) {
 	}
 }
 
-func storeRevokesNothing(t *testing.T, s policy.Store) {
+func testRevokeNothing(t *testing.T, s policy.Store) {
 	for range 2 { // without a grant, then with one
 		for _, what := range []string{"", "nope", "sha256:", "../escape", string(digest("f"))} {
 			if got, err := s.Revoke(t.Context(), what); !errors.Is(err, policy.ErrNotGranted) || len(got) > 0 {
@@ -279,7 +279,7 @@ func storeRevokesNothing(t *testing.T, s policy.Store) {
 	findGrant(t, s, robot, digest("a"), "")
 }
 
-func storeShortDigest(t *testing.T, s policy.Store) {
+func testRevokeByShortDigest(t *testing.T, s policy.Store) {
 	putGrant(t, s, grant(digest("a")))
 	for _, what := range []string{"aaaaaaa", "sha256:aaaaaaa"} {
 		if got, err := s.Revoke(t.Context(), what); !errors.Is(err, policy.ErrNotGranted) {
@@ -288,7 +288,7 @@ func storeShortDigest(t *testing.T, s policy.Store) {
 	}
 }
 
-func storeNameLikeID(t *testing.T, s policy.Store) {
+func testNameLikeID(t *testing.T, s policy.Store) {
 	g := putGrant(t, s, grant(digest("a")))
 	other := grant(digest("b"))
 	other.Name = g.ID
@@ -301,7 +301,7 @@ func storeNameLikeID(t *testing.T, s policy.Store) {
 	run := grant(digest("c"))
 	run.Scope = policy.Once
 	run = putGrant(t, s, run)
-	acquire(t, s, run, time.Hour)
+	acquireLease(t, s, run, time.Hour)
 	other = grant(digest("c"))
 	other.Name = run.ID
 	putGrant(t, s, other)
@@ -310,7 +310,7 @@ func storeNameLikeID(t *testing.T, s policy.Store) {
 	}
 }
 
-func storeConcurrentRevoke(t *testing.T, s policy.Store) {
+func testConcurrentRevoke(t *testing.T, s policy.Store) {
 	g := putGrant(t, s, grant(digest("a")))
 	var mu sync.Mutex
 	winners := 0
@@ -334,7 +334,7 @@ func storeConcurrentRevoke(t *testing.T, s policy.Store) {
 	}
 }
 
-func storeConcurrentPut(t *testing.T, s policy.Store) {
+func testConcurrentPut(t *testing.T, s policy.Store) {
 	const writers = 8
 	var wg sync.WaitGroup
 	for i := range writers {
@@ -352,7 +352,7 @@ func storeConcurrentPut(t *testing.T, s policy.Store) {
 	}
 }
 
-func storeCopies(t *testing.T, s policy.Store) {
+func testGrantCopies(t *testing.T, s policy.Store) {
 	g := grant(digest("a"))
 	g.Permissions.Network, g.Permissions.Secrets = []string{"example.com"}, []string{"KEY"}
 	g.Needs = []policy.Need{{Name: "csv", Digest: digest("c")}}
@@ -370,7 +370,7 @@ func storeCopies(t *testing.T, s policy.Store) {
 	}
 }
 
-func storeOrder(t *testing.T, s policy.Store) {
+func testGrantOrder(t *testing.T, s policy.Store) {
 	var want []policy.Digest
 	for _, c := range []string{"3", "1", "2", "5", "4"} {
 		want = append(want, putGrant(t, s, grant(digest(c))).Subject)
@@ -384,7 +384,7 @@ func storeOrder(t *testing.T, s policy.Store) {
 	}
 }
 
-func storeRefusesExpired(t *testing.T, s policy.Store) {
+func testExpiredGrant(t *testing.T, s policy.Store) {
 	g := grant(digest("a"))
 	g.Expires = time.Now().Add(-time.Second)
 	if _, err := s.Put(t.Context(), g); err == nil {
@@ -410,7 +410,7 @@ func findGrant(t *testing.T, s policy.Store, p policy.Principal, subject policy.
 	return g
 }
 
-func noGrant(t *testing.T, s policy.Store, p policy.Principal, subject policy.Digest, session string) {
+func checkNoGrant(t *testing.T, s policy.Store, p policy.Principal, subject policy.Digest, session string) {
 	t.Helper()
 	if g, err := s.Find(t.Context(), p, subject, session); !errors.Is(err, policy.ErrNotGranted) || g != nil {
 		t.Errorf("%s finds %v (%v) for %s in session %q, want %v", p, g, err, subject, session, policy.ErrNotGranted)

@@ -11,20 +11,20 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-func storeExpiry(t *testing.T, s policy.Store) {
+func testExpiry(t *testing.T, s policy.Store) {
 	g := grant(digest("a"))
 	g.Expires = time.Now().Add(time.Hour)
 	putGrant(t, s, g)
 	time.Sleep(time.Hour - time.Nanosecond)
 	findGrant(t, s, robot, g.Subject, "")
 	time.Sleep(time.Nanosecond)
-	noGrant(t, s, robot, g.Subject, "")
+	checkNoGrant(t, s, robot, g.Subject, "")
 	if got := listGrants(t, s); len(got) != 1 || !got[0].Expired(time.Now()) {
 		t.Errorf("listed %v, want the expired grant", got)
 	}
 }
 
-func storeDefaultExpiry(t *testing.T, s policy.Store) {
+func testDefaultExpiry(t *testing.T, s policy.Store) {
 	g := grant(digest("a"))
 	putGrant(t, s, g)
 	g.Scope, g.Session = policy.ForSession, "s1"
@@ -37,7 +37,7 @@ func storeDefaultExpiry(t *testing.T, s policy.Store) {
 	}
 }
 
-func storeForgets(t *testing.T, s policy.Store) {
+func testRetention(t *testing.T, s policy.Store) {
 	g := grant(digest("a"))
 	g.Expires = time.Now().Add(time.Hour)
 	putGrant(t, s, g)
@@ -53,12 +53,12 @@ func storeForgets(t *testing.T, s policy.Store) {
 	}
 }
 
-func leaseRevoked(t *testing.T, s policy.Store) {
+func testLeaseRevocation(t *testing.T, s policy.Store) {
 	g := putGrant(t, s, grant(digest("a")))
-	ctx := acquire(t, s, g, 200*time.Millisecond)
+	ctx := acquireLease(t, s, g, 200*time.Millisecond)
 	time.Sleep(time.Minute)
 	synctest.Wait()
-	leaseActive(t, ctx)
+	checkLeaseActive(t, ctx)
 	if _, err := s.Revoke(t.Context(), g.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -67,54 +67,54 @@ func leaseRevoked(t *testing.T, s policy.Store) {
 	if d := time.Since(since); d > 200*time.Millisecond {
 		t.Errorf("the lease ended %s after the revocation, want at most 200ms", d)
 	}
-	leaseEnded(t, ctx)
+	checkLeaseEnded(t, ctx)
 }
 
-func leaseExpired(t *testing.T, s policy.Store) {
+func testLeaseExpiry(t *testing.T, s policy.Store) {
 	g := grant(digest("a"))
 	g.Expires = time.Now().Add(time.Hour + 7*time.Millisecond)
 	g = putGrant(t, s, g)
-	ctx := acquire(t, s, g, time.Second)
+	ctx := acquireLease(t, s, g, time.Second)
 	<-ctx.Done()
 	if late := time.Since(g.Expires); late != 0 {
 		t.Errorf("the lease ended %s after the grant expired", late)
 	}
-	leaseEnded(t, ctx)
+	checkLeaseEnded(t, ctx)
 }
 
-func leaseStopped(t *testing.T, s policy.Store) {
+func testStoppedLease(t *testing.T, s policy.Store) {
 	g := putGrant(t, s, grant(digest("a")))
 	ctx, stop, err := lease.Acquire(t.Context(), s, g, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(time.Minute)
-	leaseActive(t, ctx)
+	checkLeaseActive(t, ctx)
 	stop()
 	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("cause after stop: %v", err)
 	}
 }
 
-func leaseOnce(t *testing.T, s policy.Store) {
+func testOneTimeLease(t *testing.T, s policy.Store) {
 	g := grant(digest("a"))
 	g.Scope, g.Expires = policy.Once, time.Now().Add(time.Hour)
 	g = putGrant(t, s, g)
-	ctx := acquire(t, s, g, time.Second)
+	ctx := acquireLease(t, s, g, time.Second)
 	time.Sleep(time.Hour - 1)
 	synctest.Wait()
-	leaseActive(t, ctx)
+	checkLeaseActive(t, ctx)
 	time.Sleep(time.Nanosecond)
 	synctest.Wait()
-	leaseEnded(t, ctx)
+	checkLeaseEnded(t, ctx)
 }
 
-func storeUsesOnce(t *testing.T, s policy.Store) {
+func testOneTimeGrant(t *testing.T, s policy.Store) {
 	g := grant(digest("a"))
 	g.Scope = policy.Once
 	g = putGrant(t, s, g)
-	acquire(t, s, g, time.Hour)
-	noGrant(t, s, robot, g.Subject, "")
+	acquireLease(t, s, g, time.Hour)
+	checkNoGrant(t, s, robot, g.Subject, "")
 	if _, _, err := lease.Acquire(t.Context(), s, g, time.Hour); !errors.Is(err, policy.ErrNotGranted) {
 		t.Errorf("second run: %v, want %v", err, policy.ErrNotGranted)
 	}
@@ -124,11 +124,11 @@ func storeUsesOnce(t *testing.T, s policy.Store) {
 	}
 }
 
-func leaseNarrowed(t *testing.T, s policy.Store) {
+func testNarrowedLease(t *testing.T, s policy.Store) {
 	g := grant(digest("a"))
 	g.Permissions.Network = []string{"example.com"}
 	wide := putGrant(t, s, g)
-	ctx := acquire(t, s, wide, time.Millisecond)
+	ctx := acquireLease(t, s, wide, time.Millisecond)
 	g.Permissions.Network = []string{"example.com", "example.org"}
 	putGrant(t, s, g)
 	if err := lease.Check(t.Context(), s, wide); err != nil {
@@ -136,10 +136,10 @@ func leaseNarrowed(t *testing.T, s policy.Store) {
 	}
 	putGrant(t, s, grant(digest("a")))
 	<-ctx.Done()
-	leaseEnded(t, ctx)
+	checkLeaseEnded(t, ctx)
 }
 
-func storeNeeds(t *testing.T, s policy.Store) {
+func testNeeds(t *testing.T, s policy.Store) {
 	g := grant(digest("a"))
 	g.Needs = []policy.Need{{Name: "csv", Digest: digest("c")}}
 	g = putGrant(t, s, g)
@@ -152,7 +152,7 @@ func storeNeeds(t *testing.T, s policy.Store) {
 	}
 }
 
-func acquire(t *testing.T, s policy.Store, g policy.Grant, interval time.Duration) context.Context {
+func acquireLease(t *testing.T, s policy.Store, g policy.Grant, interval time.Duration) context.Context {
 	t.Helper()
 	ctx, stop, err := lease.Acquire(t.Context(), s, g, interval)
 	if err != nil {
@@ -162,14 +162,14 @@ func acquire(t *testing.T, s policy.Store, g policy.Grant, interval time.Duratio
 	return ctx
 }
 
-func leaseActive(t *testing.T, ctx context.Context) {
+func checkLeaseActive(t *testing.T, ctx context.Context) {
 	t.Helper()
 	if err := context.Cause(ctx); err != nil {
 		t.Errorf("the lease ended: %v", err)
 	}
 }
 
-func leaseEnded(t *testing.T, ctx context.Context) {
+func checkLeaseEnded(t *testing.T, ctx context.Context) {
 	t.Helper()
 	if err := context.Cause(ctx); !errors.Is(err, policy.ErrNotGranted) {
 		t.Errorf("the lease ended with %v, want %v", err, policy.ErrNotGranted)

@@ -19,26 +19,26 @@ import (
 // Some tests append concurrently.
 func SessionLog(t *testing.T, open func(t *testing.T) session.Log) {
 	for name, test := range map[string]func(*testing.T, session.Log){
-		"new log":                      logEmpty,
-		"order":                        logOrder,
-		"round trip":                   logRoundTrip,
-		"read after a sequence number": logReadsAfter,
-		"append nothing":               logAppendsNothing,
-		"concurrent appends":           logConcurrentAppend,
-		"atomic appends":               logAppendsAtomically,
-		"copies":                       logCopies,
+		"new log":                      testEmptyLog,
+		"order":                        testEventOrder,
+		"round trip":                   testEventRoundTrip,
+		"read after a sequence number": testReadAfter,
+		"append nothing":               testAppendNothing,
+		"concurrent appends":           testConcurrentAppend,
+		"atomic appends":               testAtomicAppend,
+		"copies":                       testEventCopies,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
 	}
 }
 
-func logEmpty(t *testing.T, l session.Log) {
+func testEmptyLog(t *testing.T, l session.Log) {
 	if got := readEvents(t, l, 0); len(got) != 0 {
 		t.Errorf("new log has %d events", len(got))
 	}
 }
 
-func logOrder(t *testing.T, l session.Log) {
+func testEventOrder(t *testing.T, l session.Log) {
 	appendMessages(t, l, "one", "two")
 	appendMessages(t, l, "three")
 	if got, want := messageTexts(readEvents(t, l, 0)), []string{"one", "two", "three"}; !slices.Equal(got, want) {
@@ -46,7 +46,7 @@ func logOrder(t *testing.T, l session.Log) {
 	}
 }
 
-func logRoundTrip(t *testing.T, l session.Log) {
+func testEventRoundTrip(t *testing.T, l session.Log) {
 	id := session.ID{Name: "pdf", Origin: "user.claude", Dir: "tools/pdf"}
 	at := time.Date(2026, 11, 20, 10, 11, 12, 123456789, time.UTC)
 	want := []session.Event{
@@ -74,7 +74,7 @@ func logRoundTrip(t *testing.T, l session.Log) {
 	}
 }
 
-func logReadsAfter(t *testing.T, l session.Log) {
+func testReadAfter(t *testing.T, l session.Log) {
 	appendMessages(t, l, "1", "2", "3", "4")
 	for _, tt := range []struct {
 		after int64
@@ -92,7 +92,7 @@ func logReadsAfter(t *testing.T, l session.Log) {
 	}
 }
 
-func logAppendsNothing(t *testing.T, l session.Log) {
+func testAppendNothing(t *testing.T, l session.Log) {
 	if err := l.Append(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func logAppendsNothing(t *testing.T, l session.Log) {
 	}
 }
 
-func logConcurrentAppend(t *testing.T, l session.Log) {
+func testConcurrentAppend(t *testing.T, l session.Log) {
 	const writers, each = 8, 20
 	var wg sync.WaitGroup
 	for range writers {
@@ -126,7 +126,7 @@ func logConcurrentAppend(t *testing.T, l session.Log) {
 	}
 }
 
-func logAppendsAtomically(t *testing.T, l session.Log) {
+func testAtomicAppend(t *testing.T, l session.Log) {
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
@@ -146,7 +146,7 @@ func logAppendsAtomically(t *testing.T, l session.Log) {
 	}
 }
 
-func logCopies(t *testing.T, l session.Log) {
+func testEventCopies(t *testing.T, l session.Log) {
 	e := &session.Event{Type: "skill_loaded", Loaded: &session.SkillLoad{Text: "body", Needs: []string{"a"}, Files: []skill.File{{Path: "x"}}}}
 	if err := l.Append(t.Context(), e); err != nil {
 		t.Fatal(err)

@@ -18,19 +18,19 @@ import (
 // test. If src is a [catalog.Watcher], Source tests Watch, too. It does not
 // close src.
 func Source(t *testing.T, src catalog.Source) {
-	t.Run("label", func(t *testing.T) { sourceLabel(t, src) })
-	t.Run("entries", func(t *testing.T) { sourceEntries(t, src) })
-	t.Run("files", func(t *testing.T) { sourceFiles(t, src) })
-	t.Run("missing skill", func(t *testing.T) { sourceMissing(t, src) })
-	t.Run("unchanged listing", func(t *testing.T) { sourceUnchanged(t, src) })
-	t.Run("slices of the caller", func(t *testing.T) { sourceCopies(t, src) })
+	t.Run("label", func(t *testing.T) { testSourceLabel(t, src) })
+	t.Run("entries", func(t *testing.T) { testEntries(t, src) })
+	t.Run("files", func(t *testing.T) { testFiles(t, src) })
+	t.Run("missing skill", func(t *testing.T) { testMissingSkill(t, src) })
+	t.Run("unchanged listing", func(t *testing.T) { testUnchangedListing(t, src) })
+	t.Run("slices of the caller", func(t *testing.T) { testListCopies(t, src) })
 	if w, ok := src.(catalog.Watcher); ok {
-		t.Run("watch", func(t *testing.T) { sourceWatch(t, w) })
+		t.Run("watch", func(t *testing.T) { testWatch(t, w) })
 	}
 }
 
-// sourceLabel checks that a source's label is valid and constant.
-func sourceLabel(t *testing.T, src catalog.Source) {
+// testSourceLabel checks that a source's label is valid and constant.
+func testSourceLabel(t *testing.T, src catalog.Source) {
 	if _, err := catalog.New([]catalog.Source{src}, nil); err != nil {
 		t.Error(err)
 	}
@@ -41,7 +41,7 @@ func sourceLabel(t *testing.T, src catalog.Source) {
 	}
 }
 
-func sourceEntries(t *testing.T, src catalog.Source) {
+func testEntries(t *testing.T, src catalog.Source) {
 	dirs := map[string]bool{}
 	for _, e := range listEntries(t, src) {
 		switch {
@@ -62,8 +62,8 @@ func sourceEntries(t *testing.T, src catalog.Source) {
 	}
 }
 
-// sourceFiles opens each skill twice and compares its SKILL.md with its entry.
-func sourceFiles(t *testing.T, src catalog.Source) {
+// testFiles opens each skill twice and compares its SKILL.md with its entry.
+func testFiles(t *testing.T, src catalog.Source) {
 	for _, e := range listEntries(t, src) {
 		first, second := openSkill(t, src, e), openSkill(t, src, e)
 		if first == nil || second == nil {
@@ -105,10 +105,10 @@ func compareEntry(t *testing.T, got, want *catalog.Entry) {
 	}
 }
 
-// sourceMissing checks the error for opening a skill that does not exist. It
+// testMissingSkill checks the error for opening a skill that does not exist. It
 // skips a source that consists of a single skill, because such a source ignores
 // the directory.
-func sourceMissing(t *testing.T, src catalog.Source) {
+func testMissingSkill(t *testing.T, src catalog.Source) {
 	if l := listEntries(t, src); len(l) == 1 && l[0].Dir == "." {
 		t.Skip("the source is a single skill")
 	}
@@ -123,9 +123,9 @@ func sourceMissing(t *testing.T, src catalog.Source) {
 	}
 }
 
-// sourceUnchanged checks that listing an unchanged source again does not change
+// testUnchangedListing checks that listing an unchanged source again does not change
 // the catalog.
-func sourceUnchanged(t *testing.T, src catalog.Source) {
+func testUnchangedListing(t *testing.T, src catalog.Source) {
 	c, err := catalog.New([]catalog.Source{src}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -138,8 +138,8 @@ func sourceUnchanged(t *testing.T, src catalog.Source) {
 	}
 }
 
-// sourceCopies checks that the caller may modify the slices that List returns.
-func sourceCopies(t *testing.T, src catalog.Source) {
+// testListCopies checks that the caller may modify the slices that List returns.
+func testListCopies(t *testing.T, src catalog.Source) {
 	l, err := src.List(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -157,8 +157,8 @@ func sourceCopies(t *testing.T, src catalog.Source) {
 	}
 }
 
-// sourceWatch checks that Watch returns when its context is done.
-func sourceWatch(t *testing.T, w catalog.Watcher) {
+// testWatch checks that Watch returns when its context is done.
+func testWatch(t *testing.T, w catalog.Watcher) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := w.Watch(ctx, func() {}); err != nil {
