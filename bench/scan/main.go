@@ -6,10 +6,11 @@
 //
 //	go run ./scan -speed DIR -real DIR… -labelled SET… -growth
 //
-// A labeled set is the directory benchmarks of github.com/qualixar/skillfortify, or
-// bench/scan/testdata/ours.txtar. Its manifest.json lists the malicious directories.
-// -list prints every real skill with a finding and every attack without one. -growth compares
-// the times of hostile texts at two sizes.
+// A labeled set is the directory benchmarks of
+// github.com/qualixar/skillfortify, or bench/scan/testdata/ours.txtar. Its
+// manifest.json lists the malicious directories. -list prints every real skill
+// with a finding and every attack without one. -growth compares the scan times
+// of hostile inputs at two sizes.
 package main
 
 import (

@@ -29,8 +29,8 @@ var ways = []way{
 	{"both, added: the default", searchCatalog},
 }
 
-// searchCatalog searches with the catalog. Building it includes reading the start of every
-// skill, whereas the other ways receive the texts.
+// searchCatalog searches with the catalog. Building it includes reading the
+// start of every skill, whereas the other ways receive the text.
 func searchCatalog(c *corpus) (searcher, error) {
 	ctx := context.Background()
 	if err := c.catalog.Warm(ctx); err != nil {

@@ -39,7 +39,7 @@ func main() {
 	})
 }
 
-// count returns the number of tokens in a text.
+// count returns the number of tokens in text.
 type count func(text string) int
 
 func newCount() (count, error) {

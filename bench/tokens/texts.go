@@ -66,7 +66,7 @@ func (r *report) addDelivery(n count, all []deliveredSkill) {
 	r.addRow("delivered instructions with file names; baseline: as written", float64(rendered), float64(bodies), "")
 }
 
-// addShown adds token counts of the texts that clients show after load_skill:
+// addShown adds token counts of the text that clients show after load_skill:
 // for all skills together, and for the worst skill with at least 1,000 tokens
 // of instructions.
 func (r *report) addShown(n count, all []deliveredSkill) {

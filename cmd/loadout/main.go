@@ -2,10 +2,10 @@
 // chat and on a hub. Run loadout --help for its commands; docs/ has a page for
 // each kind of user.
 //
-// Each command is in FAMILY_COMMAND.go, with its flags, texts and output. The
-// help lists the families, and app.go adds their commands. The commands call
-// the packages that implement their features; internal/setup opens the user's
-// configuration, skills and servers.
+// Each command is in FAMILY_COMMAND.go, with its flags, help text and output.
+// The help lists the families, and app.go adds their commands. The commands
+// call the packages that implement their features; internal/setup opens the
+// user's configuration, skills and servers.
 package main
 
 import (

@@ -14,8 +14,8 @@ import (
 func safe(s string) string { return terminal.Safe(s) }
 
 // plain returns a field, a name or an error on one line, without terminal
-// control characters. It also changes delimiters of prompts, so that they have
-// no effect on an agent that reads the output, even from a terminal.
+// control characters. It also changes prompt delimiters, so that they have no
+// effect on an agent that reads the output, even from a terminal.
 func plain(s string) string { return untrusted.New(s).ForModel() }
 
 // describe is like plain, but keeps line breaks.

@@ -38,7 +38,7 @@ type changesOutput struct {
 type shownChange struct {
 	Path   string    `json:"path"`
 	Op     string    `json:"op"`     // create, modify, mode or delete
-	Reader string    `json:"reader"` // program that the file steers
+	Reader string    `json:"reader"` // program that the file configures
 	By     string    `json:"by"`     // name of the skill; "" for a command of an agent
 	Time   time.Time `json:"time"`
 	State  string    `json:"state"` // held, stale, applied, failed or discarded

@@ -30,7 +30,7 @@ directories inside the project and deny tools.`,
 		Short:   "Show every setting and its source",
 		Example: "  loadout config show\n  LOADOUT_SKILLS_HOME=0 loadout config show --json",
 		Args:    argCount(0, 0, ""),
-		RunE:    func(*cobra.Command, []string) error { return a.configShow() },
+		RunE:    func(*cobra.Command, []string) error { return a.showConfig() },
 	}, &cobra.Command{
 		Use:   "example",
 		Short: "Print a configuration file with every key and its default",
@@ -48,7 +48,7 @@ directories inside the project and deny tools.`,
 	return cmd
 }
 
-func (a *app) configShow() error {
+func (a *app) showConfig() error {
 	c, err := config.Load(a.ConfigInput())
 	if err != nil {
 		return err

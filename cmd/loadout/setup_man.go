@@ -45,7 +45,7 @@ man program. With --dir, write the pages of all commands to files. To read them 
 	return cmd
 }
 
-// manHeader returns the text at the edges of all pages.
+// manHeader returns the text for the header and footer of all pages.
 func manHeader() manpage.Header {
 	v := setup.ReadVersion()
 	return manpage.Header{Source: "loadout " + v.Version, Date: v.Date}

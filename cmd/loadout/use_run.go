@@ -242,7 +242,7 @@ func (a *app) printRun(res *loadout.RunResult, o *runFlags) error {
 	if len(res.DeniedHosts) > 0 {
 		a.Note("refused connections to %s", strings.Join(res.DeniedHosts, ", "))
 	}
-	a.noteFiles(res, o)
+	a.printFileNote(res, o)
 	if res.ExitCode == 0 {
 		return nil
 	}
@@ -256,8 +256,8 @@ func (a *app) printRun(res *loadout.RunResult, o *runFlags) error {
 	return exit.Errorf(exit.Failure, "for the result as JSON, add --json", "%s %s", res.Script, what)
 }
 
-// noteFiles prints how many output files a script wrote, and where they are.
-func (a *app) noteFiles(res *loadout.RunResult, o *runFlags) {
+// printFileNote prints how many output files a script wrote, and where they are.
+func (a *app) printFileNote(res *loadout.RunResult, o *runFlags) {
 	where := o.out
 	if res.Folder != "" {
 		where = "the working folder " + res.Folder

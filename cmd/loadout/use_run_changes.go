@@ -11,8 +11,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/terminal"
 )
 
-// askAboutChanges makes a run ask the user about changes to files that steer
-// programs or agents, if the user is at a terminal.
+// askAboutChanges makes a run ask the user about changes to files that
+// configure programs or agents, such as CLAUDE.md, if the user is at a
+// terminal.
 func (a *app) askAboutChanges(r *loadout.Run, line *console.ProgressLine) {
 	in, ok := a.Stdin.(*os.File)
 	if !ok || !r.ByUser || a.JSON || !console.IsTerminal(in) || !console.IsTerminal(a.Stderr) {

@@ -24,12 +24,12 @@ type run struct {
 	home, project string
 	model         string   // URL of the fake model
 	server        string   // name of the MCP server
-	command       []string // of the MCP server
+	command       []string // command of the MCP server
 }
 
 const prompt = "Call the tool."
 
-// arch is the name of the architecture in npm packages.
+// arch returns the name that npm packages use for the architecture.
 func arch() string {
 	if runtime.GOARCH == "amd64" {
 		return "x64"

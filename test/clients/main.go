@@ -2,11 +2,12 @@
 //
 //	go run ./test/clients -loadout PROGRAM -modules DIR/node_modules [-client NAME] [-update]
 //
-// The script run in this directory builds loadout, installs pinned clients and calls
-// it. The command runs each client twice with a fake model: with a probe, an MCP server whose
-// texts are longer than any known limit, and with loadout and 50 skills. It
-// compares what the requests to the model contain of these servers with the
-// recordings, or replaces them. It needs no network.
+// The script run in this directory builds loadout, installs pinned clients and
+// calls it. The command runs each client twice with a fake model: with a probe,
+// an MCP server whose instructions and descriptions are longer than any known
+// limit, and with loadout and 50 skills. It compares what the requests to the
+// model contain of these servers with the recordings, or replaces them. It
+// needs no network.
 package main
 
 import (
@@ -64,7 +65,7 @@ func mainErr() error {
 	return errors.Join(failed...)
 }
 
-// recorder records a client.
+// recorder records what a client shows its model.
 type recorder struct {
 	client           client
 	loadout, modules string
@@ -75,7 +76,7 @@ type recorder struct {
 const recordings = "internal/clientprofile/testdata/recordings"
 
 // check records the client, and compares the recording with the saved one or
-// replaces that.
+// replaces the saved one.
 func (r *recorder) check(update bool) error {
 	rec, err := r.record()
 	if err != nil {

@@ -117,8 +117,8 @@ func findTool(tools json.RawMessage, tool string) (name, namespace string) {
 // callID identifies the call of the fake model.
 const callID = "call_fakemodel"
 
-// responses holds the responses in each vendor's protocol: the call of a tool, a
-// text, and a text for requests that do not stream.
+// responses holds the responses in each vendor's protocol: a tool call, a text
+// message, and a text message for requests that do not stream.
 //
 //go:embed responses
 var responses embed.FS

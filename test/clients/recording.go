@@ -23,17 +23,18 @@ type recording struct {
 	Protocol     string          `json:"protocol"`
 	Capabilities json.RawMessage `json:"capabilities"`
 	Methods      []string        `json:"methods"`
-	// Instructions and Description are the numbers of characters that reached the
-	// model, of 9,600.
+	// Instructions and Description are the numbers of characters, out of 9,600,
+	// of the probe's instructions and tool description that reached the model.
 	Instructions int `json:"instructions"`
 	Description  int `json:"description"`
-	// Result tells which part of a result with text and structured content
+	// Result says which part of a result with text and structured content
 	// reached the model: text, structured or both.
 	Result string `json:"result"`
 	// Reads lists the directories from which the client lists skills itself, below
 	// ~ and below a project (.); with /**, it also lists those in subdirectories.
 	Reads []string `json:"reads"`
-	// Shown lists the texts with Loadout's list of skills that reached the model.
+	// Shown lists the strings in requests to the model that contain Loadout's
+	// list of skills.
 	Shown []shownText `json:"shown"`
 	// Tools lists Loadout's tools as the model sees them.
 	Tools []json.RawMessage `json:"tools"`
@@ -41,13 +42,13 @@ type recording struct {
 	Loaded string `json:"loaded"`
 }
 
-// shownText is a text in a request.
+// shownText is a string in a request.
 type shownText struct {
-	Where string `json:"where"` // members of the request that lead to the text
+	Where string `json:"where"` // path of the string in the request
 	Text  string `json:"text"`
 }
 
-// addMessages sets the fields that the messages to a server show.
+// addMessages sets the fields that depend on the messages to a server.
 func (rec *recording) addMessages(messages []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(messages))
 	for {
@@ -76,13 +77,14 @@ func (rec *recording) addMessages(messages []byte) error {
 	}
 }
 
-// addProbe sets the fields that the probe shows.
+// addProbe sets the fields that depend on the requests of the run with the
+// probe.
 func (rec *recording) addProbe(bodies [][]byte) error {
 	parts, dirs := map[string]bool{}, map[string]bool{}
 	for _, body := range bodies {
 		err := eachText(body, func(_, text string) {
-			rec.Instructions = max(rec.Instructions, arrived(probeInstructions, text))
-			rec.Description = max(rec.Description, arrived(probeDescription, text))
+			rec.Instructions = max(rec.Instructions, receivedLength(probeInstructions, text))
+			rec.Description = max(rec.Description, receivedLength(probeDescription, text))
 			for part, marker := range map[string]string{"text": resultText, "structured": resultStructured} {
 				if strings.Contains(text, marker) {
 					parts[part] = true
@@ -109,9 +111,9 @@ func (rec *recording) addProbe(bodies [][]byte) error {
 	return nil
 }
 
-// arrived returns the length of the longest prefix of sent, in whole words of the
-// probe, that is in got.
-func arrived(sent, got string) int {
+// receivedLength returns the length of the longest prefix of sent, in whole
+// words of the probe, that is in got.
+func receivedLength(sent, got string) int {
 	n := 0
 	for strings.Contains(got, sent[:min(n+1, len(sent))]) && n < len(sent) {
 		step := 1024
@@ -126,7 +128,8 @@ func arrived(sent, got string) int {
 // catalogLine matches a line of the list of skills, which clients may indent.
 var catalogLine = regexp.MustCompile(`(?m)^ *- ` + catalogPrefix + `.*$`)
 
-// addLoadout sets the fields that loadout shows.
+// addLoadout sets the fields that depend on the requests of the run with
+// loadout.
 func (rec *recording) addLoadout(bodies [][]byte) error {
 	seen := map[string]bool{}
 	for _, body := range bodies {
@@ -160,8 +163,8 @@ func (rec *recording) addLoadout(bodies [][]byte) error {
 	return nil
 }
 
-// ownTools returns the declarations of Loadout's tools in the first request that
-// has some.
+// ownTools returns the declarations of Loadout's tools in the first request
+// that contains any.
 func ownTools(bodies [][]byte) []json.RawMessage {
 	for _, body := range bodies {
 		var request struct{ Tools json.RawMessage }

@@ -70,8 +70,9 @@ func (m *Meter) sumTokens(blocks []string) int {
 	return n
 }
 
-// countTokens counts the tokens of a block's texts: names, descriptions, schemas, arguments and
-// content. It does not count the vendor's framing, which is unknown.
+// countTokens counts the tokens of a block's strings: names, descriptions,
+// schemas, arguments and content. It does not count the vendor's framing, which
+// is unknown.
 func (m *Meter) countTokens(block string) int {
 	_, data, _ := bytes.Cut([]byte(block), []byte(" "))
 	var b struct {

@@ -40,7 +40,7 @@ const (
 	sticky      = 0.7
 )
 
-// Count returns the number of tokens in a text.
+// Count returns the number of tokens in text.
 type Count func(text string) int
 
 // Play runs one conversation and returns the bodies of its requests. With the same seed, each

@@ -21,8 +21,8 @@ const descriptionTokens = 60 // median of real descriptions
 // Skill is a skill with generated text.
 type Skill struct{ Name, Description, Instructions string }
 
-// Corpus holds generated skills and the texts of conversations. The text for a subject is
-// always the same. A Corpus is not safe for concurrent use.
+// Corpus holds generated skills and the text of conversations. The text for a
+// subject is always the same. A Corpus is not safe for concurrent use.
 type Corpus struct {
 	Skills []Skill
 
@@ -77,8 +77,8 @@ func (c *Corpus) instructions(skill string) string {
 	return ""
 }
 
-// text returns a text about a subject with about the given number of tokens. The error is less
-// than one percent or one word.
+// text returns text about a subject with about the given number of tokens. The
+// error is less than one percent or one word.
 func (c *Corpus) text(subject string, tokens int) string {
 	key := fmt.Sprint(tokens, " ", subject)
 	if text, ok := c.texts[key]; ok {

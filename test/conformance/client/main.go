@@ -52,8 +52,8 @@ var scenarios = map[string]scenario{
 	"sse-retry":                           calling("test_reconnection", nil),
 	"json-schema-2020-12-preservation":    echoSchema,
 	"sep-2322-client-request-state":       rounds,
-	"http-standard-headers":               oneOfEach,
-	"http-custom-headers":                 callsOfSuite,
+	"http-standard-headers":               useOneOfEach,
+	"http-custom-headers":                 makeSuiteCalls,
 	"http-invalid-tool-headers":           callAll,
 }
 
@@ -159,9 +159,9 @@ func try(_ any, err error) {
 	}
 }
 
-// oneOfEach calls the first tool, reads the first resource and gets the first
-// prompt.
-func oneOfEach(ctx context.Context, s *mcp.ClientSession, _ suiteContext) error {
+// useOneOfEach calls the first tool, reads the first resource and gets the
+// first prompt.
+func useOneOfEach(ctx context.Context, s *mcp.ClientSession, _ suiteContext) error {
 	if res, err := s.ListTools(ctx, nil); err == nil && len(res.Tools) > 0 {
 		try(s.CallTool(ctx, &mcp.CallToolParams{Name: res.Tools[0].Name, Arguments: map[string]any{}}))
 	}
@@ -174,8 +174,8 @@ func oneOfEach(ctx context.Context, s *mcp.ClientSession, _ suiteContext) error 
 	return nil
 }
 
-// callsOfSuite makes the calls listed in the suite's context.
-func callsOfSuite(ctx context.Context, s *mcp.ClientSession, given suiteContext) error {
+// makeSuiteCalls makes the calls listed in the suite's context.
+func makeSuiteCalls(ctx context.Context, s *mcp.ClientSession, given suiteContext) error {
 	if err := list(ctx, s, given); err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ func changeTools(s *mcp.Server) []tool {
 			func() {
 				s.AddPrompt(&mcp.Prompt{Name: name, Description: "Is there at times."},
 					func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-						return prompted(&mcp.TextContent{Text: "I am here now."}), nil
+						return newPromptResult(&mcp.TextContent{Text: "I am here now."}), nil
 					})
 			},
 			func() { s.RemovePrompts(name) })},

@@ -167,7 +167,7 @@ func (d *dialogue) prompt(_ context.Context, req *mcp.GetPromptRequest) (*mcp.Ge
 	case open != nil:
 		return &mcp.GetPromptResult{InputRequests: open, RequestState: sealed}, nil
 	}
-	return prompted(&mcp.TextContent{Text: text}), nil
+	return newPromptResult(&mcp.TextContent{Text: text}), nil
 }
 
 func invalid(format string, args ...any) error {

@@ -36,7 +36,7 @@ func addPrompts(s *mcp.Server) {
 	} {
 		s.AddPrompt(&mcp.Prompt{Name: p.name, Description: p.description, Arguments: p.arguments},
 			func(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-				return prompted(p.messages(req.Params.Arguments)...), nil
+				return newPromptResult(p.messages(req.Params.Arguments)...), nil
 			})
 	}
 	d := promptDialogue()
@@ -51,8 +51,8 @@ func required(names ...string) []*mcp.PromptArgument {
 	return out
 }
 
-// prompted returns a prompt result with a user message for each content.
-func prompted(contents ...mcp.Content) *mcp.GetPromptResult {
+// newPromptResult returns a prompt result with a user message for each content.
+func newPromptResult(contents ...mcp.Content) *mcp.GetPromptResult {
 	res := &mcp.GetPromptResult{}
 	for _, c := range contents {
 		res.Messages = append(res.Messages, &mcp.PromptMessage{Role: "user", Content: c})

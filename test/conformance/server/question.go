@@ -63,11 +63,11 @@ func answer(q mcp.InputRequest, r mcp.InputResponse) (words string, ok bool) {
 	switch q := q.(type) {
 	case *mcp.ElicitParams:
 		if r, is := r.(*mcp.ElicitResult); is {
-			return filledIn(q, r)
+			return formatForm(q, r)
 		}
 	case *mcp.CreateMessageParams:
 		if r, is := r.(*mcp.CreateMessageWithToolsResult); is {
-			return spoken(r.Content), true
+			return contentText(r.Content), true
 		}
 	case *mcp.ListRootsParams:
 		if r, is := r.(*mcp.ListRootsResult); is {
@@ -81,9 +81,9 @@ func answer(q mcp.InputRequest, r mcp.InputResponse) (words string, ok bool) {
 	return "", false
 }
 
-// filledIn formats a form that matches its schema, or the user's refusal. It
+// formatForm formats a form that matches its schema, or the user's refusal. It
 // returns the value of a single field, or JSON for several fields.
-func filledIn(q *mcp.ElicitParams, r *mcp.ElicitResult) (words string, ok bool) {
+func formatForm(q *mcp.ElicitParams, r *mcp.ElicitResult) (words string, ok bool) {
 	if r.Action != "accept" {
 		return r.Action, true
 	}
@@ -102,7 +102,7 @@ func filledIn(q *mcp.ElicitParams, r *mcp.ElicitResult) (words string, ok bool) 
 	return string(js), err == nil
 }
 
-func spoken(contents []mcp.Content) string {
+func contentText(contents []mcp.Content) string {
 	var texts []string
 	for _, c := range contents {
 		if t, ok := c.(*mcp.TextContent); ok {
