@@ -119,7 +119,7 @@ func (h *Hub) setHeaders(header http.Header, v *api.Request) {
 	}
 }
 
-// requestBody notes whether a body has been read to its end.
+// requestBody records whether a body has been read to its end.
 type requestBody struct {
 	io.ReadCloser
 	ended atomic.Bool

@@ -26,9 +26,10 @@ const (
 	maxPassword = 1024 // bytes
 	saltSize    = 16
 	hashSize    = 32
-	// maxWaiting, maxClientWaiting and maxNeighborsWaiting limit how many sign-ins
-	// wait: in total, from one client, and from neighboring networks together.
-	// Further sign-ins are refused at once. Known clients are counted separately.
+	// maxWaiting, maxClientWaiting and maxNeighborsWaiting limit how many
+	// sign-ins wait: in total, from one client, and from neighboring networks
+	// together. Further sign-ins are refused immediately. Known clients are
+	// counted separately.
 	maxWaiting          = 24
 	maxClientWaiting    = 6
 	maxNeighborsWaiting = 8

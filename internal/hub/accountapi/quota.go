@@ -36,7 +36,7 @@ func (h *Handlers) setQuotas(ctx context.Context, in *struct{ Body quotasJSON })
 	return api.BodyOf(newQuotasJSON(s), err)
 }
 
-// storageJSON is what a namespace stores.
+// storageJSON describes how much a namespace stores.
 type storageJSON struct {
 	Namespace store.Namespace `json:"namespace"`
 	Used      quota.Amounts   `json:"used"`

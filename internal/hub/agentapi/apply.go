@@ -106,7 +106,7 @@ func (h *Handlers) putKind(ctx context.Context, in *struct {
 		return nil, api.NewProblem(422, "expected one document, got %d", "send one", len(docs))
 	}
 	if d := docs[0]; d.Kind != "" {
-		if wrong := in.ResourcePath.checkSame(d); len(wrong) > 0 {
+		if wrong := in.ResourcePath.checkMatchesPath(d); len(wrong) > 0 {
 			return nil, &api.Problem{Status: 422, Code: "invalid", Detail: "the document does not match the path", Next: "use the same kind, namespace and name in both", Errors: wrong}
 		}
 		d.Namespace = in.Namespace
@@ -133,9 +133,9 @@ func parseETag(etag string) (int64, error) {
 	return n, nil
 }
 
-// checkSame returns a fault for each difference between the path and the
+// checkMatchesPath returns a fault for each difference between the path and the
 // document. The document may omit its namespace.
-func (t ResourcePath) checkSame(d *agents.Document) []api.Fault {
+func (t ResourcePath) checkMatchesPath(d *agents.Document) []api.Fault {
 	var out []api.Fault
 	if d.Kind != t.Kind {
 		out = append(out, api.Fault{Where: "body.kind", Message: "must be " + t.Kind})

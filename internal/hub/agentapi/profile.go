@@ -72,7 +72,8 @@ func newProfileJSON(p *agents.Profile) profileJSON {
 	return out
 }
 
-// cleanMembers returns members without disallowed characters in their texts.
+// cleanMembers returns a copy of members whose strings have no disallowed
+// characters.
 func cleanMembers(members []agents.TeamMember) []agents.TeamMember {
 	out := make([]agents.TeamMember, len(members))
 	for i, m := range members {

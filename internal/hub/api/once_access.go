@@ -10,8 +10,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// errHidden is the error for a repeated request whose response its user may not
-// get any more.
+// errHidden is the error for a repeated request whose response the user is no
+// longer allowed to see.
 var errHidden = &Problem{Status: 409, Code: "key_hidden", Detail: "the request with this Idempotency-Key succeeded, but you have lost permissions since, or its result is gone", Next: "check what exists; use another key for a new request"}
 
 // checkRepetition returns [errHidden] unless the user of a repeated request has all
@@ -88,18 +88,18 @@ func (s *Server) statusOfRead(r *http.Request, path string) int {
 	read.Method, read.Body, read.ContentLength = http.MethodGet, http.NoBody, 0
 	read.URL.Path, read.URL.RawPath, read.URL.RawQuery = path, "", ""
 	read.Header = http.Header{"Accept": {"application/json"}}
-	answer := &discarded{header: http.Header{}, status: http.StatusOK}
+	answer := &statusRecorder{header: http.Header{}, status: http.StatusOK}
 	s.Adapter().ServeHTTP(answer, read)
 	return answer.status
 }
 
-// discarded is a response writer that discards the body and keeps only the
+// statusRecorder is a response writer that discards the body and keeps only the
 // status.
-type discarded struct {
+type statusRecorder struct {
 	header http.Header
 	status int
 }
 
-func (d *discarded) Header() http.Header         { return d.header }
-func (d *discarded) Write(b []byte) (int, error) { return len(b), nil }
-func (d *discarded) WriteHeader(status int)      { d.status = status }
+func (d *statusRecorder) Header() http.Header         { return d.header }
+func (d *statusRecorder) Write(b []byte) (int, error) { return len(b), nil }
+func (d *statusRecorder) WriteHeader(status int)      { d.status = status }

@@ -128,8 +128,8 @@ func (s *Server) Problem(ctx context.Context, err error) *Problem {
 	return p.clean()
 }
 
-// clean removes disallowed characters from the texts of p, which may repeat an
-// argument or a text of a skill or server, and returns p.
+// clean removes disallowed characters from the strings in p, which may repeat
+// an argument or text of a skill or server, and returns p.
 func (p *Problem) clean() *Problem {
 	p.Detail, p.Next = untrusted.New(p.Detail).ForPage(), untrusted.New(p.Next).ForPage()
 	p.Errors = slices.Clone(p.Errors)
@@ -149,7 +149,7 @@ func newProblem(err error) *Problem {
 	if d, ok := errors.AsType[*account.DeniedError](err); ok {
 		return deniedProblem(d)
 	}
-	for _, of := range []func(error) *Problem{rateLimitProblem, quotaProblem, invalidProblem, providerProblem, signInProblem, chatProblem, libraryProblem, sourceProblem, libraryInputProblem} {
+	for _, of := range []func(error) *Problem{rateLimitProblem, quotaProblem, invalidFieldsProblem, providerProblem, signInProblem, chatProblem, libraryProblem, sourceProblem, libraryInputProblem} {
 		if p := of(err); p != nil {
 			return p
 		}
@@ -225,8 +225,8 @@ func quotaProblem(err error) *Problem {
 		Quota: &Quota{Namespace: e.Namespace, Measure: e.Measure, Limit: e.Limit, Used: e.Used, Added: e.Added}}
 }
 
-// invalidProblem reports all invalid fields of a request at once.
-func invalidProblem(err error) *Problem {
+// invalidFieldsProblem reports all invalid fields of a request at once.
+func invalidFieldsProblem(err error) *Problem {
 	faults := findFaults(err)
 	if len(faults) == 0 {
 		return nil

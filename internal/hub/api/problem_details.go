@@ -17,7 +17,7 @@ type Diagnostic struct {
 }
 
 // DiagnosticsOf returns the JSON form of diagnostics. It removes disallowed
-// characters, because the texts may repeat values from the SKILL.md.
+// characters, because diagnostics may repeat values from the SKILL.md.
 func DiagnosticsOf(ds []skill.Diagnostic) []Diagnostic {
 	out := make([]Diagnostic, len(ds))
 	for i, d := range ds {

@@ -13,7 +13,7 @@ import (
 
 // sourceProblem converts errors from skill sources.
 func sourceProblem(err error) *Problem {
-	for _, of := range []func(error) *Problem{sourceInvalidProblem, sourceDeniedProblem, sourceLimitProblem, sourceFailedProblem} {
+	for _, of := range []func(error) *Problem{invalidSourceProblem, sourceAccessProblem, sourceLimitProblem, sourceFailedProblem} {
 		if p := of(err); p != nil {
 			return p
 		}
@@ -21,8 +21,8 @@ func sourceProblem(err error) *Problem {
 	return nil
 }
 
-// sourceInvalidProblem converts errors about malformed or missing sources.
-func sourceInvalidProblem(err error) *Problem {
+// invalidSourceProblem converts errors about malformed or missing sources.
+func invalidSourceProblem(err error) *Problem {
 	if e, ok := errors.AsType[*remote.LocationError](err); ok {
 		return &Problem{Status: 422, Code: "source_invalid", Detail: e.Error(), Next: "write owner/repo, https://host/repository, https://host/archive.zip, or https://host of a site that publishes skills"}
 	}
@@ -43,7 +43,7 @@ func WithSource(source string, err error) error {
 	if wrong != nil || unread != nil || credential.Name(u.Host) == "" {
 		return err
 	}
-	p := sourceInvalidProblem(err)
+	p := invalidSourceProblem(err)
 	p.Next += "; if it is private, " + credentialHint(u.Host, credential.Name(u.Host))
 	return p
 }
@@ -53,9 +53,9 @@ func credentialHint(host, name string) string {
 	return fmt.Sprintf("store user:password or a token for %s as a secret: PUT %s/secrets/%s", host, Prefix, name)
 }
 
-// sourceDeniedProblem converts errors about sources that deny access or must not be
-// accessed.
-func sourceDeniedProblem(err error) *Problem {
+// sourceAccessProblem converts errors about sources that deny access or must
+// not be accessed.
+func sourceAccessProblem(err error) *Problem {
 	if e, ok := errors.AsType[*remote.DeniedError](err); ok {
 		next := "import from another source: no credential can be stored for this host"
 		if name := credential.Name(e.Host); name != "" {

@@ -46,7 +46,7 @@ type base struct {
 	textMu      sync.Mutex // guards the fields below
 	cachedText  string     // catalog text of the snapshot with version textVersion
 	textVersion uint64
-	textDay     time.Time // day whose order of skills the text has
+	textDay     time.Time // day of the skill order that the text uses
 
 	orderMu    sync.Mutex // guards the fields below
 	order      skillOrder

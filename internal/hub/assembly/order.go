@@ -24,8 +24,9 @@ const (
 	halvingDays = 30
 	// orderTimeout is the maximum time to read the uses from the database.
 	orderTimeout = 2 * time.Second
-	// orderRetry is how long after a failure the uses are not read again, so that
-	// a user's requests do not all wait for a database that hangs.
+	// orderRetry is how long to wait after a failure before reading the uses
+	// again, so that a user's requests do not all wait for a database that
+	// hangs.
 	orderRetry = 10 * time.Second
 )
 

@@ -161,8 +161,9 @@ func (e *Engine) submit(ctx context.Context, p account.Principal, id string, in 
 
 // enqueue adds an input to the inbox and calls fn in the same transaction. If
 // no node holds the conversation's lease, the transaction also acquires it for
-// this node, so that some node processes the input. If no other input waits, the
-// transaction then also takes the input, which saves another one before the turn.
+// this node, so that some node processes the input. If no other input waits,
+// the transaction then also takes the input, which saves a separate transaction
+// before the turn.
 func (e *Engine) enqueue(ctx context.Context, id string, in input, fn func(c *conversationTx, seq int64) error) (int64, error) {
 	if !e.addWorker() {
 		return 0, ErrClosed

@@ -31,7 +31,8 @@ type snapshot struct {
 }
 
 // snapshotFormat is the version of the stored form. Change it whenever a stored
-// snapshot could differ from the snapshot computed anew from the same steps.
+// snapshot could differ from the snapshot that this program computes from the
+// same steps.
 const snapshotFormat = 1<<16 + fold.Format
 
 func newSnapshot(id string) *snapshot { return &snapshot{Conversation: id, Agent: &fold.State{}} }

@@ -39,8 +39,9 @@ func (w *worker) runInput(ctx context.Context, j *job) (ended *Event, err error)
 	return w.runTurn(ctx, j)
 }
 
-// runTurn runs a turn. Meanwhile, it handles notes, publishes events and watches
-// the permissions. The caller must have acquired a slot for the turn.
+// runTurn runs a turn. During the turn, it handles notes, publishes events and
+// watches for lost permissions. The caller must have acquired a slot for the
+// turn.
 func (w *worker) runTurn(ctx context.Context, j *job) (*Event, error) {
 	w.journal.setInput(j.seq)
 	turn, cancel := context.WithCancelCause(ctx)

@@ -10,12 +10,12 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Watch yields the events of a conversation after the given number, each once and
-// in order, including events from other nodes. If after is 0, it yields all
+// Watch yields the events of a conversation after the given number, each once
+// and in order, including events from other nodes. If after is 0, it yields all
 // events. It runs until the consumer stops, ctx is done, the conversation is
 // deleted or the database fails; in the last three cases it yields an error at
-// the end. A caller that watches again after the number of its last event misses
-// nothing.
+// the end. A caller that calls Watch again with the number of the last event
+// that it received misses no events.
 func (e *Engine) Watch(ctx context.Context, p account.Principal, id string, after int64) iter.Seq2[Event, error] {
 	return e.watch(ctx, p, id, after, watchMode{follow: true})
 }

@@ -13,7 +13,7 @@ import (
 func (h *skillRecord) requiredApprovers(ctx context.Context, t *store.Tables) (int, error) {
 	most := 1
 	for _, n := range append([]Namespace{h.Namespace}, h.listings...) {
-		required, err := requiredIn(ctx, t, n)
+		required, err := requiredApproversIn(ctx, t, n)
 		if err != nil {
 			return 0, err
 		}
@@ -22,9 +22,9 @@ func (h *skillRecord) requiredApprovers(ctx context.Context, t *store.Tables) (i
 	return most, nil
 }
 
-// requiredIn returns how many reviewers must approve a version of a skill in a
+// requiredApproversIn returns how many reviewers must approve a version of a skill in a
 // namespace.
-func requiredIn(ctx context.Context, t *store.Tables, n Namespace) (int, error) {
+func requiredApproversIn(ctx context.Context, t *store.Tables, n Namespace) (int, error) {
 	if n.Group() == "" {
 		return 1, nil
 	}
@@ -36,7 +36,7 @@ func requiredIn(ctx context.Context, t *store.Tables, n Namespace) (int, error) 
 // reviewers approved than the namespace requires. If several approvals are
 // required, that of the uploader does not count.
 func (h *skillRecord) checkApprovers(ctx context.Context, tx *store.Tx, in Namespace) error {
-	required, err := requiredIn(ctx, &tx.Tables, in)
+	required, err := requiredApproversIn(ctx, &tx.Tables, in)
 	if err != nil || required <= 1 {
 		return err
 	}

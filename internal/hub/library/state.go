@@ -24,7 +24,7 @@ func facts(v store.Version) skillstate.Version {
 	return factsOf(v.Number, v.Review, v.ChangesRequested, v.Meta)
 }
 
-// isCleared reports whether a version may be the one that everybody gets.
+// isCleared reports whether a version may be the one that all users get.
 func isCleared(v store.Version) bool { return facts(v).IsCleared() }
 
 // mayBeCurrent reports whether a version of s may become the current one.

@@ -62,12 +62,12 @@ func (l *Library) Upload(ctx context.Context, p account.Principal, in Namespace,
 	return h.viewFor(p), nil
 }
 
-// AddVersion adds a version to a skill and returns it. The version becomes current
-// at once if it has no code to review, or if the current version has code that
-// nobody approved. Otherwise it becomes current when it is approved. The package
-// must contain a skill with the same name. AddVersion returns [ErrExists] if a
-// version already has the same files. It also returns the same errors as
-// [Library.Upload].
+// AddVersion adds a version to a skill and returns it. The version becomes
+// current immediately if it has no code to review, or if the current version
+// has code that nobody approved. Otherwise it becomes current when it is
+// approved. The package must contain a skill with the same name. AddVersion
+// returns [ErrExists] if a version already has the same files. It also returns
+// the same errors as [Library.Upload].
 func (l *Library) AddVersion(ctx context.Context, p account.Principal, id string, pkg Package) (*Version, error) {
 	h, err := l.authorizeChange(ctx, p, id)
 	if err != nil {

@@ -49,7 +49,7 @@ type Version struct {
 	Unscanned         bool           `json:"unscanned" doc:"Whether the scan failed or timed out"`
 
 	Diagnostics []skill.Diagnostic `json:"-"`
-	Withheld    bool               `json:"-"` // whether the principal must not get the files, and the author's texts were removed
+	Withheld    bool               `json:"-"` // whether the principal must not get the files, and the author's text was removed
 }
 
 // newVersion returns a version of s.
@@ -63,8 +63,9 @@ func newVersion(s store.Skill, v store.Version) *Version {
 	}
 }
 
-// newVersionFor returns a version without what the principal must not see: the
-// reviewer's note, and the texts of a version that it must not get.
+// newVersionFor returns a version without the parts that the principal must not
+// see: the reviewer's note, and the author's description, label and diagnostics
+// of a version that the principal must not get.
 func (h *skillRecord) newVersionFor(p account.Principal, v store.Version) *Version {
 	out := newVersion(h.Skill, v)
 	if !h.isAuthorOrReviewer(p, v) {
@@ -76,8 +77,9 @@ func (h *skillRecord) newVersionFor(p account.Principal, v store.Version) *Versi
 	return out
 }
 
-// Version returns a version of a skill. Number 0 means the current version. If only
-// the uploader and the reviewers may get the version, others get it without texts.
+// Version returns a version of a skill. Number 0 means the current version. If
+// only the uploader and the reviewers may get the version, others get it
+// without the author's text.
 func (l *Library) Version(ctx context.Context, p account.Principal, id string, number int64) (*Version, error) {
 	h, err := l.authorize(ctx, p, account.SkillRead, id)
 	if err != nil {
@@ -120,7 +122,7 @@ func (l *Library) getVersion(ctx context.Context, h *skillRecord, number int64) 
 // Versions returns the versions of a skill with numbers less than end, newest
 // first. If end is 0, it starts with the newest version. It returns up to limit
 // versions, and never more than [store.MaxPage]. Like [Library.Version], it
-// returns some of them without texts.
+// returns some of them without the author's text.
 func (l *Library) Versions(ctx context.Context, p account.Principal, id string, end int64, limit int) ([]*Version, error) {
 	h, err := l.authorize(ctx, p, account.SkillRead, id)
 	if err != nil {

@@ -88,9 +88,9 @@ func newEndpoints(h *Handlers) *endpoints {
 	return s
 }
 
-// state is what an endpoint depends on: rights, resources, settings, secrets and
-// sign-ins. Skill changes are sent to connected clients and do not require a new
-// endpoint.
+// state holds everything that an endpoint depends on: rights, resources,
+// settings, secrets and sign-ins. Skill changes are sent to connected clients
+// and do not require a new endpoint.
 type state struct {
 	principal        string
 	kinds, settings  int64  // revisions

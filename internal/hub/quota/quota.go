@@ -18,7 +18,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Amounts are the stored amounts of a namespace, or the limits for them. As a
+// Amounts holds the stored amounts of a namespace, or the limits on them. As a
 // limit, 0 means unlimited.
 type Amounts struct {
 	Bytes    int64 `json:"bytes" minimum:"0" doc:"Files of skills in all versions, resources, secrets, and messages and files of conversations"`

@@ -13,7 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// SumJSON is the total consumption of several conversations.
+// SumJSON is the total usage of several conversations.
 type SumJSON struct {
 	Turns      int64    `json:"turns"`
 	Loads      int64    `json:"loads" doc:"Number of skill loads"`
@@ -28,7 +28,7 @@ type SumJSON struct {
 	Unpriced   int64    `json:"unpriced,omitempty" doc:"Tokens of models without a known price, not included in cost"`
 }
 
-// totalJSON is the consumption of one day, model, user or agent.
+// totalJSON is the usage of one day, model, user or agent.
 type totalJSON struct {
 	Day       string `json:"day,omitempty" format:"date" doc:"In UTC"`
 	Model     string `json:"model,omitempty" doc:"As vendor:name; absent for MCP clients, whose model is unknown"`

@@ -8,7 +8,7 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// spentJSON is the consumption of a conversation.
+// spentJSON is the usage of a conversation.
 type spentJSON struct {
 	Models     map[string]llm.Usage `json:"models" doc:"By model; models without token counts are left out"`
 	Unreported map[string]int       `json:"untold,omitempty" doc:"Answers without token counts, by model"`

@@ -9,9 +9,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
-// checkedJSON is the result of checking a draft. Its texts contain no disallowed
-// characters, except Instructions, the paths of files and the edits, which repeat
-// the author's files exactly or replace parts of them.
+// checkedJSON is the result of checking a draft. Its strings contain no
+// disallowed characters, except Instructions, the paths of files and the edits,
+// which repeat the author's files exactly or replace parts of them.
 type checkedJSON struct {
 	Name         string                `json:"name" doc:"Empty if missing"`
 	DisplayName  string                `json:"displayName,omitempty"`
@@ -110,7 +110,7 @@ func newCheckedJSON(c *library.DraftCheck) checkedJSON {
 // cleanText returns text of a skill without disallowed characters.
 func cleanText(s string) string { return untrusted.New(s).ForPage() }
 
-// cleanTexts applies cleanText to each text in a list. It never returns nil.
+// cleanTexts applies cleanText to each string in a list. It never returns nil.
 func cleanTexts(list []string) []string {
 	out := make([]string, len(list))
 	for i, s := range list {

@@ -20,11 +20,11 @@ type SkillCounter struct {
 	calls   map[string]llm.Call // calls in the last message, by ID
 }
 
-// NewSkillCounter returns a counter for a user's conversation that finds skill IDs
-// with skillID, or nil if skillID is nil. A nil counter counts nothing. The counter
-// continues after a stored step: state is the session's state after that step,
-// which the counter takes over, and calls are the calls in the model's last
-// message.
+// NewSkillCounter returns a counter for a user's conversation that finds skill
+// IDs with skillID, or nil if skillID is nil. A nil counter counts nothing. The
+// counter continues after a stored step: state is the session's state after
+// that step, which the caller must not use afterwards, and calls are the calls
+// in the model's last message.
 func NewSkillCounter(owner string, skillID func(session.ID) string, state session.State, calls []llm.Call) *SkillCounter {
 	if skillID == nil {
 		return nil

@@ -111,7 +111,8 @@ func (c GroupChange) auditDetails(key, value string) map[string]any {
 }
 
 // Change updates a group. The number of required approvers applies to later
-// decisions about versions; versions that are approved remain so.
+// decisions about versions; versions that were already approved remain
+// approved.
 func (g Groups) Change(ctx context.Context, p account.Principal, id account.GroupID, c GroupChange) (Group, error) {
 	a := g.newAction(p, account.GroupManage, id, c.auditDetails("change", "update"))
 	if err := g.b.authorize(ctx, a, account.OwnedByGroup(id, "")); err != nil {

@@ -46,8 +46,8 @@ func (g Groups) Members(ctx context.Context, p account.Principal, id account.Gro
 	return out, next, nil
 }
 
-// accountRole converts a stored role. It returns [account.Outsider] for a role that
-// only a newer program knows.
+// accountRole converts a stored role. It returns [account.Outsider] for a role
+// that only a newer version of the program supports.
 func accountRole(r store.Role) account.Role {
 	role, err := account.ParseRole(string(r))
 	if err != nil {
@@ -75,7 +75,7 @@ func (g Groups) SetRole(ctx context.Context, p account.Principal, id account.Gro
 		if err := setRole(ctx, tx, id, user, from, role); err != nil {
 			return err
 		}
-		return checkHasOwner(ctx, tx, string(id), storeRole(from))
+		return checkOwnerRemains(ctx, tx, string(id), storeRole(from))
 	})
 	if _, denied := errors.AsType[*account.DeniedError](err); denied {
 		return errors.Join(err, appendAudit(ctx, g.b.db.Audit, a, "denied"))
@@ -122,9 +122,9 @@ func setRole(ctx context.Context, tx *store.Tx, id account.GroupID, user account
 
 func storeRole(r account.Role) store.Role { return store.Role(r.String()) }
 
-// checkHasOwner fails with [ErrLastOwner] if a group has no owner after a change.
+// checkOwnerRemains fails with [ErrLastOwner] if a group has no owner after a change.
 // oldRole is the previous role of the changed member.
-func checkHasOwner(ctx context.Context, tx *store.Tx, group string, oldRole store.Role) error {
+func checkOwnerRemains(ctx context.Context, tx *store.Tx, group string, oldRole store.Role) error {
 	if oldRole != store.Owner {
 		return nil
 	}

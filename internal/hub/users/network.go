@@ -24,7 +24,7 @@ const (
 	networkTouch    = 7 * 24 * time.Hour   // minimum interval between recorded sign-ins
 )
 
-// signInNetworks are the networks from which a user signed in, latest first.
+// signInNetworks holds the networks from which a user signed in, latest first.
 type signInNetworks struct {
 	Format   int             `json:"format"`
 	Networks []signInNetwork `json:"networks"`
@@ -80,8 +80,8 @@ func (s SignIns) RememberNetwork(ctx context.Context, user account.UserID, netwo
 	return err
 }
 
-// readNetworks returns a user's networks without expired ones. It ignores a format
-// that only a newer program knows.
+// readNetworks returns a user's unexpired networks. It ignores data in a format
+// written by a newer version.
 func readNetworks(ctx context.Context, settings store.Settings, user string) (known signInNetworks, generation int64, err error) {
 	row, err := settings.Get(ctx, string(store.UserNamespace(user)), networksSetting)
 	if errors.Is(err, store.ErrNotFound) {

@@ -33,7 +33,7 @@ func (q Quotas) Settings(ctx context.Context, p account.Principal) (QuotaSetting
 	return QuotaSettings{s, generation}, err
 }
 
-// SetSettings replaces the limits. They apply to additions from now on; nothing
+// SetSettings replaces the limits. They apply only to later additions; nothing
 // is deleted. It returns the same errors as [SignIns.SetRules].
 func (q Quotas) SetSettings(ctx context.Context, p account.Principal, s QuotaSettings) (QuotaSettings, error) {
 	s.Overrides = append([]quota.Override{}, s.Overrides...) // nil is stored like an empty list
@@ -105,14 +105,14 @@ func isNamespace(ctx context.Context, tx *store.Tx, n store.Namespace) (bool, er
 	return err == nil, err
 }
 
-// StorageUse is what a namespace stores, with its limits.
+// StorageUse describes how much a namespace stores, with its limits.
 type StorageUse struct {
 	Namespace store.Namespace
 	Used      quota.Amounts
 	Limits    quota.Amounts // 0 means unlimited
 }
 
-// Usage returns what a namespace stores. Users may see their own namespace,
+// Usage returns how much a namespace stores. Users may see their own namespace,
 // members the namespaces of their groups, and administrators all namespaces.
 func (q Quotas) Usage(ctx context.Context, p account.Principal, n store.Namespace) (StorageUse, error) {
 	action, resource := account.SettingsRead, account.Resource{}

@@ -71,7 +71,7 @@ func checkRules(ctx context.Context, tx *store.Tx, rules []account.GroupRule) er
 			return err
 		}
 	}
-	for g := range ruledGroups(rules) {
+	for g := range groupsInRules(rules) {
 		_, err := tx.Groups.Get(ctx, string(g))
 		if errors.Is(err, store.ErrNotFound) {
 			return &InvalidError{"rules", fmt.Sprintf("group %.64q not found", string(g))}
@@ -97,7 +97,7 @@ func activeRules(ctx context.Context, tx *store.Tx) ([]account.GroupRule, error)
 		return nil, err
 	}
 	there := map[account.GroupID]bool{}
-	for g := range ruledGroups(kept.Rules) {
+	for g := range groupsInRules(kept.Rules) {
 		switch _, err := tx.Groups.Get(ctx, string(g)); {
 		case err == nil:
 			there[g] = true

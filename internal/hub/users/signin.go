@@ -222,7 +222,7 @@ func normalizeName(suggested string) string {
 // or the last administrator. It changes the admin flag only if some rule assigns
 // it.
 func applyRules(ctx context.Context, tx *store.Tx, row store.User, rules []account.GroupRule, groups map[account.GroupID]account.Role, admin bool) error {
-	for g := range ruledGroups(rules) {
+	for g := range groupsInRules(rules) {
 		from, err := memberRole(ctx, tx, g, account.UserID(row.ID))
 		if err != nil {
 			return err
@@ -257,8 +257,8 @@ func applyRules(ctx context.Context, tx *store.Tx, row store.User, rules []accou
 	return tx.Users.Update(ctx, row)
 }
 
-// ruledGroups returns the groups that the rules name.
-func ruledGroups(rules []account.GroupRule) map[account.GroupID]bool {
+// groupsInRules returns the groups that the rules name.
+func groupsInRules(rules []account.GroupRule) map[account.GroupID]bool {
 	out := map[account.GroupID]bool{}
 	for _, r := range rules {
 		if r.Group != "" {

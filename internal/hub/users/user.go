@@ -125,7 +125,7 @@ func (u Users) Get(ctx context.Context, p account.Principal, id account.UserID) 
 // NewUser holds the fields of a user to create.
 type NewUser struct {
 	Name, Display, Email string
-	Password             string // may be empty: the user signs in through a provider or gets a password later
+	Password             string // may be empty if the user signs in through a provider or gets a password later
 	Admin                bool
 }
 
@@ -206,12 +206,12 @@ func (c UserChange) apply(ctx context.Context, tx *store.Tx, id account.UserID) 
 			return row, err
 		}
 	}
-	return row, checkAdminLeft(ctx, tx, had)
+	return row, checkAdminRemains(ctx, tx, had)
 }
 
-// checkAdminLeft fails with [ErrLastAdmin] if no administrator remains after a
+// checkAdminRemains fails with [ErrLastAdmin] if no administrator remains after a
 // change. wasAdmin reports whether the changed user was an administrator.
-func checkAdminLeft(ctx context.Context, tx *store.Tx, wasAdmin bool) error {
+func checkAdminRemains(ctx context.Context, tx *store.Tx, wasAdmin bool) error {
 	if !wasAdmin {
 		return nil
 	}
@@ -332,10 +332,10 @@ func (u Users) Delete(ctx context.Context, p account.Principal, id account.UserI
 			return err
 		}
 		for _, m := range memberships {
-			if err := checkHasOwner(ctx, tx, m.GroupID, m.Role); err != nil {
+			if err := checkOwnerRemains(ctx, tx, m.GroupID, m.Role); err != nil {
 				return err
 			}
 		}
-		return checkAdminLeft(ctx, tx, row.Admin && !row.Disabled)
+		return checkAdminRemains(ctx, tx, row.Admin && !row.Disabled)
 	})
 }

@@ -205,8 +205,8 @@ func (p *Provider) keys(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, p.keySet())
 }
 
-// authorize redirects the browser back to the client at once, without asking
-// the user.
+// authorize redirects the browser back to the client immediately, without
+// asking the user.
 func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
