@@ -46,7 +46,7 @@ func (t Events) Append(ctx context.Context, stream string, after int64, events .
 	return after + int64(len(events)), nil
 }
 
-// NewEvents are events to append to a stream whose last event has the number
+// NewEvents holds events to append to a stream whose last event has the number
 // After.
 type NewEvents struct {
 	Stream string

@@ -30,8 +30,8 @@ const (
 // ListOwn returns how often a user successfully used each skill until the start
 // of the given day in UTC, sorted by skill id. It omits skills that the user
 // did not use in the [OwnUseDays] days before. A use is counted on the day on
-// which it is merged, see [DB.MergeUsage], so the result for the current day does
-// not change during that day. The day must not be an earlier one.
+// which it is merged, see [DB.MergeUsage], so the result for the current day
+// does not change during that day. day must not be before the current day.
 func (t Usage) ListOwn(ctx context.Context, owner string, day time.Time) ([]OwnUse, error) {
 	found, err := queryAll[OwnUse](ctx, t.c, `SELECT * FROM (
 			SELECT o.skill_id, s.name, CASE WHEN o.day < $2 THEN o.uses + o.earlier_uses ELSE o.earlier_uses END AS uses,
@@ -52,9 +52,10 @@ type pendingUsage struct {
 
 func (p *pendingUsage) fields() []any { return append(p.UsageDay.fields(), &p.Owner) }
 
-// mergeOwn adds counts that are moved from the pending rows to the users' totals.
-// They count for the given day, on which they are merged, whatever the day of the
-// use is: the totals before a day must not change during that day.
+// mergeOwn adds counts that are moved from the pending rows to the users'
+// totals. They count for the given day, on which they are merged, even if the
+// skill was used on an earlier day, because the totals before a day must not
+// change during that day.
 func (c conn) mergeOwn(ctx context.Context, moved []pendingUsage, day int64) error {
 	type key struct{ owner, skill string }
 	sums := map[key]int64{}
@@ -102,8 +103,8 @@ func (c conn) mergeOwn(ctx context.Context, moved []pendingUsage, day int64) err
 	return nil
 }
 
-// PruneOwn deletes what users used last before a day and returns the number of
-// deleted rows.
+// PruneOwn deletes the uses of each skill that its user last used before the
+// given day, and returns the number of deleted rows.
 func (t Usage) PruneOwn(ctx context.Context, before time.Time) (int64, error) {
 	n, err := t.c.exec(ctx, "DELETE FROM own_usage WHERE day < $1", dayNumber(before))
 	if err != nil {

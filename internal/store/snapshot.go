@@ -8,7 +8,7 @@ import (
 )
 
 // Snapshot is the state of a conversation after an event in its transcript. It
-// only saves time: it can be computed again from the transcript.
+// only saves time, because it can be recomputed from the transcript.
 type Snapshot struct {
 	Session  string
 	Position int64 // sequence number of the event

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Storage measures what users and groups store.
+// Storage measures how much users and groups store.
 type Storage struct{ c conn }
 
 // Skills returns the number of skills that a namespace owns.

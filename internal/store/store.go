@@ -34,7 +34,7 @@ import (
 	"time"
 )
 
-// MaxValue is the maximum size, in bytes, of a value: a JSON document, a text
+// MaxValue is the maximum size, in bytes, of a value: a JSON document, a string
 // or a file.
 const MaxValue = 16 << 20
 
