@@ -19,8 +19,8 @@
 // set Sources.
 //
 // The package opens no network connection and prints nothing. It runs skill
-// scripts only in the sandbox of [Options.Scripts]. It reads no environment
-// variables of its own. If no home or working directory is set, it uses those
+// scripts only in the sandbox of [Options.Scripts]. The package itself reads no
+// environment variables. If no home or working directory is set, it uses those
 // of the process.
 package loadout
 

@@ -80,7 +80,7 @@ type Scripts struct {
 	// CacheDir is a directory for data that can be regenerated; "" disables
 	// the cache.
 	CacheDir string
-	// PrivateNetworks are private address ranges that scripts may connect to,
+	// PrivateNetworks lists private address ranges that scripts may connect to,
 	// if the host was also granted. Other private addresses are denied.
 	PrivateNetworks []netip.Prefix
 	// Logger logs decisions on network connections; nil discards them.

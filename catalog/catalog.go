@@ -37,8 +37,9 @@ type Options struct {
 	Poll time.Duration
 	// Wait is how long a reload waits for slow sources; 0 means until all are
 	// read. A reload then publishes what was read, with a problem for each
-	// source that is still being read. Their skills are published as soon as
-	// they are found, even after the reload's context is done.
+	// source that is still being read. The skills of these sources are
+	// published as soon as they are found, even after the reload's context is
+	// done.
 	Wait time.Duration
 	// Search, if set, ranks skills instead of the catalog's own index if there
 	// are more than 200 skills. It returns up to limit names, best first.

@@ -9,8 +9,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// ProjectSkill is a skill of a project. Its name resolves to it, unless the
-// skill is pending: see [Options.Confirm].
+// ProjectSkill is a project's skill. The name of the skill resolves to the
+// skill unless the skill is pending; see [Options.Confirm].
 type ProjectSkill struct {
 	Entry    *Entry // of scope [Project]
 	Replaced *Entry // the skill of a lower scope that the name resolves to otherwise; nil if there is none

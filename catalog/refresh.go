@@ -69,9 +69,9 @@ func (c *Catalog) idle(which []int) []int {
 	})
 }
 
-// reading is a concurrent read of sources. A refresh waits for it and then
-// detaches from it. Each source that is still being read at that time publishes
-// its result itself.
+// reading is a concurrent read of sources. A refresh waits for the reading and
+// then detaches from it. Each source that is still being read at that time
+// publishes its result itself.
 type reading struct {
 	c     *Catalog
 	which []int
@@ -83,7 +83,7 @@ type reading struct {
 	detached bool
 }
 
-// layered is a listing with its index.
+// layered is a listing with its entries grouped in layers.
 type layered struct {
 	entries  []*Entry // by directory; nil if isShared
 	layers   []*Layer

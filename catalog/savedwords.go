@@ -37,7 +37,7 @@ type savedWords struct {
 	large, small *savedFile
 }
 
-// savedFile is a saved segment.
+// savedFile is a file with a saved segment of the search index.
 type savedFile struct {
 	*bm25.Segment // nil if the file is not usable
 	path          string
@@ -107,7 +107,7 @@ func (f *savedFile) find(key uint64) (text int32, ok bool) {
 	return 0, false
 }
 
-// indexKeys prepares f for find.
+// indexKeys computes the data that find uses to look up keys.
 func (f *savedFile) indexKeys() {
 	n := bits.Len(uint(f.Len()))
 	f.shift = uint(64 - n)
@@ -324,7 +324,7 @@ type savePlan struct {
 	parts []bm25.Part
 }
 
-// savedText is a text to save.
+// savedText identifies the words of a skill that are to be saved.
 type savedText struct {
 	key        uint64
 	part, text int32

@@ -9,7 +9,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// stop is a limit that a scan reached, and where.
+// stop describes a limit that a scan reached, and the path at which it was
+// reached.
 type stop struct {
 	limit  stopLimit
 	at     string

@@ -23,7 +23,7 @@ type searchIndex struct {
 	saved   map[string]*savedWords
 }
 
-// wordSegment is a segment in memory.
+// wordSegment is a segment of the search index in memory.
 type wordSegment struct {
 	*bm25.Segment
 	texts map[*Entry]int32

@@ -202,7 +202,7 @@ func (r *row) write(b *strings.Builder, description string) {
 
 type rows struct {
 	rows    []row
-	count   int // number of all skills, of which rows may hold only the first
+	count   int // number of all skills; the list may hold only the first ones
 	total   int // total number of characters
 	longest int // length of the longest description, at least shortest
 }

@@ -311,8 +311,9 @@ func (s *Server) newCatalogText(snap *catalog.Snapshot, p *clientprofile.Profile
 	return t, complete
 }
 
-// partialList is the maximum size of a list that lacks some of the names. It helps
-// less than a search, and each conversation pays for it.
+// partialList is the maximum size of a list that lacks some of the names. Such
+// a list helps less than a search does, but adds to the cost of each
+// conversation.
 const partialList = 2000
 
 // splitLines splits text after as many lines as fit into size.

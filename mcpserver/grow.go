@@ -136,7 +136,7 @@ func recordLoaded(ctx context.Context, loaded []tools.Tool) {
 	}
 }
 
-// toolsOf returns the additional tools of a connection, of which there may be none.
+// toolsOf returns the additional tools of a connection. There may be none.
 func (g *toolGrowth) toolsOf(ss *mcp.ServerSession) *grownTools {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -530,7 +530,7 @@ func (s *Server) readFile(ctx context.Context, in readArgs) (*catalog.Entry, *lo
 }
 
 // fileContent converts a file to the content of a tool result. A warning is a
-// content item of its own, so that the text of the file is unchanged.
+// separate content item, so that the text of the file is unchanged.
 func (s *Server) fileContent(e *catalog.Entry, c *loadout.Content) []mcp.Content {
 	if c.Warning != "" {
 		return append([]mcp.Content{&mcp.TextContent{Text: c.Warning}}, s.plainFileContent(e, c)...)

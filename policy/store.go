@@ -22,7 +22,7 @@ var ErrTooManyGrants = fmt.Errorf("too many grants (limit %d): revoke some", max
 
 const (
 	expiredRetention = 30 * 24 * time.Hour
-	maxGrants        = 4096 // per store
+	maxGrants        = 4096 // maximum number of grants in a store
 	minDigestDigits  = 8    // minimum number of digits for Revoke to match a digest
 )
 

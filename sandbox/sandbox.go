@@ -142,7 +142,7 @@ type Exit struct {
 // Reason is the reason why a command exited.
 type Reason string
 
-// Reasons.
+// Reasons why a command exited.
 const (
 	OK          Reason = "ok"           // exit code 0
 	Exited      Reason = "exit"         // another exit code, or a signal sent by the code itself

@@ -88,8 +88,8 @@ type Network struct {
 	// Without a port, ports 80 and 443 are allowed. A host may be an IP address,
 	// IPv6 in brackets.
 	Allow []string
-	// Private are the non-public address ranges that the operator allows. Hosts
-	// in them must be in Allow, too.
+	// Private lists the non-public address ranges that the operator allows.
+	// Hosts in them must be in Allow, too.
 	Private []netip.Prefix
 	// Inject lists headers with secrets that the proxy adds to requests, so
 	// that code never sees the secrets.

@@ -90,7 +90,8 @@ type anySet interface {
 	startCommand(ctx context.Context, c *upstream.Config) (upstream.Process, error)
 }
 
-// setOf panics if s is not a set.
+// setOf converts s to an anySet. It panics if s is not a *Set and does not
+// embed one.
 func setOf(s toolset.Set) anySet {
 	set, ok := s.(anySet)
 	if !ok {

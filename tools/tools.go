@@ -65,20 +65,20 @@ type skillAccess struct {
 // Options configures a [Set]. The zero value has only the servers of skills.
 // [ForRuntime] copies it. Its functions must be safe for concurrent use.
 type Options struct {
-	// Own are the user's servers. Profile are the servers of the active
-	// profile; they take precedence over Own.
+	// Own lists the user's servers. Profile lists the servers of the active
+	// profile, which take precedence over those in Own.
 	Own, Profile []*ServerConfig
-	// InProcess are further servers of the user, in this program, by name. To
-	// configure one, for example its Safety, add a configuration with that name
-	// and without a command and URLs to Own.
+	// InProcess holds further servers of the user, which run in this program,
+	// by name. To configure one, for example its Safety, add a configuration
+	// with that name and without a command and URLs to Own.
 	InProcess map[string]*mcp.Server
 	// StartCommands allows the set to start the commands of Own and Profile. They
 	// run as host processes without a sandbox, with a minimal environment: PATH, HOME
 	// and similar variables, and those configured for the server. Without it, such
 	// servers are not connected.
 	StartCommands bool
-	// PrivateNetworks are the non-public address ranges that servers of skills
-	// may connect to. Servers in Own may connect to any address.
+	// PrivateNetworks lists the non-public address ranges that servers of
+	// skills may connect to. Servers in Own may connect to any address.
 	PrivateNetworks []netip.Prefix
 	// OAuth returns the handler for a response with status 401 from the server
 	// at url. It is called once per connection. If OAuth or the handler is nil,
@@ -96,7 +96,7 @@ type Options struct {
 	// configuration, for example for a group. Lists for models mark such servers.
 	// Nil means false.
 	Shared func(c *ServerConfig) bool
-	// Providers are servers of the embedding program, by the provider name
+	// Providers holds servers of the embedding program, by the provider name
 	// that skills use. A skill can use only the tools that it declares and
 	// needs no approval for them. Because the skill chooses their
 	// configuration, calls that may modify something need approval.

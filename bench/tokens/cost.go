@@ -16,7 +16,7 @@ import (
 // turn with probability sticky.
 const (
 	turns       = 10
-	seeds       = 4000 // with 40, the mean has an error of 7,000 tokens
+	seeds       = 4000 // number of simulated conversations; with only 40, the error of the mean is 7,000 tokens
 	baseTokens  = 6000
 	userTokens  = 150
 	toolCalls   = 3

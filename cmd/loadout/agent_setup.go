@@ -99,7 +99,7 @@ func setupNotes(goos string) []string {
 	return nil
 }
 
-// clientSetup is a change of the configuration files of several clients.
+// clientSetup changes the configuration files of several clients.
 type clientSetup struct {
 	app   *app
 	args  []string // arguments of the command

@@ -14,8 +14,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// forgetKey deletes the pinned key of a source and the counters of its skills, so
-// that the next key is accepted with counters of its own.
+// forgetKey deletes the pinned key of a source and the counters of its skills,
+// so that the next key is accepted with new counters.
 func (a *app) forgetKey(ctx context.Context, source string) error {
 	pins := a.PublisherKeys()
 	if pins == nil {

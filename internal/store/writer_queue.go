@@ -61,7 +61,8 @@ func (q *writerQueue) acquire(ctx context.Context, urgent bool, limit time.Durat
 	}
 }
 
-// leave ends a wait.
+// leave removes a writer that stops waiting. If the writer was admitted in the
+// meantime, leave admits the next one.
 func (q *writerQueue) leave(turn chan struct{}) {
 	q.mu.Lock()
 	i := slices.Index(q.waiting, turn)

@@ -19,7 +19,7 @@ type client struct {
 	prepare func(r *run) (args, env []string, err error)
 }
 
-// run is a run of a client.
+// run describes one run of a client.
 type run struct {
 	home, project string
 	model         string   // URL of the fake model

@@ -23,7 +23,8 @@ const (
 
 var probeInstructions, probeDescription = numbered("i", 9600), numbered("d", 9600)
 
-// numbered returns n characters of numbered words.
+// numbered returns text of n characters that consists of numbered words, such
+// as "i0000 i0001".
 func numbered(prefix string, n int) string {
 	var b strings.Builder
 	for i := 0; b.Len() < n; i++ {

@@ -258,7 +258,7 @@ func (a *documentBatch) addFinding(i int, s skill.Severity, code, message, fix s
 	c.Findings = p.doc.Findings
 }
 
-// applyDocument applies a document without errors.
+// applyDocument applies a document that has no errors.
 func (a *documentBatch) applyDocument(ctx context.Context, i int) error {
 	d, c := a.docs[i], &a.result.Changes[i]
 	if d.Kind == SkillKind {

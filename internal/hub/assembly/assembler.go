@@ -97,7 +97,7 @@ const (
 	openTimeout    = 30 * time.Second
 	serverIdle     = 5 * time.Minute
 	maxConnections = 1000
-	maxIdle        = 256 // unused bases
+	maxIdle        = 256 // maximum number of unused bases
 )
 
 var errClosed = errors.New("server is shutting down; try again")

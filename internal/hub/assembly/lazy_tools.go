@@ -48,7 +48,8 @@ type lazyList struct {
 	opened []agent.Tool
 }
 
-// tools returns tools with the given definitions.
+// tools returns tools with the given definitions. They open the list at the
+// first call.
 func (l *lazyList) tools(defined []agent.Tool) []agent.Tool {
 	out := slices.Clone(defined)
 	for i := range out {

@@ -40,7 +40,7 @@ func newSnapshot(id string) *snapshot { return &snapshot{Conversation: id, Agent
 // seq returns the number of the last step.
 func (s *snapshot) seq() int64 { return s.Session.Seq }
 
-// apply adds a step.
+// apply updates the snapshot with the next step of the transcript.
 func (s *snapshot) apply(row store.Event) error {
 	step, err := readStep(row)
 	if err != nil {

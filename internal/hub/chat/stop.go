@@ -38,7 +38,7 @@ func (e *Engine) StopTurns(match func(Conversation) bool, reason string) {
 // TurnStats returns the numbers of running and waiting turns on this node.
 func (e *Engine) TurnStats() (running, waiting int) { return e.turns.Stats() }
 
-// liveTurn allows a running turn to be cancelled.
+// liveTurn is a running turn that can be cancelled.
 type liveTurn struct {
 	conversation Conversation
 	cancel       context.CancelCauseFunc

@@ -52,7 +52,7 @@ type Version struct {
 	Withheld    bool               `json:"-"` // whether the principal must not get the files, and the author's text was removed
 }
 
-// newVersion returns a version of s.
+// newVersion converts v, a stored version of s.
 func newVersion(s store.Skill, v store.Version) *Version {
 	m := readMeta(v.Meta)
 	return &Version{

@@ -30,7 +30,7 @@ func addTool(s *mcp.Server, t tool) {
 	s.AddTool(&mcp.Tool{Name: t.name, Description: t.description, InputSchema: json.RawMessage(t.schema)}, t.call)
 }
 
-// say returns a result with a single text.
+// say returns a result with a single text item.
 func say(text string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 }
