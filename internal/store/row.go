@@ -302,6 +302,12 @@ func cutPage[T any](p Page, rows []T, keys func(T) []string) ([]T, string) {
 		return rows, ""
 	}
 	rows = slices.Clip(rows[:n])
-	data, _ := json.Marshal(keys(rows[n-1])) // cannot fail for strings
-	return rows, base64.RawURLEncoding.EncodeToString(data)
+	return rows, encodeCursor(keys(rows[n-1]))
+}
+
+// encodeCursor returns the cursor of the page after the row with the given sort
+// keys.
+func encodeCursor(keys []string) string {
+	data, _ := json.Marshal(keys) // cannot fail for strings
+	return base64.RawURLEncoding.EncodeToString(data)
 }

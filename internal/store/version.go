@@ -197,8 +197,14 @@ func (t Versions) List(ctx context.Context, skillID string, end int64, limit int
 	return found, nil
 }
 
+// pendingSelect selects the versions awaiting review. It omits versions older
+// than their skill's current version, unless that one was rejected.
+const pendingSelect = versionSelect + `JOIN skills s ON s.id = v.skill_id LEFT JOIN versions c ON c.id = s.current
+	WHERE v.review = 'pending' AND (c.id IS NULL OR c.review = 'rejected' OR v.number >= c.number) AND v.id > $1 `
+
 // ListPending returns the versions awaiting review in the given namespaces,
-// oldest first, and the cursor of the next page.
+// oldest first, and the cursor of the next page. It omits versions older than
+// their skill's current version, unless that one was rejected.
 func (t Versions) ListPending(ctx context.Context, in []Namespace, p Page) ([]Version, string, error) {
 	keys, err := p.decodeCursor(1)
 	if err == nil {
@@ -207,15 +213,20 @@ func (t Versions) ListPending(ctx context.Context, in []Namespace, p Page) ([]Ve
 	if err != nil || len(in) == 0 {
 		return nil, "", err
 	}
-	found, err := queryAll[Version](ctx, t.c, versionSelect+`JOIN skills s ON s.id = v.skill_id
-		WHERE v.review = 'pending' AND v.id > $1 AND s.namespace IN (`+placeholders(3, len(in))+") ORDER BY v.id LIMIT $2",
+	found, err := queryAll[Version](ctx, t.c, pendingSelect+"AND s.namespace IN ("+placeholders(3, len(in))+") ORDER BY v.id LIMIT $2",
 		append([]any{keys[0], p.Size() + 1}, toArgs(in)...)...)
 	if err != nil {
 		return nil, "", fmt.Errorf("list versions awaiting review: %w", err)
 	}
-	found, next := cutPage(p, found, func(v Version) []string { return []string{v.ID} })
+	found, next := cutPage(p, found, pendingKeys)
 	return found, next, nil
 }
+
+func pendingKeys(v Version) []string { return []string{v.ID} }
+
+// PendingAfter returns the [Page.After] with which [Versions.ListPending] continues
+// after v.
+func (v Version) PendingAfter() string { return encodeCursor(pendingKeys(v)) }
 
 // ListAllPending is like [Versions.ListPending] for all namespaces.
 func (t Versions) ListAllPending(ctx context.Context, p Page) ([]Version, string, error) {
@@ -223,11 +234,11 @@ func (t Versions) ListAllPending(ctx context.Context, p Page) ([]Version, string
 	if err != nil {
 		return nil, "", err
 	}
-	found, err := queryAll[Version](ctx, t.c, versionSelect+"WHERE v.review = 'pending' AND v.id > $1 ORDER BY v.id LIMIT $2", keys[0], p.Size()+1)
+	found, err := queryAll[Version](ctx, t.c, pendingSelect+"ORDER BY v.id LIMIT $2", keys[0], p.Size()+1)
 	if err != nil {
 		return nil, "", fmt.Errorf("list versions awaiting review: %w", err)
 	}
-	found, next := cutPage(p, found, func(v Version) []string { return []string{v.ID} })
+	found, next := cutPage(p, found, pendingKeys)
 	return found, next, nil
 }
 

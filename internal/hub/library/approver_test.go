@@ -1,6 +1,7 @@
 package library_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -132,12 +133,69 @@ func TestApproversOfPublishedSkill(t *testing.T) {
 		wantError(t, w.approve(w.root, s, next.Digest), library.ErrInvalid)
 		mustDo(t, w.approve(second, s, next.Digest))
 		wantStates(t, w, s, "2 pending", "1 approved current")
-		waiting, _, err := w.lib.ListPending(w.ctx, w.root, nil, store.Page{})
+		waiting, _, err := w.lib.ListPending(w.ctx, third, nil, store.Page{})
 		mustDo(t, err)
 		if len(waiting) != 1 || waiting[0].RequiredApprovers != 2 {
 			t.Errorf("the versions that wait are %+v", waiting)
 		}
 		mustDo(t, w.approve(third, s, next.Digest))
 		wantStates(t, w, s, "2 approved current", "1 superseded")
+	})
+}
+
+// Reviewers see the versions that need their decision: not those without code, those
+// that they uploaded or approved, or those older than the current version.
+func TestPendingReviews(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
+		pending := func(p account.Principal, limit int) (all []string) {
+			t.Helper()
+			page := store.Page{Limit: limit}
+			for {
+				found, next, err := w.lib.ListPending(w.ctx, p, nil, page)
+				mustDo(t, err)
+				if len(found) > limit || next != "" && len(found) < limit {
+					t.Fatalf("a page of %d has %d versions", limit, len(found))
+				}
+				all = append(all, names(found, func(v *library.Version) string { return fmt.Sprint(v.Name, " ", v.Number) })...)
+				if page.After = next; next == "" {
+					return all
+				}
+			}
+		}
+		want := func(p account.Principal, versions ...string) {
+			t.Helper()
+			for limit := 1; limit <= 4; limit++ {
+				wantEqual(t, pending(p, limit), versions)
+			}
+		}
+		want(w.meg)
+		pdf := w.upload(w.ada, w.team, "pdf", "one")
+		for _, name := range []string{"a", "b", "c"} {
+			w.upload(w.ada, w.team, name, "only text")
+		}
+		second := w.version(w.ada, pdf, "two", "run.sh", someCode)
+		w.upload(w.meg, w.team, "hers", "one", "run.sh", someCode)
+		w.upload(w.ada, w.team, "csv", "one", "run.sh", someCode)
+		want(w.meg, "pdf 2", "csv 1") // maintainers must not approve their own uploads
+		want(w.root, "pdf 2", "hers 1", "csv 1")
+
+		w.requireApprovers(2)
+		mustDo(t, w.approve(w.meg, pdf, second.Digest))
+		want(w.meg, "csv 1")
+		want(w.root, "pdf 2", "hers 1", "csv 1")
+		w.upload(w.root, w.team, "its", "one", "run.sh", someCode)
+		want(w.root, "pdf 2", "hers 1", "csv 1") // two approvers: its uploader does not count
+		w.requireApprovers(1)
+		want(w.meg, "pdf 2", "csv 1", "its 1") // her approval is enough now
+		want(w.root, "pdf 2", "hers 1", "csv 1", "its 1")
+
+		third := w.version(w.ada, pdf, "three", "run.sh", otherCode)
+		want(w.meg, "pdf 2", "csv 1", "its 1", "pdf 3")
+		mustDo(t, w.approve(w.meg, pdf, third.Digest))
+		wantStates(t, w, pdf, "3 approved current", "2 pending", "1 superseded")
+		want(w.meg, "csv 1", "its 1")
+		w.decide(third.Digest, pdf, library.Rejected)
+		wantStates(t, w, pdf, "3 rejected", "2 pending", "1 approved current")
+		want(w.meg, "pdf 2", "csv 1", "its 1")
 	})
 }

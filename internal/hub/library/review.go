@@ -3,6 +3,7 @@ package library
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
@@ -91,51 +92,94 @@ type reviewDetails struct {
 	Outcome   Review `json:"outcome"`             // Pending if more approvals are required
 }
 
-// ListPending returns the versions awaiting review in the given namespaces, oldest
-// first, and the cursor of the next page. The principal must be allowed to review
-// in each namespace. If in is empty, ListPending uses all namespaces in which the
-// principal may review.
+// ListPending returns the versions in the given namespaces that need a decision of
+// the principal, oldest first, and the cursor of the next page: those with code
+// that is awaiting review, see [store.Versions.ListPending]. It omits versions that
+// the principal has approved or must not approve. The principal must be allowed to
+// review in each namespace. If in is empty, ListPending uses all namespaces in
+// which the principal may review.
 func (l *Library) ListPending(ctx context.Context, p account.Principal, in []Namespace, page store.Page) ([]*Version, string, error) {
 	for _, n := range in {
 		if err := checkNamespace(p, account.SkillReview, n); err != nil {
 			return nil, "", err
 		}
 	}
-	rows, next, err := l.listPending(ctx, p, in, page)
+	list, err := l.pendingList(p, in)
 	if err != nil {
 		return nil, "", err
 	}
-	out := make([]*Version, len(rows))
-	for i, v := range rows {
-		h, err := l.getSkill(ctx, &l.db.Tables, v.SkillID)
-		if isNotFound(err) { // just deleted
-			h, err = &skillRecord{}, nil
-		}
+	out := []*Version{}
+	for size := page.Size(); ; {
+		rows, next, err := list(ctx, page)
 		if err != nil {
 			return nil, "", err
 		}
-		one, err := l.newVersions(ctx, p, h, v)
-		if err != nil {
-			return nil, "", err
+		for i, v := range rows {
+			one, err := l.undecidedVersion(ctx, p, v)
+			if err != nil {
+				return nil, "", err
+			}
+			if one == nil {
+				continue
+			}
+			if out = append(out, one); len(out) < size {
+				continue
+			}
+			if i+1 < len(rows) {
+				next = v.PendingAfter()
+			}
+			return out, next, nil
 		}
-		out[i] = one[0]
-		out[i].Name, out[i].Namespace = h.Name, h.Namespace
+		if page.After = next; next == "" {
+			return out, "", nil
+		}
 	}
-	return out, next, nil
 }
 
-func (l *Library) listPending(ctx context.Context, p account.Principal, in []Namespace, page store.Page) ([]store.Version, string, error) {
-	if len(in) > 0 {
+// pendingList returns the function that lists the versions awaiting review in the
+// given namespaces, or if there are none, in all in which the principal may review.
+func (l *Library) pendingList(p account.Principal, in []Namespace) (func(context.Context, store.Page) ([]store.Version, string, error), error) {
+	if len(in) == 0 && account.Can(p, account.SkillReview, account.Resource{}) { // administrators
+		return l.db.Versions.ListAllPending, nil
+	}
+	if len(in) == 0 {
+		var err error
+		if in, err = namespaces(p, account.SkillReview); err != nil {
+			return nil, err
+		}
+	}
+	return func(ctx context.Context, page store.Page) ([]store.Version, string, error) {
 		return l.db.Versions.ListPending(ctx, in, page)
+	}, nil
+}
+
+// undecidedVersion returns a pending version if the principal can decide on its
+// code, and nil otherwise.
+func (l *Library) undecidedVersion(ctx context.Context, p account.Principal, v store.Version) (*Version, error) {
+	if m := readMeta(v.Meta); !m.hasCode() {
+		return nil, nil
 	}
-	if account.Can(p, account.SkillReview, account.Resource{}) { // administrators
-		return l.db.Versions.ListAllPending(ctx, page)
+	h, err := l.getSkill(ctx, &l.db.Tables, v.SkillID)
+	if isNotFound(err) { // just deleted
+		return nil, nil
 	}
-	in, err := namespaces(p, account.SkillReview)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	return l.db.Versions.ListPending(ctx, in, page)
+	all, err := l.newVersions(ctx, p, h, v)
+	if err != nil {
+		return nil, err
+	}
+	out := all[0]
+	out.Name, out.Namespace = h.Name, h.Namespace
+	required, user := out.RequiredApprovers, string(p.User)
+	switch {
+	case h.check(p, account.SkillReview, v.CreatedBy) != nil, required > 1 && v.CreatedBy == user:
+		return nil, nil
+	case len(v.Approvers) < required && slices.Contains(v.Approvers, user):
+		return nil, nil
+	}
+	return out, nil
 }
 
 // CheckRunnable returns nil if a version with the given digest is approved and the

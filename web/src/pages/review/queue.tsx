@@ -4,7 +4,7 @@ import { count } from "../../shared/i18n/format";
 import { findMsg, msg } from "../../shared/i18n/messages";
 import { Empty, More, Shown, Tag, When } from "../../shared/ui";
 
-/** Queue lists the versions that the user can review, oldest first. */
+/** Queue lists the versions that need the user's decision, oldest first. */
 export function Queue() {
   const pages = usePages(
     (after, signal) => got(api.GET("/api/v1/reviews", { params: { query: { after } }, signal })),
@@ -15,7 +15,7 @@ export function Queue() {
       <Shown asked={pages} waiting={msg("review.waiting")}>
         {(items) =>
           items.length ? (
-            <Lists items={items} />
+            <Table items={items} />
           ) : (
             <Empty
               title={msg("review.none")}
@@ -31,23 +31,6 @@ export function Queue() {
         }
       </Shown>
       <More pages={pages} />
-    </>
-  );
-}
-
-/** Lists shows versions with code first, because only they need a review. */
-function Lists({ items }: { items: Schema["Waiting"][] }) {
-  const code = items.filter((i) => i.version.code);
-  const words = items.filter((i) => !i.version.code);
-  return (
-    <>
-      {code.length ? <Table items={code} /> : <p class="muted">{msg("review.noCode")}</p>}
-      {!!words.length && (
-        <details class="stack tight">
-          <summary>{msg("review.withoutCode", { count: words.length })}</summary>
-          <Table items={words} />
-        </details>
-      )}
     </>
   );
 }
