@@ -98,7 +98,7 @@ func TestSearchWithoutHitListsServers(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 		text := textOf(res)
-		for _, want := range []string{"No tool fits", "- a: ", "- dead [not available: ", "- unset [not available: not configured"} {
+		for _, want := range []string{"No tool fits", "- a: ", "- dead [not available: ", "- unset [not available: command has no value for ${NOWHERE}: "} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%q lacks %q", text, want)
 			}

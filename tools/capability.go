@@ -79,7 +79,7 @@ func (s *Set) Capabilities(ctx context.Context, c *Call) (all []Capability, prob
 func (s *Set) unlistedProblem(sv *server) string {
 	switch {
 	case sv.Server == nil:
-		return "MCP server " + sv.name + " is " + describeUnset(sv.unset)
+		return sv.notConfigured()
 	case sv.LastListing() == nil:
 		if wrong := sv.Status().Error; wrong != "" {
 			return "MCP server " + sv.name + " could not be connected, its tools are unknown: " + wrong

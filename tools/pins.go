@@ -266,7 +266,7 @@ func (s *Set) Accept(ctx context.Context, name string) ([]string, error) {
 		return nil, &unknownServerError{Name: name, Names: s.serverNames()}
 	}
 	if sv.Server == nil {
-		return nil, errors.New("MCP server " + name + " is " + describeUnset(sv.unset))
+		return nil, errors.New(sv.notConfigured())
 	}
 	if s.pins == nil {
 		return nil, errors.New("tool definitions cannot be accepted: pinning is disabled")

@@ -76,12 +76,15 @@ func (s *Set) connectSkills(ctx context.Context, entries []*catalog.Entry) *Tool
 // success.
 func (s *Set) connect(ctx context.Context, sv *server) ([]Tool, string) {
 	if sv.Server == nil {
-		return nil, "MCP server " + sv.name + " is " + describeUnset(sv.unset)
+		return nil, sv.notConfigured()
 	}
 	began := time.Now()
 	l, err := sv.Tools(ctx)
 	if err != nil {
-		problem := fmt.Sprintf("MCP server %s: %v", sv.name, err)
+		problem := err.Error()
+		if !strings.Contains(problem, fmt.Sprintf("server %q", sv.name)) {
+			problem = "MCP server " + sv.name + ": " + problem
+		}
 		if ctx.Err() != nil {
 			problem = fmt.Sprintf("MCP server %s did not answer within %v; still connecting: search for its tools later with find_tools", sv.name, time.Since(began).Round(time.Second))
 		}

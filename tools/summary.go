@@ -83,7 +83,7 @@ func (s *Set) summarize(servers []*server) []ServerSummary {
 func (s *Set) summary(sv *server, denied string) ServerSummary {
 	out := s.summaryWithoutProblem(sv, denied)
 	if sv.Server == nil {
-		out.Problem = describeUnset(sv.unset)
+		out.Problem = sv.describeUnset()
 	} else if state, err := sv.Failure(); err != nil && (state == upstream.Dead || state == upstream.Degraded) {
 		out.Problem = err.Error()
 	}

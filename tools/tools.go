@@ -311,7 +311,7 @@ func (s *Set) allServers() []*server {
 
 func (sv *server) status() upstream.Status {
 	if sv.Server == nil {
-		return upstream.Status{Name: sv.name, Transport: sv.config.Type, State: upstream.NotConfigured, Error: describeUnset(sv.unset)}
+		return upstream.Status{Name: sv.name, Transport: sv.config.Type, State: upstream.NotConfigured, Error: sv.describeUnset()}
 	}
 	st := sv.Status()
 	st.Name = sv.name
@@ -320,12 +320,17 @@ func (sv *server) status() upstream.Status {
 
 // describeUnset lists the variables without a value and explains how to set
 // them.
-func describeUnset(unset []upstream.UnsetVariable) string {
+func (sv *server) describeUnset() string {
 	var parts []string
-	for _, u := range unset {
+	for _, u := range sv.unset {
 		parts = append(parts, u.String())
 	}
-	return "not configured: " + strings.Join(parts, "; ")
+	return strings.Join(parts, "; ")
+}
+
+// notConfigured returns the problem of a server with variables without a value.
+func (sv *server) notConfigured() string {
+	return "MCP server " + sv.name + " is not configured: " + sv.describeUnset()
 }
 
 // Tool is a tool in a [Set].

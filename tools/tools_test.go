@@ -235,7 +235,7 @@ func TestW26MissingTokenIsReported(t *testing.T) {
 	if got := namesOf(b.Tools); !slices.Equal(got, []string{"other__read_note", "other__write_note"}) {
 		t.Errorf("tools %v", got)
 	}
-	if len(b.Problems) != 1 || !strings.Contains(b.Problems[0], "weiboServer is not configured") || !strings.Contains(b.Problems[0], "weibo_token") {
+	if len(b.Problems) != 1 || strings.Count(b.Problems[0], "weiboServer") != 1 || !strings.Contains(b.Problems[0], "weiboServer is not configured") || !strings.Contains(b.Problems[0], "weibo_token") {
 		t.Errorf("problems %q", b.Problems)
 	}
 }
@@ -286,7 +286,7 @@ func TestW24OneServerFails(t *testing.T) {
 	if got := namesOf(b.Tools); !slices.Equal(got, []string{"b__read_note", "b__write_note"}) {
 		t.Errorf("tools %v", got)
 	}
-	if len(b.Problems) != 1 || !strings.Contains(b.Problems[0], "a: ") || !strings.Contains(b.Problems[0], "it is broken") {
+	if len(b.Problems) != 1 || !strings.Contains(b.Problems[0], `server "a"`) || !strings.Contains(b.Problems[0], "it is broken") {
 		t.Errorf("problems %q", b.Problems)
 	}
 }

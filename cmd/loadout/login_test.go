@@ -243,7 +243,7 @@ func TestLoginOpensTheBrowser(t *testing.T) {
 func TestLoginImpossible(t *testing.T) {
 	home := withServersFile(t, "  unset: {url: 'https://mcp.example.com/mcp', headers: {X-Key: '${NOWHERE}'}}\n  refused: {url: 'http://127.0.0.1:1/mcp'}\n")
 	code, _, stderr := ended(t, home, "servers", "login", "unset")
-	if code != exit.Failure || !strings.HasPrefix(stderr, "loadout: unset is not configured: header X-Key of server \"unset\" has no value for ${NOWHERE}\n  ") {
+	if code != exit.Failure || !strings.HasPrefix(stderr, "loadout: unset is not configured: header X-Key has no value for ${NOWHERE}\n  ") {
 		t.Errorf("without its variable: %d, %s", code, stderr)
 	}
 	if code, out, stderr := ended(t, home, "servers", "logout", "unset"); code != exit.OK || out != "You were not signed in to unset.\n" {

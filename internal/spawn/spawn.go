@@ -132,7 +132,7 @@ func lookPath(command, dir string, env []string) (string, error) {
 			if path != command {
 				return "", fmt.Errorf("command %q not found in its working directory %s; use its full path, or set cwd: %w", command, dir, withoutPath(err))
 			}
-			return "", fmt.Errorf("command %q not found: %w", command, err)
+			return "", fmt.Errorf("command %q not found: %w", command, withoutPath(err))
 		}
 		return filepath.Abs(found)
 	}

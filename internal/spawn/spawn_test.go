@@ -295,7 +295,7 @@ func TestStartWithinLimits(t *testing.T) {
 	if _, err := s.Start(ctx, &upstream.Config{Command: "cat"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("with an ended context: %v", err)
 	}
-	if _, err := s.Start(t.Context(), &upstream.Config{Command: "/no/such/command"}); err == nil || !strings.HasPrefix(err.Error(), `command "/no/such/command" not found: `) {
+	if _, err := s.Start(t.Context(), &upstream.Config{Command: "/no/such/command"}); err == nil || err.Error() != `command "/no/such/command" not found: `+syscall.ENOENT.Error() {
 		t.Errorf("a missing path: %v", err)
 	}
 }

@@ -94,18 +94,18 @@ func dialError(c *Config, u, typ string, l *link, err error) error {
 		}
 	}
 	var b strings.Builder
+	reason := failureReason(c, l, err)
 	fmt.Fprintf(&b, "connect to server %q", c.Name)
 	switch {
 	case u != "":
 		fmt.Fprintf(&b, " at %s", displayURL(u))
-	case c.Command != "":
+	case c.Command != "" && !strings.Contains(reason, fmt.Sprintf("command %q", c.Command)):
 		fmt.Fprintf(&b, " with the command %q", c.Command)
 	}
 	if typ != "" && typ != Stdio {
 		fmt.Fprintf(&b, " (%s)", typ)
 	}
-	b.WriteString(": ")
-	b.WriteString(failureReason(c, l, err))
+	b.WriteString(": " + reason)
 	if l != nil {
 		for _, w := range l.warnings()[:min(1, len(l.warnings()))] {
 			b.WriteString("; " + w)

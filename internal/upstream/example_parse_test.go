@@ -38,6 +38,6 @@ func ExampleConfig_Resolve() {
 	resolved, _ := c.Resolve(granted)
 	fmt.Println(resolved.Headers["Authorization"], resolved.Digest() == c.Digest())
 	// Output:
-	// header Authorization of server "weibo" has no value for ${{user.weibo_token}}: set the user value weibo_token
+	// header Authorization has no value for ${{user.weibo_token}}: set the user value weibo_token
 	// Bearer abc true
 }

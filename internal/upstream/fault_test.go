@@ -78,6 +78,14 @@ func unconnectable(t *testing.T, mode string) *upstream.Config {
 	return cfg
 }
 
+func TestFaultMissingCommandIsNamedOnce(t *testing.T) {
+	s := newPool(t, nil).Server(&upstream.Config{Name: "gone", Type: upstream.Stdio, Command: "/no/such/command"}, "")
+	_, err := s.Tools(t.Context())
+	if err == nil || !strings.HasPrefix(err.Error(), `connect to server "gone": command "/no/such/command" not found: `) || strings.Count(err.Error(), "/no/such/command") != 1 {
+		t.Errorf("error = %v", err)
+	}
+}
+
 func TestFaultNotConnected(t *testing.T) {
 	for _, tt := range []struct {
 		mode string

@@ -55,7 +55,7 @@ var skillNames = []string{"SKILL_DIR", "CLAUDE_SKILL_DIR", "CLAUDE_PLUGIN_ROOT",
 type UnsetVariable struct {
 	Kind  string // such as [FromEnv]
 	Name  string // name of the variable; "" for kind [Invalid]
-	Where string // such as: header Authorization of server "x"
+	Where string // position in the configuration, such as: header Authorization
 	Hint  string // what the user can do
 }
 
@@ -156,7 +156,7 @@ type resolver struct {
 }
 
 func (r *resolver) addProblem(kind, name, where, hint string) {
-	u := UnsetVariable{Kind: kind, Name: printable.OneLine(name), Where: displayPosition(where) + " of server " + printableText(quoteText(r.c.Name)), Hint: hint}
+	u := UnsetVariable{Kind: kind, Name: printable.OneLine(name), Where: displayPosition(where), Hint: hint}
 	const most = 100 // enough, because a single problem makes the server unusable
 	if len(r.unset) < most && !slices.Contains(r.unset, u) {
 		r.unset = append(r.unset, u)

@@ -61,19 +61,19 @@ func TestW22Variables(t *testing.T) {
 
 func TestW22Unset(t *testing.T) {
 	for _, tt := range []struct{ in, want string }{
-		{"${NO}", `env NO: header A of server "x"`},
-		{"${A}${env:NO}${NO}", `env NO: header A of server "x"`},
-		{"${NO:-${NO2}}", `env NO2: header A of server "x"`},
-		{"${input:no}", `input no: header A of server "x"`},
-		{"${{user.no}}", `user no: header A of server "x"`},
-		{"${{secrets.NO}}", `secret NO: header A of server "x"`},
-		{"${{task_data.token}}", `unknown task_data.token: header A of server "x"`},
-		{"${{secrets.}}", `unknown secrets.: header A of server "x"`},
-		{"${command:pick}", `unknown command:pick: header A of server "x"`},
-		{"${A", `unknown A: header A of server "x"`},
-		{"pa${ss#w&rd", `unknown …: header A of server "x"`}, // may be a password
-		{"${}", `unknown …: header A of server "x"`},
-		{"${LF}", `invalid : header A of server "x"`},
+		{"${NO}", `env NO: header A`},
+		{"${A}${env:NO}${NO}", `env NO: header A`},
+		{"${NO:-${NO2}}", `env NO2: header A`},
+		{"${input:no}", `input no: header A`},
+		{"${{user.no}}", `user no: header A`},
+		{"${{secrets.NO}}", `secret NO: header A`},
+		{"${{task_data.token}}", `unknown task_data.token: header A`},
+		{"${{secrets.}}", `unknown secrets.: header A`},
+		{"${command:pick}", `unknown command:pick: header A`},
+		{"${A", `unknown A: header A`},
+		{"pa${ss#w&rd", `unknown …: header A`}, // may be a password
+		{"${}", `unknown …: header A`},
+		{"${LF}", `invalid : header A`},
 	} {
 		c := &upstream.Config{Name: "x", URLs: []string{"https://x.example"}, Headers: map[string]string{"A": tt.in}}
 		got, unset := c.Resolve(userVariables)
@@ -90,7 +90,7 @@ func TestW22Unset(t *testing.T) {
 func TestUnsetVariableSuggestsFix(t *testing.T) {
 	c := &upstream.Config{Name: "weibo", URLs: []string{"https://x.example"}, Headers: map[string]string{"Authorization": "Bearer ${{secrets.WEIBO}}"}}
 	_, unset := c.Resolve(userVariables)
-	if got, want := fmt.Sprint(unset), `[header Authorization of server "weibo" has no value for ${{secrets.WEIBO}}: set the secret WEIBO]`; got != want {
+	if got, want := fmt.Sprint(unset), `[header Authorization has no value for ${{secrets.WEIBO}}: set the secret WEIBO]`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

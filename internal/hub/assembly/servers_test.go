@@ -186,7 +186,7 @@ func TestW24OneServerFails(t *testing.T) {
 	w.upload(w.ada, own(w.ada), "s", tree("s", "description: Uses two servers.\nmcpServers: [good, bad]", "Use both."))
 	w.apply(w.ada, fmt.Sprintf(`{apiVersion: loadout/v1, kind: Ghost, metadata: {name: g}, spec: {skills: [s], mcpServers: {good: {url: %q}, bad: {url: %q}}}}`, good.URL, bad.URL))
 	id := w.begin(w.ada, "Ghost/default/g")
-	w.ask(w.ada, id, `call load_skill {"name":"s"}`, "Use both.", "good__who", "MCP server bad")
+	w.ask(w.ada, id, `call load_skill {"name":"s"}`, "Use both.", "good__who", "connect to server")
 	w.ask(w.ada, id, call("good__who"), "who of good")
 	w.ask(w.ada, id, call("bad__who"), "not found")
 }
