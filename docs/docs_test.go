@@ -476,6 +476,35 @@ func TestAsks(t *testing.T) {
 	}
 }
 
+// Every SKILL.md field that the pages show can be copied into a skill that
+// loadout validate accepts, and is understood.
+func TestFieldExamples(t *testing.T) {
+	var servers, providers int
+	for _, name := range []string{"docs/authors.md", "docs/servers.md", "docs/sandbox.md"} {
+		p := readPage(t, name)
+		for _, b := range p.blocks {
+			text := strings.Join(b.text, "\n")
+			if b.info != "yaml" || !strings.HasPrefix(text, "metadata:\n") {
+				continue
+			}
+			s, ds, err := parsed("---\nname: x\ndescription: X.\n" + text + "\n---\nText.\n")
+			if err != nil || len(ds.Problems()) > 0 {
+				t.Errorf("%s: %v: %v", p.at(b.first), err, ds)
+				continue
+			}
+			if strings.Contains(text, "mcpServers:") {
+				servers += len(s.MCPServers.Names)
+			}
+			if s.Provider != nil && len(s.Tools) == 1 && s.Config != nil {
+				providers++
+			}
+		}
+	}
+	if servers != 3 || providers != 1 {
+		t.Errorf("the examples have %d servers and %d providers with tools", servers, providers)
+	}
+}
+
 func parsed(text string) (*skill.Skill, skill.Diagnostics, error) {
 	s, ds := skill.ParseBytes([]byte(text), skill.FileName, "x")
 	if s == nil || !ds.Valid() {
