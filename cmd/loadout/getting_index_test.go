@@ -54,6 +54,36 @@ func TestB11SiteSources(t *testing.T) {
 	}
 }
 
+// Members install skills of their hub with its token, which goes to no other host. An
+// update says that a skill is no longer listed for them, or that the token was refused.
+func TestHubToken(t *testing.T) {
+	x := remotetest.NewIndex(t, published("One."))
+	x.Private("lo_right")
+	none := newGetter(t)
+	none.has(none.types(3, "add", x.URL, "--all").stderr, "requires a credential", "LOADOUT_HUB_TOKEN")
+	other := newGetter(t, "LOADOUT_HUB=https://hub.example.com", "LOADOUT_HUB_TOKEN=lo_right")
+	other.has(other.types(3, "add", x.URL, "--all").stderr, "requires a credential")
+
+	p := newGetter(t, "LOADOUT_HUB="+x.URL, "LOADOUT_HUB_TOKEN=lo_right")
+	p.has(p.types(0, "add", x.URL, "--all").stdout, "Added 2 skills")
+	p.has(p.types(0, "update").stdout, "2 skills are up to date.")
+	all := published("Two.")
+	delete(all, "tides/SKILL.md")
+	x.Publish(all)
+	got := p.states(1, "--check")
+	if got["pdf"].State != "newer" || got["tides"].State != "gone" || !strings.Contains(got["tides"].Reason, "you may no longer use it") {
+		t.Errorf("of a skill that is no longer listed: %+v", got)
+	}
+	x.Private("lo_other") // the token is revoked
+	got = p.states(1)
+	if got["pdf"].State != "unknown" || !strings.Contains(got["pdf"].Reason, "rejected the credential") || !strings.Contains(got["pdf"].Fix, "LOADOUT_HUB_TOKEN") {
+		t.Errorf("with a revoked token: %+v", got)
+	}
+	if len(p.skills()) != 4 || strings.Contains(p.file("pdf/SKILL.md"), "Two.") {
+		t.Errorf("the copies are %v", p.skills())
+	}
+}
+
 // A skill whose files do not match the index, or with an invalid name, is not installed.
 // Other skills of the index are.
 func TestMaliciousIndex(t *testing.T) {

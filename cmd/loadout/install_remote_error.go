@@ -26,6 +26,15 @@ func remoteNotFoundHint(e *remote.NotFoundError) string {
 	return "check the spelling"
 }
 
+// deniedHint returns the next step if a host refuses access.
+func deniedHint(e *remote.DeniedError) string {
+	const hub = "for a hub, set LOADOUT_HUB to its address and LOADOUT_HUB_TOKEN to a token from its page"
+	if e.CredentialSent {
+		return "the token or password may be wrong, expired or revoked, or lack permission; " + hub
+	}
+	return "sign in to " + plain(e.Host) + " with git, set GH_TOKEN for github.com, or name a secret in sources.tokens of loadout.yaml; " + hub
+}
+
 // classifyRemoteError returns the exit code and hint for a source that cannot
 // be read.
 func classifyRemoteError(err error) (code int, hint string, ok bool) {
@@ -38,7 +47,7 @@ func classifyRemoteError(err error) (code int, hint string, ok bool) {
 		return exit.Refused, "it comes from the loadout.lock of this project; if you trust the source, add --trust", true
 	}
 	if e, is := errors.AsType[*remote.DeniedError](err); is {
-		return exit.Refused, "sign in to " + plain(e.Host) + " with git, set GH_TOKEN for github.com, or name a secret in sources.tokens of loadout.yaml", true
+		return exit.Refused, deniedHint(e), true
 	}
 	if e, is := errors.AsType[*remote.NotFoundError](err); is {
 		return exit.NotFound, remoteNotFoundHint(e), true

@@ -17,7 +17,7 @@ var authorityOfVersions = []row{
 	{"get-findings", "", theSkill, nil, "401 404 200 200 200 200 200", "200 read chat"},
 	{"get-diff", "", currentOfTwo, nil, "401 404 200 200 200 200 200", "200 read chat"},
 	{"get-package", "", theSkill, nil, "401 404 200 200 200 200 200", "200 read"},
-	{"get-package", "of a published skill", thePublicSkill, nil, "401 403 200 200 200 200 200", "200 read"},
+	{"get-package", "of a published skill", thePublicSkill, nil, "401 200 200 200 200 200 200", "200 read"},
 	{"get-package", "of a user's skill", theirSkill, nil, "401 404 404 404 404 404 200", "200 read"},
 	{"get-file", "", itsFile, nil, "401 404 200 200 200 200 200", "200 read chat"},
 	{"review-version", "", theVersion, decideApproval, "401 404 403 403 204 204 204", "204 review"},

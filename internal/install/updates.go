@@ -231,6 +231,9 @@ func (u *Update) findSkill(all []remote.Skill, e installed.Entry) (remote.Skill,
 	}
 	if len(named) == 0 {
 		u.State, u.Reason = Gone, "no longer at its source; your copy stays"
+		if e.From.Kind == remote.Index {
+			u.Reason = "no longer in the index of its source: it was deleted or withdrawn, or you may no longer use it; your copy stays"
+		}
 		return remote.Skill{}, false
 	}
 	dirs := make([]string, 0, len(named))

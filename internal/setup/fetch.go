@@ -1,8 +1,10 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/hubclient"
 	"github.com/loadout-dev/loadout/internal/install"
 	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/internal/signature"
@@ -62,7 +65,7 @@ func (s *Setup) hostCredential(ctx context.Context, c *config.Config, host strin
 }
 
 // hostToken returns the user's token for exactly this host, from the configured
-// secret or the usual environment variables.
+// secret, as the user's hub, or from the usual environment variables.
 func (s *Setup) hostToken(ctx context.Context, c *config.Config, host string) (*remote.Credential, error) {
 	for _, entry := range c.Sources.Tokens {
 		of, name, _ := strings.Cut(entry, "=")
@@ -78,7 +81,20 @@ func (s *Setup) hostToken(ctx context.Context, c *config.Config, host string) (*
 		}
 		return &remote.Credential{User: "token", Password: token}, nil
 	}
+	if token := s.hubToken(host); token != "" {
+		return &remote.Credential{Password: token}, nil
+	}
 	return remote.EnvironmentCredential(host), nil
+}
+
+// hubToken returns the token for the user's hub if that is its host, and ""
+// otherwise.
+func (s *Setup) hubToken(host string) string {
+	hub, err := url.Parse(cmp.Or(s.Getenv("LOADOUT_HUB"), hubclient.DefaultAddress))
+	if err != nil || !strings.EqualFold(hub.Host, host) {
+		return ""
+	}
+	return strings.TrimSpace(s.Getenv("LOADOUT_HUB_TOKEN"))
 }
 
 // ParseLocation parses a location of skills typed by the user.

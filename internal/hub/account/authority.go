@@ -117,7 +117,7 @@ var rules = []rule{
 	{action: SkillRun, scopes: ScopeRun, own: true, group: Reporter, everyone: true, admin: true},
 	{action: SkillBind, scopes: ScopeWrite, own: true, group: Developer, everyone: true, admin: true},
 	{action: SkillRate, scopes: ScopeWrite, group: Reporter, everyone: true, admin: true},
-	{action: SkillDownload, scopes: ScopeRead, own: true, group: Reporter, admin: true},
+	{action: SkillDownload, scopes: ScopeRead, own: true, group: Reporter, everyone: true, admin: true},
 	{action: SkillUpload, scopes: ScopeWrite, own: true, group: Developer, admin: true, write: true},
 	{action: SkillChange, scopes: ScopeWrite, own: true, group: Maintainer, author: true, admin: true, write: true},
 	{action: SkillReview, scopes: ScopeReview, group: Maintainer, notAuthor: true, admin: true},

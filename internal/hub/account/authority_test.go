@@ -171,15 +171,15 @@ func TestW20NobodyReviewsTheirOwnCode(t *testing.T) {
 	}
 }
 
-// W30: hidden skills are not visible, and ordinary users cannot download the package of
-// a public skill.
+// W30: hidden skills are not visible. Unlike in the earlier system, users can also
+// download the package of a public skill, because they can use the skill.
 func TestW30HiddenAndPublic(t *testing.T) {
 	public, hidden := account.Resource{Shared: true}, account.Resource{Shared: true, Hidden: true}
 	user := person(account.Outsider)
-	if !account.Can(user, account.SkillUse, public) || account.Can(user, account.SkillDownload, public) || !account.Can(admin(), account.SkillDownload, public) {
+	if !account.Can(user, account.SkillUse, public) || !account.Can(user, account.SkillDownload, public) || !account.Can(admin(), account.SkillDownload, public) {
 		t.Error("of a public skill")
 	}
-	if account.Can(user, account.SkillRead, hidden) || account.Can(user, account.SkillUse, hidden) || !account.Can(admin(), account.SkillUse, hidden) {
+	if account.Can(user, account.SkillRead, hidden) || account.Can(user, account.SkillUse, hidden) || account.Can(user, account.SkillDownload, hidden) || !account.Can(admin(), account.SkillUse, hidden) {
 		t.Error("of a hidden skill")
 	}
 }

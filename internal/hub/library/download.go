@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -22,10 +24,16 @@ type Archive struct {
 	failed error // first error reading a file
 }
 
+// DownloadNamespaces returns the namespaces from which a principal may download
+// skills, in order of precedence, without those that ship with the program.
+func DownloadNamespaces(p account.Principal) ([]Namespace, error) {
+	all, err := namespaces(p, account.SkillDownload)
+	return slices.DeleteFunc(all, func(n Namespace) bool { return n == store.Bundled }), err
+}
+
 // Download returns the package of a version without reading its files. Number 0
-// means the current version. Downloading requires [account.SkillDownload], a
-// permission that loading the skill does not require. [Archive.WriteTo] also uses
-// ctx. The caller must close the archive.
+// means the current version. Downloading requires [account.SkillDownload].
+// [Archive.WriteTo] also uses ctx. The caller must close the archive.
 func (l *Library) Download(ctx context.Context, p account.Principal, id string, number int64) (*Archive, error) {
 	h, v, err := l.getReadableVersion(ctx, p, account.SkillDownload, id, number)
 	if err != nil {

@@ -6,8 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
@@ -46,7 +44,7 @@ type indexedJSON struct {
 
 // addSkillIndex adds the skill index, so that programs can install skills from the
 // hub as from any site. It requires authentication and lists the skills that the
-// user may download.
+// user may use.
 func (h *Handlers) addSkillIndex() {
 	op := api.Operation("get-skill-index", "GET", "/skills", "The skills that you may download, as sites publish theirs")
 	op.Path = indexPath
@@ -70,7 +68,7 @@ func newSkillIndex(l *library.Library) *skillIndex {
 
 func (x *skillIndex) get(ctx context.Context, _ *api.NoBody) (*api.Body[indexJSON], error) {
 	p := account.FromContext(ctx)
-	in, err := downloadNamespaces(p)
+	in, err := library.DownloadNamespaces(p)
 	if err != nil {
 		return nil, err
 	}
@@ -92,33 +90,12 @@ func (x *skillIndex) get(ctx context.Context, _ *api.NoBody) (*api.Body[indexJSO
 	}
 }
 
-// downloadNamespaces returns the namespaces from which a principal may download
-// skills, nearest first.
-func downloadNamespaces(p account.Principal) ([]store.Namespace, error) {
-	var may []store.Namespace
-	take := func(n store.Namespace, r account.Resource) {
-		if account.Can(p, account.SkillDownload, r) {
-			may = append(may, n)
-		}
-	}
-	take(store.UserNamespace(string(p.User)), account.OwnedBy(p.User))
-	for i, g := range slices.Sorted(maps.Keys(p.Groups)) {
-		if i == store.MaxNamespaces-2 {
-			break // omit the newest groups, as elsewhere
-		}
-		take(store.GroupNamespace(string(g)), account.OwnedByGroup(g, ""))
-	}
-	take(store.Public, account.Resource{Shared: true})
-	if len(may) == 0 {
-		return nil, account.Check(p, account.SkillDownload, account.OwnedBy(p.User))
-	}
-	return may, nil
-}
-
 // add adds a skill to an index unless the format does not permit its name, or its
-// current version was rejected.
+// current version was rejected or has code that is awaiting review. Users see
+// their own skills before the review.
 func (x *skillIndex) add(ctx context.Context, p account.Principal, s *library.Skill, out *indexJSON) error {
-	if !skillname.IsPortable(s.Name) || s.Review == library.Rejected {
+	pending := s.Code && !s.Runnable && s.Namespace != store.UserNamespace(string(p.User))
+	if !skillname.IsPortable(s.Name) || s.Review == library.Rejected || pending {
 		return nil
 	}
 	if len(out.Skills) == maxIndexed {
