@@ -123,7 +123,7 @@ func (c *toolCaller) call(ctx context.Context, name string, args json.RawMessage
 	case denied && refused.Err != nil:
 		return newErrorOutcome("The call needs approval, but the request failed: "+refused.Err.Error()+".", true), nil
 	}
-	return newErrorOutcome(strings.TrimSuffix(err.Error(), ".")+".", denied), nil
+	return newErrorOutcome(strings.TrimSuffix(err.Error(), ".")+"."+c.set.DescribeAlternatives(ctx, err, call), denied), nil
 }
 
 // newErrorOutcome returns the outcome of a failed call. It cleans text, which

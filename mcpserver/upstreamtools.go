@@ -367,10 +367,9 @@ func (s *Server) callError(ctx context.Context, err error, through string, args 
 	if !strings.HasSuffix(msg, "?") {
 		msg += "."
 	}
-	var name string
+	alternatives := s.tools(ctx).DescribeAlternatives(ctx, err, &tools.Call{Principal: s.principal(ctx), Session: s.opts.Session})
 	switch e := err.(type) {
 	case *loadout.RefusedError:
-		name = e.Call.Tool
 		switch how := cmp.Or(s.howToApprove(e), e.Decision.Hint); {
 		case e.NeedsApproval && isUserAction(how):
 			msg = "The user can " + how + ": " + msg + " This client cannot ask the user."
@@ -378,7 +377,6 @@ func (s *Server) callError(ctx context.Context, err error, through string, args 
 			msg += " This client cannot ask the user; " + how + "."
 		}
 	case *tools.FailedError:
-		name = e.Tool.Name
 	case *tools.UnknownToolError:
 		if strings.HasPrefix(msg, "the user can ") {
 			return errorResult("T" + msg[1:]), nil
@@ -386,7 +384,7 @@ func (s *Server) callError(ctx context.Context, err error, through string, args 
 		full := s.tools(ctx).FullNames(e.Name)
 		switch {
 		case len(full) == 0 && len(e.Similar) == 0:
-			return errorResult(msg + " Find tools with find_tools."), nil
+			return errorResult(msg + " Find tools with find_tools." + alternatives), nil
 		case len(full) == 0:
 			full = s.readOnlyNames(ctx, e.Similar)
 		}
@@ -401,16 +399,5 @@ func (s *Server) callError(ctx context.Context, err error, through string, args 
 	default:
 		return nil, err
 	}
-	others := s.tools(ctx).Alternatives(name)
-	s.markApprovals(ctx, others)
-	if refused, ok := err.(*loadout.RefusedError); ok && refused.NeedsApproval { // the client could not approve these either
-		others = slices.DeleteFunc(others, func(t tools.Tool) bool { return t.NeedsApproval })
-	}
-	if len(others) > 0 {
-		var b strings.Builder
-		infos, _ := toolInfos(others, ptr(false))
-		writeTools(&b, infos)
-		msg += "\nTools that may do instead:\n" + b.String()
-	}
-	return errorResult(msg), nil
+	return errorResult(msg + alternatives), nil
 }

@@ -31,9 +31,17 @@ type Capability struct {
 	WhenToUse string `json:"when_to_use"`
 	// RequiresApproval reports whether the user must approve the tool call or
 	// the skill's code. A skill's instructions can be loaded without approval.
-	RequiresApproval bool   `json:"requires_approval"`
-	CostHint         string `json:"cost_hint,omitempty"`    // estimated size of a skill's instructions, such as "1200 tokens"
-	LatencyHint      string `json:"latency_hint,omitempty"` // time of the server's last response, such as "12.5ms"
+	RequiresApproval bool `json:"requires_approval"`
+	// CostHint is the cost of loading a skill, such as "1200 tokens". Callers with
+	// prices may add them.
+	CostHint string `json:"cost_hint,omitempty"`
+	// LatencyHint is the time of the server's last response, such as "12.5ms".
+	// Callers with measurements may replace it.
+	LatencyHint string `json:"latency_hint,omitempty"`
+	// Tokens is the estimated size of a skill's instructions, and Key its
+	// [catalog.Entry.Key].
+	Tokens int    `json:"-"`
+	Key    string `json:"-"`
 	// ReadOnly is set if the definition of a tool declares that it only reads.
 	ReadOnly bool `json:"-"`
 }
@@ -106,9 +114,9 @@ func (s *Set) skillCapability(ctx context.Context, e *catalog.Entry) (*Capabilit
 		}
 	}
 	id := "skill." + e.Name
-	k := Capability{ID: id, Kind: "skill", Name: e.Name, Description: e.Description, InputSchema: noInput, OutputSchema: anything,
-		SafetyLevel: level, Permission: id, WhenToUse: sk.WhenToUse, RequiresApproval: asks,
-		CostHint: fmt.Sprintf("%d tokens", tokencount.Estimate(sk.Instructions))}
+	k := Capability{ID: id, Kind: "skill", Name: e.Name, Key: e.Key(), Tokens: tokencount.Estimate(sk.Instructions), Description: e.Description, InputSchema: noInput, OutputSchema: anything,
+		SafetyLevel: level, Permission: id, WhenToUse: sk.WhenToUse, RequiresApproval: asks}
+	k.CostHint = fmt.Sprintf("%d tokens", k.Tokens)
 	return &k, nil
 }
 

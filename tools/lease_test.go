@@ -2,6 +2,7 @@ package tools_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/llm"
+	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/session"
 	"github.com/loadout-dev/loadout/tools"
 )
@@ -227,4 +229,46 @@ func TestSuggestionsAreSimilar(t *testing.T) {
 	if got := namesOf(w.Alternatives("a__fly_to_moon")); len(got) > 0 {
 		t.Errorf("for flying to the moon: %v", got)
 	}
+}
+
+// Whatever makes a call fail, the model gets alternatives in the same form, unless it
+// can correct the call or the user declined it.
+func TestEveryFailureOffersAlternatives(t *testing.T) {
+	w := newWorld(t, nil, "mcpServers: {a: {command: a}, b: {command: b}, c: {command: c}}", func(o *tools.TestOptions, _ *world) {
+		o.Rules, _ = policy.ParseRules([]string{"deny mcp.c.read_note", "ask mcp.b.write_note", "ask mcp.a.write_note"})
+	})
+	w.Connect(t.Context(), "")
+	fail := func(name, args string) string {
+		t.Helper()
+		c := &tools.Call{Name: name, Arguments: json.RawMessage(args)}
+		_, err := w.Call(t.Context(), c)
+		if err == nil {
+			t.Fatalf("the call of %s succeeded", name)
+		}
+		return w.DescribeAlternatives(t.Context(), err, c)
+	}
+	const note = `{"text":"x"}`
+	want := func(what, got string, names ...string) {
+		t.Helper()
+		if len(names) > 0 && !strings.HasPrefix(got, "\nTools that may do instead:\n- "+names[0]+": ") || len(names) == 0 && got != "" || strings.Count(got, "\n- ") != len(names) {
+			t.Errorf("%s: %q, want %q", what, got, names)
+		}
+		for _, name := range names {
+			if !strings.Contains(got, "\n- "+name+": ") {
+				t.Errorf("%s: %q lacks %s", what, got, name)
+			}
+		}
+	}
+	want("denied", fail("c__read_note", note), "a__read_note", "b__read_note")
+	want("unknown", fail("none__read_note", note), "a__read_note", "b__read_note")
+	want("unanswered", fail("b__write_note", note), "c__write_note") // not a__write_note, which nobody can approve either
+	want("wrong arguments", fail("a__read_note", `{"text":1}`))
+	want("without a similar tool", fail("c__fly_to_moon", note))
+	c := &tools.Call{Name: "a__read_note", Arguments: json.RawMessage(note)}
+	want("no response", w.DescribeAlternatives(t.Context(), &tools.FailedError{Tool: tools.Tool{Name: c.Name}, Err: errors.New("gone")}, c), "b__read_note")
+	c = &tools.Call{Name: "b__write_note", Arguments: json.RawMessage(note), Approve: func(context.Context, *loadout.ApprovalRequest) (loadout.Approval, error) {
+		return loadout.Approval{}, nil
+	}}
+	_, err := w.Call(t.Context(), c)
+	want("declined", w.DescribeAlternatives(t.Context(), err, c))
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -69,7 +70,9 @@ func (a *app) listCapabilities(ctx context.Context, o *capabilitiesFlags) error 
 			unknown = unknown || s.Listing == nil && s.State == upstream.Init
 		}
 		if a.JSON {
-			a.addLatencyHints(all)
+			if err := a.addMeasuredHints(all); err != nil {
+				return err
+			}
 			return a.PrintJSON(newCapabilitiesOutput(all, problems))
 		}
 		a.printCapabilities(all, problems)
@@ -108,21 +111,51 @@ func newCapabilitiesOutput(all []tools.Capability, problems []string) *capabilit
 	return out
 }
 
-// addLatencyHints adds the median duration of recorded calls to each tool.
-func (a *app) addLatencyHints(all []tools.Capability) {
-	file := a.UsageFile()
-	if file == "" {
-		return
-	}
-	report, err := usage.Read(usage.Options{Path: file})
+// addMeasuredHints replaces hints with what was recorded on this machine, and adds
+// the price of a skill's instructions with the default model.
+func (a *app) addMeasuredHints(all []tools.Capability) error {
+	c, err := a.LoadConfig(nil)
 	if err != nil {
-		return // hints are optional
+		return err
 	}
-	for i, c := range all {
-		if t, ok := report.Tool(c.Name); ok && c.Kind == "mcp" && t.P50 > 0 {
-			all[i].LatencyHint = fmt.Sprintf("median %.1f ms over %s", t.P50, console.Pluralize(t.Calls, "call"))
+	report := &usage.Report{}
+	if file := a.UsageFile(); file != "" {
+		if r, err := usage.Read(usage.Options{Path: file}); err == nil { // the hints are optional
+			report = r
 		}
 	}
+	model := setup.ChooseModel(c, setup.ModelFlags{}).Name
+	price, priced := c.Models.Price(model)
+	for i := range all {
+		addLatency(&all[i], report)
+		if priced && all[i].Kind == "skill" {
+			all[i].CostHint += ", " + plain(usage.Price(price).InputHint(all[i].Tokens, model))
+		}
+	}
+	return nil
+}
+
+// addLatency sets the latency hint of a tool, or of a skill with scripts, if the
+// report has recorded times.
+func addLatency(k *tools.Capability, report *usage.Report) {
+	const maxScripts = 3
+	var hints []string
+	if t, ok := report.Tool(k.Name); ok && k.Kind == "mcp" && t.P50 > 0 {
+		hints = []string{formatLatency(t, "call")}
+	}
+	for _, t := range report.Scripts { // most used first
+		if k.Kind == "skill" && t.Key == k.Key && t.P50 > 0 && len(hints) < maxScripts {
+			hints = append(hints, plain(t.Name)+" "+formatLatency(t, "run"))
+		}
+	}
+	if len(hints) > 0 {
+		k.LatencyHint = strings.Join(hints, "; ")
+	}
+}
+
+// formatLatency returns such as "p50 12 ms, p95 80 ms over 3 calls".
+func formatLatency(t usage.Tool, noun string) string {
+	return fmt.Sprintf("p50 %s, p95 %s over %s", formatDuration(t.P50), formatDuration(t.P95), console.Pluralize(t.Calls, noun))
 }
 
 func (a *app) printCapabilities(all []tools.Capability, problems []string) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/loadout-dev/loadout/internal/usage"
 	"github.com/loadout-dev/loadout/tools"
 )
 
@@ -21,6 +22,24 @@ func TestCapabilitiesForm(t *testing.T) {
 		b, err := json.Marshal(newCapabilitiesOutput(all, nil))
 		if err != nil || string(b) != want {
 			t.Errorf("%s, %v\nwant %s", b, err, want)
+		}
+	}
+}
+
+// Latency hints have the recorded times of tools and scripts.
+func TestMeasuredHints(t *testing.T) {
+	report := &usage.Report{
+		Tools:   []usage.Tool{{Name: "c__send", Calls: 3, P50: 120, P95: 4000}, {Name: "pdf", Calls: 1, P50: 1}},
+		Scripts: []usage.Tool{{Name: "run.sh", Key: "user/pdf", Calls: 1, P50: 8.25, P95: 8.25}, {Name: "other.sh", Key: "user/other", Calls: 1, P50: 1}},
+	}
+	for want, k := range map[string]tools.Capability{
+		"run.sh p50 8.2 ms, p95 8.2 ms over 1 run": {Kind: "skill", Name: "pdf", Key: "user/pdf"},
+		"":                                     {Kind: "skill", Name: "csv", Key: "user/csv"},
+		"p50 120 ms, p95 4000 ms over 3 calls": {Kind: "mcp", Name: "c__send", LatencyHint: "12.5ms"},
+		"7ms":                                  {Kind: "mcp", Name: "c__never", LatencyHint: "7ms"},
+	} {
+		if addLatency(&k, report); k.LatencyHint != want {
+			t.Errorf("got %q, want %q", k.LatencyHint, want)
 		}
 	}
 }

@@ -5,8 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loadout-dev/loadout/internal/hub"
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/usage"
 )
 
 type planning struct {
@@ -16,6 +18,7 @@ type planning struct {
 		Capabilities []struct {
 			ID               string
 			Kind             string
+			CostHint         string `json:"cost_hint"`
 			Safety           string `json:"safety_level"`
 			RequiresApproval bool   `json:"requires_approval"`
 		}
@@ -30,6 +33,24 @@ func TestCapabilitiesWithoutProblems(t *testing.T) {
 	r := caller{node: n, token: token}.send(t, "GET", "/api/v1/capabilities", nil).want(t, 200)
 	if strings.Contains(r.body, "null") || !strings.Contains(r.body, `"problems":[]`) {
 		t.Errorf("without problems: %s", r.body)
+	}
+}
+
+// The cost of loading a skill has the price of the hub's own model.
+func TestCapabilitiesHavePrices(t *testing.T) {
+	for _, known := range []bool{true, false} {
+		n := start(t, hub.Options{Price: func(string) (usage.Price, bool) { return usage.Price{Input: 3000}, known }})
+		n.anybody().send(t, "POST", "/api/v1/skills", zipped(t, "pdf", "Read the PDF.")).want(t, 201)
+		var plan planning
+		n.anybody().send(t, "GET", "/api/v1/capabilities", nil).want(t, 200).into(t, &plan)
+		for _, c := range plan.Hints.Capabilities {
+			if !strings.Contains(c.CostHint, " tokens") || strings.Contains(c.CostHint, " tokens, about $") != known {
+				t.Errorf("with a price (%v), %s costs %q", known, c.ID, c.CostHint)
+			}
+		}
+		if len(plan.Skills) == 0 {
+			t.Error("there are no skills")
+		}
 	}
 }
 

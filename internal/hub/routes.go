@@ -59,9 +59,23 @@ func (h *Hub) registerOperations() {
 		Credentials: h.credentialWatch, Price: h.opts.Price, Window: h.opts.Window})
 	h.sessions.Register()
 	h.mcp = mcpapi.New(mcpapi.Options{Server: h.server, DB: h.db, Cipher: h.cipher, Agents: h.kinds, Library: h.library, Assemblies: h.assemblies,
-		SignIns: h.signIns, Gate: h.gate, Credentials: h.credentialWatch, Metrics: h.metrics, Version: h.opts.Version})
+		SignIns: h.signIns, Gate: h.gate, Credentials: h.credentialWatch, Metrics: h.metrics, PriceHint: h.priceHint, Version: h.opts.Version})
 	h.mcp.Register(h.mux)
 	h.aboutAPI()
+}
+
+// priceHint returns what tokens of input cost with the hub's own model, or "" if
+// its price is unknown.
+func (h *Hub) priceHint(tokens int) string {
+	own, err := h.opts.Model(nil, "")
+	if err != nil {
+		return ""
+	}
+	price, known := h.opts.Price(own.Name())
+	if !known {
+		return ""
+	}
+	return price.InputHint(tokens, own.Name())
 }
 
 func (h *Hub) serveSpec(w http.ResponseWriter, r *http.Request) {

@@ -1,6 +1,10 @@
 package usage
 
-import "github.com/loadout-dev/loadout/llm"
+import (
+	"fmt"
+
+	"github.com/loadout-dev/loadout/llm"
+)
 
 // Price is the price of a model in US dollars per million tokens. The zero
 // value means an unknown price.
@@ -12,6 +16,16 @@ func (p Price) Cost(u llm.Usage) (cost, uncached float64) {
 	const million = 1e6
 	cost, uncached = p.weigh(u)
 	return cost / million, uncached / million
+}
+
+// InputHint returns what tokens of input cost without a cache, for a model with this
+// price, such as "about $0.0030 with anthropic:m".
+func (p Price) InputHint(tokens int, model string) string {
+	cost, _ := p.Cost(llm.Usage{Input: tokens})
+	if cost < 0.0001 {
+		return "less than $0.0001 with " + model
+	}
+	return fmt.Sprintf("about $%.4f with %s", cost, model)
 }
 
 // equivalent holds the weights of tokens relative to an uncached input token.

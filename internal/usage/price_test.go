@@ -48,3 +48,12 @@ func TestEquivalents(t *testing.T) {
 		}
 	}
 }
+
+func TestInputHint(t *testing.T) {
+	p := usage.Price{Input: 3, Output: 15}
+	for tokens, want := range map[int]string{2000: "about $0.0060 with anthropic:m", 9: "less than $0.0001 with anthropic:m", 0: "less than $0.0001 with anthropic:m"} {
+		if got := p.InputHint(tokens, "anthropic:m"); got != want {
+			t.Errorf("for %d tokens, got %q, want %q", tokens, got, want)
+		}
+	}
+}

@@ -90,6 +90,9 @@ func (h *Handlers) capabilities(ctx context.Context, in *struct {
 	for _, c := range all {
 		if c.Kind == "skill" {
 			out.Skills = append(out.Skills, c.Name)
+			if price := h.PriceHint(c.Tokens); price != "" {
+				c.CostHint += ", " + price
+			}
 		} else {
 			out.Tools = append(out.Tools, c.Name)
 		}

@@ -28,7 +28,10 @@ type Options struct {
 	Gate        *auth.Gate
 	Credentials *auth.CredentialWatch
 	Metrics     *metrics.Metrics
-	Version     string // reported to clients
+	// PriceHint returns what tokens of input cost with the hub's own model, or "" if
+	// its price is unknown.
+	PriceHint func(tokens int) string
+	Version   string // reported to clients
 }
 
 // Handlers serves the endpoints and operations of this package.
