@@ -196,7 +196,7 @@ func (d *decoder) description(s *Skill) {
 		d.add(Error, rule, "description-empty", n, "Field 'description' must be a non-empty string", fix)
 		return
 	case n.Kind == yaml.SequenceNode:
-		d.add(Warning, 18, "description-list", n, "Field 'description' must be a non-empty string; the items of the list are joined", "write it as one text")
+		d.add(Warning, 18, "description-list", n, "Field 'description' must be a non-empty string; the items of the list are joined", "write it as one string")
 	case !isText(n):
 		d.add(Warning, 18, "description-untyped", n, "Field 'description' must be a non-empty string, and YAML has a meaning for "+n.Value, "put it in quotes")
 	}
@@ -223,7 +223,7 @@ func (d *decoder) compatibility(s *Skill) {
 	}
 	s.Compatibility = scalarText(n)
 	if !isText(n) {
-		d.add(Warning, 20, "compatibility-type", n, "Field 'compatibility' must be a string", "write it as one text")
+		d.add(Warning, 20, "compatibility-type", n, "Field 'compatibility' must be a string", "write it as a string")
 		return
 	}
 	if count := utf8.RuneCountInString(n.Value); count > 500 {
@@ -247,7 +247,7 @@ func (d *decoder) allowedTools(s *Skill) {
 		d.add(Info, 0, "allowed-tools-commas", n, "allowed-tools is separated by commas", "separate tools by spaces, as the specification says")
 	}
 	if n.Kind == yaml.SequenceNode {
-		d.add(Info, 0, "allowed-tools-list", n, "allowed-tools is a list", "write it as one text, separated by spaces")
+		d.add(Info, 0, "allowed-tools-list", n, "allowed-tools is a list", "write it as one string, separated by spaces")
 	}
 }
 

@@ -137,7 +137,7 @@ func (d *dialect) keys(n *yaml.Node) {
 		switch {
 		case key.Kind != yaml.ScalarNode:
 			if key.Kind != yaml.AliasNode {
-				d.report(key.Line, key.Column, "yaml-key", "a key that is not a text", "write the key as one text")
+				d.report(key.Line, key.Column, "yaml-key", "a key that is not a string", "write the key as a string")
 			}
 			continue
 		case isPlain(key) && key.Value == "<<":

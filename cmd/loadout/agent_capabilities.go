@@ -33,8 +33,8 @@ loading the instructions of a skill never does. The list takes your rules and ap
 into account. Each call is checked again, with its arguments.
 
 Only tools from earlier connections are listed. Servers that were never connected are
-reported separately: to connect to all servers first, use --connect. The --json output
-is for planners: available_skills, available_mcp_tools and planning_hints.`,
+reported separately; --connect first connects to all servers. The --json output is for
+planners: available_skills, available_mcp_tools and planning_hints.`,
 		Example: `  loadout capabilities
   loadout capabilities --connect
   loadout capabilities --json | jq '.planning_hints.capabilities[] | select(.requires_approval)'`,

@@ -14,7 +14,7 @@ func (a *app) chatCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chat [-p PROMPT]",
 		Short: "Chat with an agent that uses your skills",
-		Long: `Chat with an agent that loads skills when they fit, calls their tools and your MCP
+		Long: `Chat with an agent that loads relevant skills, calls their tools and those of your MCP
 servers, and runs scripts in the sandbox. Without a model, a built-in demo answers.
 Choose a model with --model, and put its key into ANTHROPIC_API_KEY, OPENAI_API_KEY
 or a secret.

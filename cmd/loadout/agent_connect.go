@@ -46,9 +46,9 @@ command again has no effect; with other flags, it replaces the entry. --undo rem
 the entry.
 
 On a terminal, connect asks for confirmation unless --yes or --json is given. The
-entry starts this program with the given --skills and --config. A note says if the
-format of the file is known only from the client's documentation; then --json shows
-the change and writes it only with --yes.
+entry starts this program with the given --skills and --config. If the format of the
+file is known only from the client's documentation, a note says so, and --json writes
+the change only with --yes.
 
 %s`, clientList()),
 		Example: `  loadout connect claude-code
@@ -218,7 +218,7 @@ func (a *app) applyConnect(ctx context.Context, c clientconfig.Client, change *c
 		return nil
 	}
 	if a.JSON && !o.yes && c.Ran == "" && !o.undo {
-		out.Notes = append(out.Notes, "nothing was written: with --json, a format from documentation needs --yes")
+		out.Notes = append(out.Notes, "nothing was written: with --json, a format known only from documentation needs --yes")
 		return a.PrintJSON(out)
 	}
 	if !o.yes && !a.JSON && console.IsTerminal(a.Stdin) {

@@ -23,8 +23,8 @@ contains it is kept. An entry that does not start Loadout is not removed.
 
 "disconnect CLIENT" is the same as "connect CLIENT --undo". --all changes your own files,
 not those of projects. It asks once; without a terminal or with --json, it only shows the
-changes unless --yes is given. If an agent runs it, it refuses. Servers that were
-imported stay in Loadout until you run "loadout import CLIENT --undo".`,
+changes unless --yes is given. If an agent runs disconnect --all, it refuses. Servers that
+were imported stay in Loadout until you run "loadout import CLIENT --undo".`,
 		Example: `  loadout disconnect cursor
   loadout disconnect cursor --scope project
   loadout disconnect --all`,

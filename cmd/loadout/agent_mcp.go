@@ -78,15 +78,15 @@ Changes to skills take effect while it runs; SIGHUP reloads all skills.`,
 	f := cmd.Flags()
 	f.StringVar(&address, "http", "", "serve over HTTP at `ADDR`, such as 127.0.0.1:8485")
 	f.BoolVar(&onStdio, "stdio", false, "serve on standard input and output, even if mcp.address is set")
-	f.StringVar(&token, "token-file", "", "`FILE` with the token of clients; required unless the address is loopback")
-	f.StringVar(&compat, "compat", "", "serve the tools of the earlier `SYSTEM`: "+compatNames())
+	f.StringVar(&token, "token-file", "", "`FILE` with the token that clients must send; required unless the address is loopback")
+	f.StringVar(&compat, "compat", "", "serve the tools of an earlier `SYSTEM`: "+compatNames())
 	f.StringVar(&o.workspace, "workspace", "", "let scripts read `DIR` as /workspace and take inputs from it")
 	f.StringArrayVar(&o.files, "mcp-config", nil, "add the MCP servers in `FILE`, in the format of any client (repeatable)")
 	f.StringVar(&o.profile, "profile", "", "serve the skills and MCP servers of the profile `NAME`")
 	f.StringVar(&o.expose, "expose", "meta", "expose tools of MCP servers in `MODE`: meta or direct")
-	f.StringVar(&o.prefix, "prefix", "server", "`PREFIX` of tools with --expose direct: server or none")
+	f.StringVar(&o.prefix, "prefix", "server", "`PREFIX` of tool names with --expose direct: server or none")
 	f.BoolVar(&o.grow, "grow", false, "also list the tools of loaded skills (MCP versions before 2026-07-28)")
-	f.IntVar(&budget, "text-budget", 0, "limit the initial descriptions to `N` characters; default: by client")
+	f.IntVar(&budget, "text-budget", 0, "limit the list of skills sent at the start to `N` characters; the default depends on the client")
 	completeFlag(cmd, "compat", toolname.CompatSystems()...)
 	completeFlag(cmd, "expose", "meta", "direct")
 	completeFlag(cmd, "prefix", "server", "none")
@@ -123,7 +123,7 @@ func (o *mcpFlags) checkGrow(c *config.Config) error {
 	switch {
 	case !o.grow:
 	case c.MCP.Compat != "":
-		return exit.Errorf(exit.Usage, "omit one of them; mcp.compat counts as --compat", "--grow has no effect with --compat %s: that system has no tools of skills", c.MCP.Compat)
+		return exit.Errorf(exit.Usage, "omit one of them; mcp.compat counts as --compat", "--grow has no effect with --compat %s: that system does not support tools of skills", c.MCP.Compat)
 	case o.expose == "direct":
 		return exit.Errorf(exit.Usage, "omit one of them, or add --expose meta if the profile says direct", "--grow has no effect with --expose direct: all tools are listed")
 	}

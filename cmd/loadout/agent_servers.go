@@ -71,7 +71,7 @@ servers.files and servers.dirs, in the format of any client:
     files:  {command: npx, args: [-y, "@modelcontextprotocol/server-filesystem", /data]}
     search: {url: "https://mcp.example.com/mcp", headers: {Authorization: "Bearer ${SEARCH_TOKEN}"}}
 
-READY: connected. DEGRADED: does not answer, but its tools are known. DEAD: cannot
+READY: connected. DEGRADED: does not respond, but its tools are known. DEAD: cannot
 connect. NOT_CONFIGURED: a variable has no value. Each server has its own start
 timeout: two minutes with npx, uvx and similar programs. Servers of approved skills are
 not listed; show one with loadout servers test SKILL_SERVER.`,

@@ -219,7 +219,7 @@ func (a *app) loginError(ctx context.Context, s *upstream.Config, files []string
 	}
 	var denied *oauth.DeniedError
 	if !errors.As(err, &denied) && !errors.Is(err, oauth.ErrTimeout) {
-		again = "check its url and its documentation about signing in; configure a client that you registered as oauth: {clientId: …}"
+		again = "check its url and its documentation about signing in; if you registered a client, add it to the entry: oauth: {clientId: …}"
 	}
 	return exit.Errorf(exit.Failure, again, "sign in to %s: %w", s.Name, err)
 }

@@ -42,8 +42,8 @@ func (a *app) setupCommand() *cobra.Command {
 		Short: "Connect Loadout to all installed MCP clients",
 		Long: fmt.Sprintf(`Find the MCP clients that are installed for you, show how their configuration files
 would change, and connect all of them after one confirmation. Each file is backed up,
-and nothing else in it changes. "loadout disconnect --all" restores the files that did
-not change since, and removes only the entry from the others.
+and nothing else in it changes. "loadout disconnect --all" restores the files that have
+not changed since, and removes only the entry from the others.
 
 setup writes nothing without a confirmation: without a terminal or with --json, it only
 shows the changes unless --yes is given. If an agent runs setup, it refuses. The entries
@@ -85,7 +85,7 @@ func (a *app) runSetup(ctx context.Context, yes bool) error {
 		}
 	}
 	if len(s.plans) == 0 && !a.JSON {
-		return exit.Errorf(exit.NotFound, "to connect one that is not found: loadout connect CLIENT; supported: "+strings.Join(clientconfig.Names(), ", "), "no MCP client found for this user")
+		return exit.Errorf(exit.NotFound, "to connect a client that was not found: loadout connect CLIENT; supported: "+strings.Join(clientconfig.Names(), ", "), "no MCP client found for this user")
 	}
 	s.out.Notes = append(s.out.Notes, setupNotes(runtime.GOOS)...)
 	return s.run(ctx, yes)

@@ -38,8 +38,8 @@ func (a *app) command() *cobra.Command {
 		Use:   "loadout",
 		Short: "Give any AI agent the right skill at the right moment",
 		Long: `Loadout finds the skills you have (directories with a SKILL.md, archives, the
-skill directories of Claude, Codex, Cursor, Gemini and others), tells an agent what
-it needs to choose one, and loads instructions and files on demand.`,
+skill directories of Claude, Codex, Cursor, Gemini and others), tells an agent which
+skills exist, and loads their instructions and files on demand.`,
 		Example: `  loadout setup                    connect your agents to your skills
   loadout list                     list skills
   loadout add anthropics/skills    install skills

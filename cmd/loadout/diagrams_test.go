@@ -195,7 +195,7 @@ func TestAgentIsNotAskedInChat(t *testing.T) {
 	cmd.Env = append(cmd.Env, "CLAUDECODE=1")
 	cmd.Stdin = strings.NewReader("always\nalways\n")
 	out, err := cmd.CombinedOutput()
-	if strings.Contains(string(out), "diagram of graph") || !strings.Contains(string(out), "nobody is asked for approvals: Claude Code runs this command (environment variable CLAUDECODE)") {
+	if strings.Contains(string(out), "diagram of graph") || !strings.Contains(string(out), "calls that need approval are denied: Claude Code runs this command (environment variable CLAUDECODE)") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	if grants, _, err := policy.NewFileStore(p.path(".local/state/loadout/grants")).List(t.Context()); err != nil || len(grants) > 0 {

@@ -42,7 +42,7 @@ documents are accepted as they are; documents of other kinds are skipped.
   kind: Ghost
   metadata: {name: analyst}
   spec:
-    systemPrompt: You read numbers.
+    systemPrompt: You analyze spreadsheets.
     skills: [spreadsheets]
 
 metadata.namespace is the owner of a resource: by default you, or the name of a group,

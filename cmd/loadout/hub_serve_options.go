@@ -137,7 +137,7 @@ func (a *app) oidcProvider(ctx context.Context, c *config.Config) (*hub.Provider
 		return nil, nil
 	}
 	if h.OIDCClient == "" || h.Public == "" {
-		return nil, exit.Errorf(exit.Usage, "add --oidc-client ID and --public URL", "sign-in with %s needs a client id and a public URL", h.OIDCIssuer)
+		return nil, exit.Errorf(exit.Usage, "add --oidc-client ID and --public URL", "sign-in with %s needs a client ID and a public URL", h.OIDCIssuer)
 	}
 	name := cmp.Or(h.OIDCSecret, "LOADOUT_OIDC_SECRET")
 	value := a.Getenv(name)

@@ -93,7 +93,7 @@ func (a *app) reinstateApprovals(ctx context.Context, p *plan, o planOptions) er
 	again, err := a.ReinstateApprovals(ctx, p.to, p.ChosenVersions())
 	for _, st := range p.Steps {
 		if slices.Contains(again, st.Digest) {
-			a.Note("your earlier approval of this version of %s counts again; to end it: loadout approve --revoke %s", plain(st.Name), console.ShellQuote(st.Name))
+			a.Note("your earlier approval of this version of %s is valid again; to revoke it: loadout approve --revoke %s", plain(st.Name), console.ShellQuote(st.Name))
 		}
 	}
 	return err

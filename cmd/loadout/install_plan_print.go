@@ -114,7 +114,7 @@ func formatPublisher(p *install.Publisher) string {
 	case p.Counter > 0:
 		text += fmt.Sprintf(", version %d of %s", p.Counter, p.Time.Format(time.DateOnly))
 	default:
-		text += ", no history: an older version would not be noticed"
+		text += ", no history: an older version would not be detected"
 	}
 	if !p.Expires.IsZero() {
 		text += ", key expires on " + p.Expires.Format(time.DateOnly)
@@ -304,7 +304,7 @@ func (a *app) printPlanResult(ctx context.Context, p *plan, o planOptions) {
 		fmt.Fprintf(a.Stderr, "To update or verify these skills, add%s\n", p.to.Flag())
 	}
 	if local := p.to.Scope == "project" && slices.ContainsFunc(changes, func(st *install.Step) bool { return st.From.Kind == remote.Local }); local {
-		a.Note("loadout.lock refers to a directory of this machine, which others who work on the project do not have")
+		a.Note("loadout.lock refers to a directory of this machine, which other users of the project do not have")
 	}
 }
 

@@ -33,7 +33,7 @@ func (a *app) listPending() error {
 		return a.PrintJSON(out)
 	}
 	if len(all) == 0 {
-		fmt.Fprintln(a.Stdout, "No pending requests. They are commands that an agent tried to run and only you can run.")
+		fmt.Fprintln(a.Stdout, "No pending requests. Commands that only you can run appear here if an agent tries to run them.")
 		return nil
 	}
 	for _, r := range all {

@@ -181,7 +181,7 @@ func describeContents(r *review.Review) string {
 		kind := "servers"
 		switch {
 		case s.ProviderSkill != "":
-			kind = "borrowed tools"
+			kind = "tools from other skills"
 		case s.Name == "provider":
 			kind = "provider"
 		}

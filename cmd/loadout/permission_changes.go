@@ -52,13 +52,13 @@ func (a *app) changesCommand() *cobra.Command {
 	var o changesFlags
 	cmd := &cobra.Command{
 		Use:   "changes [DIR]",
-		Short: "Review changes to files that steer programs or agents",
-		Long: `Show the changes that scripts and agents made in a directory to files that steer
-programs or agents, such as CLAUDE.md, new skills or .git/hooks, when Loadout could not
-ask you. Loadout holds them for up to 30 days, until you apply or discard them. DIR is
-the workspace; the default is the current directory.
+		Short: "Review changes to files that configure programs or agents",
+		Long: `Show the pending changes of a directory: changes that scripts and agents made to files
+that configure programs or agents, such as CLAUDE.md, new skills or .git/hooks, when
+Loadout could not ask you. They are stored for up to 30 days, until you apply or
+discard them. DIR is the workspace; the default is the current directory.
 
---apply applies the changes that it shows, after a confirmation. A change is stale if
+--apply applies the shown changes, after a confirmation. A change is stale if
 its file has changed since; a stale change is never applied. Only you can apply
 changes: --apply refuses if an agent runs it, or if it has no controlling terminal.`,
 		Example: `  loadout changes
@@ -89,7 +89,7 @@ changes: --apply refuses if an agent runs it, or if it has no controlling termin
 func (a *app) showChanges(ctx context.Context, dir string, o *changesFlags) error {
 	state := a.StateDir()
 	if state == "" {
-		return exit.Errorf(exit.Failure, "set LOADOUT_STATE to a directory of yours", "no directory with held changes")
+		return exit.Errorf(exit.Failure, "set LOADOUT_STATE to a directory of yours", "no directory with pending changes")
 	}
 	store := heldchange.New(filepath.Join(state, "changes"))
 	real, err := filepath.Abs(dir)
@@ -163,10 +163,10 @@ func (a *app) printChanges(out *changesOutput) {
 		b.WriteString(safe(c.Diff) + "\n")
 	}
 	if len(out.Changes) == 0 {
-		fmt.Fprintf(&b, "No held changes in %s.\n", plain(out.Dir))
+		fmt.Fprintf(&b, "No pending changes in %s.\n", plain(out.Dir))
 	}
 	for _, dir := range out.Others {
-		fmt.Fprintf(&b, "Other held changes: loadout changes %s\n", plain(console.ShellQuote(dir)))
+		fmt.Fprintf(&b, "Other pending changes: loadout changes %s\n", plain(console.ShellQuote(dir)))
 	}
 	fmt.Fprint(a.Stdout, b.String())
 }
@@ -216,7 +216,7 @@ func (a *app) resolveChanges(ctx context.Context, store *heldchange.Store, out *
 				return err
 			}
 		}
-		return exit.Errorf(exit.Failure, "make them yourself, or delete them: loadout changes "+console.ShellQuote(out.Dir)+" --discard", "not applied: %s", strings.Join(failed, ", "))
+		return exit.Errorf(exit.Failure, "make these changes yourself, or delete them: loadout changes "+console.ShellQuote(out.Dir)+" --discard", "not applied: %s", strings.Join(failed, ", "))
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func (a *app) approveArgs(name string, o *approveFlags) []string {
 
 // unattendedHint says how to approve a skill without a terminal.
 func unattendedHint(name string) string {
-	return "on an unattended machine, state the reviewed digest: loadout approve " + console.ShellQuote(name) + " --digest sha256:… --yes"
+	return "on an unattended machine, give the reviewed digest: loadout approve " + console.ShellQuote(name) + " --digest sha256:… --yes"
 }
 
 // checkDigests returns an error if digests are given and they are not those of

@@ -51,7 +51,7 @@ func (a *app) trustCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trust DIR",
 		Short: "Trust the configuration of a project",
-		Long: `Show the configuration of a project and apply it from now on: its loadout.yaml,
+		Long: `Show the configuration of a project and, if you agree, apply it: its loadout.yaml,
 .mcp.json and the files below .loadout. Its skills are approved separately. If a file
 changes, trust the project again. Until you trust a project, it can only add skill
 directories inside itself and rules that deny. No project can loosen the sandbox.
@@ -143,7 +143,7 @@ func (a *app) trustProject(ctx context.Context, dir string, o *trustFlags) error
 	}
 	store := a.TrustStore()
 	if store == nil {
-		return exit.Errorf(exit.Failure, "set LOADOUT_STATE to a directory of yours", "no directory to store the trust")
+		return exit.Errorf(exit.Failure, "set LOADOUT_STATE to a directory of yours", "no directory to store trusted projects")
 	}
 	if _, err := store.Trust(ctx, p.Dir, p.Digest, policy.LocalUser()); err != nil {
 		return err
@@ -184,7 +184,7 @@ func trustArgs(dir string, o *trustFlags) []string {
 
 // unattendedTrustHint says how to trust a project without a terminal.
 func unattendedTrustHint(dir string) string {
-	return "on an unattended machine, state the reviewed digest: loadout trust " + console.ShellQuote(dir) + " --digest sha256:… --yes"
+	return "on an unattended machine, give the reviewed digest: loadout trust " + console.ShellQuote(dir) + " --digest sha256:… --yes"
 }
 
 // readProjectToTrust reads a project for the user to review. An unreadable

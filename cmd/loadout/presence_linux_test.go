@@ -469,7 +469,7 @@ func TestConfigurationApprovesByDigest(t *testing.T) {
 		"with dependencies": {[]string{task, needy}, nil, "needy", true, ""},
 		"not stated":        {nil, nil, "task", false, ""},
 		"no dependencies":   {[]string{needy}, nil, "needy", false, "needy is not approved: needed task ("},
-		"another digest":    {[]string{"task=sha256:" + strings.Repeat("0", 64)}, nil, "task", false, "task is not approved: stated sha256:0000"},
+		"another digest":    {[]string{"task=sha256:" + strings.Repeat("0", 64)}, nil, "task", false, "task is not approved: digest mismatch: configured sha256:0000"},
 		"a variable":        {nil, []string{"LOADOUT_POLICY_APPROVED=" + task}, "task", false, ""},
 	} {
 		configure(".config/loadout/loadout.yaml", tt.entries...)

@@ -272,7 +272,7 @@ func TestErrorScreen(t *testing.T) {
 				t.Errorf("what came of the answer is missing:\n%s", screen)
 			}
 			p.types("/model demo", "Enter")
-			p.shows("demo:rules is the model from now on.")
+			p.shows("Model: demo:rules.")
 			p.types("/model openai:other", "Enter")
 			p.shows(":other at 127.0.0.1:")
 			p.types("", "C-d")
@@ -304,7 +304,7 @@ func TestLinesOnADumbTerminal(t *testing.T) {
 	p.types("/model openai:", "Enter")
 	p.shows("unknown model")
 	p.types("/model demo", "Enter")
-	p.shows("demo:rules is the model from now on.")
+	p.shows("Model: demo:rules.")
 	p.types("/cost", "Enter")
 	p.shows("models.prices")
 	p.types("/export talk.md", "Enter")

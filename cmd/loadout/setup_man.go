@@ -96,5 +96,5 @@ func (a *app) writeManPages(root *cobra.Command, dir string) error {
 }
 
 func manDirError(dir string, err error) error {
-	return exit.Errorf(exit.Failure, "give a directory that you may write to", "write manual pages to %s: %w", dir, exit.FileCause(err))
+	return exit.Errorf(exit.Failure, "give a directory that you can write to", "write manual pages to %s: %w", dir, exit.FileCause(err))
 }

@@ -31,9 +31,9 @@ func (a *app) upgradeCommand() *cobra.Command {
 		Use:   "upgrade --check",
 		Short: "Check for a newer version of Loadout",
 		Long: `Check the index of releases (releases.index in the configuration) for a newer version of
-Loadout, and exit with status 1 if there is one. If the check fails, the status is not 1.
-This command downloads only the index and installs nothing. Loadout never checks for new
-versions by itself.
+Loadout, and exit with status 1 if there is one. If the check fails, the command exits with
+another nonzero status. It downloads only the index and installs nothing. Loadout never
+checks for new versions on its own.
 
 To update skills, run loadout update.`,
 		Example: "  loadout upgrade --check\n  loadout upgrade --check --json",

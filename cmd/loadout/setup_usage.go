@@ -41,7 +41,7 @@ func (a *app) usageCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "usage",
 		Short: "Show usage of skills, tools, scripts and models",
-		Long: `Show how often skills were loaded and how many tokens that took, which scripts and
+		Long: `Show how often skills were loaded and how many tokens they took, which scripts and
 tools ran, how long they took and how often they failed, the usage and cost of models,
 and the skills that were never used.
 
@@ -59,7 +59,7 @@ recording, set usage.enabled: false or LOADOUT_USAGE=off; --clear deletes all re
 				return err
 			}
 			if cmd.Flags().Changed("days") && (days < 1 || days > 36_500) {
-				return exit.Errorf(exit.Usage, "use a --days of at least 1", "--days is %d", days)
+				return exit.Errorf(exit.Usage, "use --days 1 or more", "--days is %d", days)
 			}
 			if clear {
 				return a.clearUsage(cmd.Context())
@@ -80,7 +80,7 @@ func (a *app) clearUsage(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	if err := usage.NewLog(file, nil).Clear(ctx); err != nil {
-		return exit.Errorf(exit.Failure, "exit the other loadout programs, or delete "+console.ShellQuote(file)+" yourself", "%w", err)
+		return exit.Errorf(exit.Failure, "stop the other loadout processes, or delete "+console.ShellQuote(file)+" yourself", "%w", err)
 	}
 	if a.JSON {
 		return a.PrintJSON(map[string]any{"cleared": true, "file": file})

@@ -196,7 +196,7 @@ func openInputs(paths []string) ([]loadout.Input, error) {
 			if filepath.Clean(before) != filepath.Clean(p) {
 				hint = "rename one of them, or give a directory that contains both"
 			}
-			return nil, exit.Errorf(exit.Usage, hint, "--in %s and --in %s have the same path /work/in/%s", before, p, in.Name)
+			return nil, exit.Errorf(exit.Usage, hint, "--in %s and --in %s would have the same path /work/in/%s", before, p, in.Name)
 		}
 		given[in.Name] = p
 		out = append(out, in)

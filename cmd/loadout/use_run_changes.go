@@ -32,7 +32,7 @@ func (a *app) askAboutChanges(r *loadout.Run, line *console.ProgressLine) {
 // heldChangesText describes held changes with their differences.
 func heldChangesText(changes []loadout.HeldChange) string {
 	var b strings.Builder
-	b.WriteString("The script changed files that steer programs or agents:\n")
+	b.WriteString("The script changed files that configure programs or agents:\n")
 	for _, c := range changes {
 		fmt.Fprintf(&b, "\n%s %s (read by %s)\n", terminal.Plain(c.Op), terminal.Plain(c.Path), terminal.Plain(c.Reader))
 		b.WriteString(terminal.Safe(c.Diff))

@@ -39,7 +39,7 @@ the skills that a site, a hub or a repository offers; install them with loadout 
 		Args: argCount(1, -1, "search words"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit < 1 {
-				return exit.Errorf(exit.Usage, "use a --limit of at least 1", "--limit is %d", limit)
+				return exit.Errorf(exit.Usage, "use --limit 1 or more", "--limit is %d", limit)
 			}
 			query := strings.TrimSpace(strings.Join(args, " "))
 			if query == "" {

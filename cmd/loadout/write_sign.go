@@ -47,8 +47,8 @@ func (a *app) signCommand() *cobra.Command {
 		Short: "Sign skills that you publish",
 		Long: `Sign the files of skills to prove that they come from you. The signature is written
 beside SKILL.md as SKILL.sig. Sign again after every change, and keep SKILL.sig: its
-counter increases by one each time, so Loadout refuses an older version that somebody
-offers to your users. If SKILL.sig is lost, give the next number with --counter. When
+counter increases by one each time, so Loadout refuses an older version that is
+offered to your users. If SKILL.sig is lost, give the next number with --counter. When
 users install your skill, Loadout remembers your key for its source, and refuses later
 versions that are unsigned or signed with another key. Create a key with --new-key.
 Keep the file secret, and back it up: a lost key cannot be restored.

@@ -177,7 +177,7 @@ func TestChanges(t *testing.T) {
 		}
 	}
 	// Nobody can agree to what is not shown.
-	most := approval.MaxMessage - len("Apply changes to files that steer programs or agents?\n") - len("\nmodify x (read by y)\n")
+	most := approval.MaxMessage - len("Apply changes to files that configure programs or agents?\n") - len("\nmodify x (read by y)\n")
 	for n, shown := range map[int]bool{most: true, most + 1: false} {
 		one := []loadout.HeldChange{{Op: "modify", Path: "x", Reader: "y", Diff: strings.Repeat("+", n)}}
 		if msg, err := approver.ChangesMessage(one); (err == nil) != shown || shown && len(msg) != approval.MaxMessage {

@@ -35,7 +35,7 @@ func NewForChanges(queue *approval.Queue, session string, who policy.Principal) 
 // shows their whole diff. It returns an error if the diff is too long to show.
 func ChangesMessage(changes []loadout.HeldChange) (string, error) {
 	var b strings.Builder
-	b.WriteString("Apply changes to files that steer programs or agents?\n")
+	b.WriteString("Apply changes to files that configure programs or agents?\n")
 	for _, c := range changes {
 		fmt.Fprintf(&b, "\n%s %s (read by %s)\n%s", c.Op, c.Path, c.Reader, c.Diff)
 	}

@@ -96,7 +96,7 @@ func (h *Host) Run(ctx context.Context, o *Flags) error {
 func (h *Host) canAsk() bool {
 	c := h.Caller()
 	if c.Agent != "" {
-		h.Note("nobody is asked for approvals: %s", c.Reason())
+		h.Note("calls that need approval are denied: %s", c.Reason())
 	}
 	return c.Agent == ""
 }

@@ -73,7 +73,7 @@ func (h *Host) markedSkills(ctx context.Context, t *conversation, o *Flags) ([]s
 			if wanted, err := h.projectAllowed(ctx, h.skillProject(e, o)); err != nil {
 				return nil, err
 			} else if !wanted {
-				h.Note("skill %s not preloaded: the skills of this project are not allowed yet; loadout chat asks", e.Name)
+				h.Note("skill %s not preloaded: you have not allowed the skills of this project yet; to allow them, start loadout chat without -p", e.Name)
 				continue
 			}
 		}

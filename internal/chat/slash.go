@@ -130,7 +130,7 @@ func (t *dialog) switchModel(ctx context.Context, name string) (string, error) {
 	}
 	t.SetModel(m)
 	t.answering.Now, t.answering.Model = next, m
-	return t.modelLabel() + " is the model from now on.\n", nil
+	return "Model: " + t.modelLabel() + ".\n", nil
 }
 
 // pickModels returns the models for the list of /model.

@@ -97,10 +97,10 @@ func (t *dialog) skillHelp(ctx context.Context, name string) (string, error) {
 		fmt.Fprintf(&b, "- scripts: %s\n", literal(terminal.Clip(strings.Join(scripts, ", "), 500)))
 	}
 	if !e.UserInvocable {
-		b.WriteString("- only the agent invokes it; `/load` loads it\n")
+		b.WriteString("- only the agent can invoke it; to load it yourself, use `/load`\n")
 	}
 	if e.DisableModelInvocation {
-		b.WriteString("- only you invoke it, not the agent\n")
+		b.WriteString("- only you can invoke it, not the agent\n")
 	}
 	from := e.Path
 	if !strings.HasPrefix(from, e.Origin) {

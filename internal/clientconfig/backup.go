@@ -69,7 +69,7 @@ func (c *Change) backUp() (made bool, err error) {
 		if info, err := os.Lstat(c.Backup); err == nil && hasContent(c.Backup, info, c.before.data) {
 			return false, nil
 		}
-		return false, kindError{ErrChanged, c.Backup + " was created meanwhile; nothing was written, review the change again"}
+		return false, kindError{ErrChanged, c.Backup + " was created in the meantime; nothing was written, review the change again"}
 	}
 	if err != nil {
 		return false, c.fileError("back up", err)

@@ -54,7 +54,7 @@ var clients = []Client{
 		Next: "run \"MCP: List Servers\" in VS Code and start the server",
 		where: map[Scope]location{
 			User: {appData: "Code/User/mcp.json",
-				note: "this is the default profile of VS Code; for another profile or build name its mcp.json as the file"},
+				note: "this is the default profile of VS Code; for another profile or build, pass its mcp.json with --file"},
 			Project: {project: ".vscode/mcp.json"},
 		},
 		traces: traces{commands: []string{"code"}, appData: []string{"Code/User"}},
@@ -158,7 +158,7 @@ var clients = []Client{
 		Format: JSON, Key: "mcpServers", Scopes: []Scope{User}, Remote: true,
 		httpType: "streamableHttp", urlKey: "url", plain: true,
 		Next: "start a new Cline task",
-		Note: "the CLI and current versions of the extension share this file; versions of the extension before that have one of their own, which they open under MCP Servers, Configure",
+		Note: "the CLI and current versions of the extension share this file; older versions of the extension have their own file, which MCP Servers, Configure opens",
 		where: map[Scope]location{
 			User: {env: "CLINE_DATA_DIR", inEnv: "settings/cline_mcp_settings.json", home: ".cline/data/settings/cline_mcp_settings.json"},
 		},

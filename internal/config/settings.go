@@ -159,7 +159,7 @@ var settings = []setting{
 	{key: "servers.files", env: "LOADOUT_SERVERS_FILES", value: func(c *Config) any { return &c.Servers.Files }, path: true,
 		doc: "Files with MCP servers, in the format of any client: mcpServers, servers, connections; JSON, YAML\nor TOML. The servers.yaml beside this file is always read."},
 	{key: "servers.dirs", env: "LOADOUT_SERVERS_DIRS", value: func(c *Config) any { return &c.Servers.Dirs }, path: true,
-		doc: "Directories with files of MCP servers."},
+		doc: "Directories that contain such files."},
 	{key: "servers.connect", env: "LOADOUT_SERVERS_CONNECT", value: func(c *Config) any { return &c.Servers.Connect }, check: oneOf("", "on-load", "at-start"),
 		doc: "When to connect servers: on-load (when a skill or a call needs them) or at-start."},
 	{key: "servers.deadline", env: "LOADOUT_SERVERS_DEADLINE", value: func(c *Config) any { return &c.Servers.Deadline }, check: inRange(1, 600),
@@ -178,7 +178,7 @@ var settings = []setting{
 	{key: "policy.threshold", env: "LOADOUT_POLICY_THRESHOLD", value: func(c *Config) any { return &c.Policy.Threshold }, check: oneOf("", "SAFE", "LOW", "MEDIUM", "HIGH", "CRITICAL"),
 		doc: "Risk level from which tool calls without a matching rule need approval."},
 	{key: "policy.approved", value: func(c *Config) any { return &c.Policy.Approved }, check: checkApproved,
-		doc: "Skills that are approved in one version, for unattended machines, for example\n" +
+		doc: "Approved versions of skills, for unattended machines, for example\n" +
 			"pdf=sha256:5f70bf18… with all 64 digits. List the dependencies too. No environment variable."},
 	{key: "policy.presence", value: func(c *Config) any { return &c.Policy.Presence }, check: oneOf("", "cooperative", Managed),
 		doc: "Whose approvals count: cooperative (yours) or managed (only the administrator's). Only the\n" +
@@ -196,7 +196,7 @@ var settings = []setting{
 	{key: "sandbox.memory_mb", env: "LOADOUT_SANDBOX_MEMORY_MB", value: func(c *Config) any { return &c.Sandbox.MemoryMB }, check: inRange(16, 1<<20),
 		doc: "Memory limit of a run, in MiB. A skill can request less."},
 	{key: "sandbox.seconds", env: "LOADOUT_SANDBOX_SECONDS", value: func(c *Config) any { return &c.Sandbox.Seconds }, check: inRange(1, 86_400),
-		doc: "Time limit of a run."},
+		doc: "Time limit of a run, in seconds."},
 	{key: "sandbox.disk_mb", env: "LOADOUT_SANDBOX_DISK_MB", value: func(c *Config) any { return &c.Sandbox.DiskMB }, check: inRange(1, 1<<20),
 		doc: "Limit of the data that a run writes, in MiB."},
 	{key: "sandbox.network", env: "LOADOUT_SANDBOX_NETWORK", value: func(c *Config) any { return &c.Sandbox.Network },
@@ -242,7 +242,7 @@ var settings = []setting{
 	{key: "hub.database", env: "LOADOUT_HUB_DATABASE", also: "LOADOUT_DATABASE", value: func(c *Config) any { return &c.Hub.Database }, hidden: true,
 		doc: "The database, as postgres://user:password@host/name or sqlite:PATH; empty means SQLite in hub.data.\nLOADOUT_DATABASE has the same effect."},
 	{key: "hub.redis", env: "LOADOUT_HUB_REDIS", also: "LOADOUT_REDIS", value: func(c *Config) any { return &c.Hub.Redis }, hidden: true,
-		doc: "The Redis server that connects several nodes, as redis://host:6379/0; empty means one node.\nLOADOUT_REDIS has the same effect."},
+		doc: "The Redis server that connects several nodes, such as redis://host:6379/0; empty means one node.\nLOADOUT_REDIS has the same effect."},
 	{key: "hub.key_file", env: "LOADOUT_HUB_KEY_FILE", value: func(c *Config) any { return &c.Hub.KeyFile }, path: true,
 		doc: "File with the encryption keys for hub secrets; the first key encrypts new secrets. Create a key with\n" +
 			"openssl rand -base64 32. LOADOUT_HUB_KEY holds the keys themselves. Empty means a file in\nhub.data with SQLite; PostgreSQL requires one of the two."},
@@ -279,7 +279,7 @@ var settings = []setting{
 	{key: "hub.rate", env: "LOADOUT_HUB_RATE", value: func(c *Config) any { return &c.Hub.Rate }, check: inRange(1, 100_000),
 		doc: "Sustained requests per second per user."},
 	{key: "hub.min_disk_mb", env: "LOADOUT_HUB_MIN_DISK_MB", value: func(c *Config) any { return &c.Hub.MinDisk }, check: inRange(1, 1_000_000),
-		doc: "Free space in MiB on the disk of the data directory, below which a node counts as full and is not ready."},
+		doc: "Minimum free space on the disk of the data directory, in MiB. A node with less is full and not ready."},
 	{key: "hub.drain", env: "LOADOUT_HUB_DRAIN", value: func(c *Config) any { return &c.Hub.Drain }, check: inRange(1, 3600),
 		doc: "Seconds that running requests have to finish when the hub stops."},
 	{key: "hub.log", env: "LOADOUT_HUB_LOG", value: func(c *Config) any { return &c.Hub.Log }, check: oneOf("", "text", "json"),

@@ -40,7 +40,7 @@ type workspace struct {
 	dir    string
 	access Access
 	agree  Agree             // nil if nobody can be asked
-	store  *heldchange.Store // store for changes that nobody could be asked about; may be nil
+	store  *heldchange.Store // store for changes that the user could not be asked about; may be nil
 	by     string            // name of the skill, for the store
 	began  time.Time
 	notes  []string
@@ -83,15 +83,15 @@ func (w *workspace) start(ctx context.Context, b sandbox.Backend, spec *sandbox.
 		return box, nil
 	case b.Tier() == sandbox.Limited:
 		w.access = ReadOnly
-		w.notes = append(w.notes, "nothing kept changes to the workspace aside for review, because the command ran without isolation")
+		w.notes = append(w.notes, "changes to the workspace were not held for review, because the command ran without isolation")
 		return box, nil
 	case w.access == OverlayOrDirect && overlay.DirReader(w.dir) != "":
 		w.access = ReadOnly
-		w.notes = append(w.notes, fmt.Sprintf("the workspace was read-only, because it steers %s and changes cannot be kept aside for review: %v", overlay.DirReader(w.dir), reason))
+		w.notes = append(w.notes, fmt.Sprintf("the workspace was read-only, because it configures %s and changes cannot be held for review: %v", overlay.DirReader(w.dir), reason))
 		return box, nil
 	case w.access == Overlay:
 		w.access = ReadOnly
-		w.notes = append(w.notes, fmt.Sprintf("the workspace was read-only, because changes cannot be kept aside for review: %v; set sandbox.direct_workspace to let code write to it directly", reason))
+		w.notes = append(w.notes, fmt.Sprintf("the workspace was read-only, because changes cannot be held for review: %v; set sandbox.direct_workspace to let code write to it directly", reason))
 		return box, nil
 	}
 	if err := box.Close(); err != nil {
@@ -151,7 +151,7 @@ func (w *workspace) apply(ctx context.Context, box sandbox.Sandbox) error {
 // declined.
 func (w *workspace) ask(ctx context.Context, held []HeldChange) (why string, declined bool) {
 	if w.agree == nil {
-		return "nobody could be asked", false
+		return "the user could not be asked", false
 	}
 	agreed, err := w.agree(ctx, held)
 	switch {
@@ -166,7 +166,7 @@ func (w *workspace) ask(ctx context.Context, held []HeldChange) (why string, dec
 // storeHeld stores the held changes of a set for the user. next says what the user
 // can do with them.
 func (w *workspace) storeHeld(ctx context.Context, set *overlay.Set) (next string) {
-	const byHand = "the user can make them, or run this with loadout run in their own terminal"
+	const byHand = "the user can make these changes, or run this with loadout run in their own terminal"
 	if w.store == nil {
 		return byHand
 	}
@@ -205,12 +205,12 @@ func heldChanges(set *overlay.Set) []HeldChange {
 			continue
 		}
 		if len(held) >= maxHeld || shown > maxShown {
-			c.Refused = fmt.Sprintf("steers %s, and there are too many changes to show (limit %d changes, %d bytes)", c.Reader, maxHeld, maxShown)
+			c.Refused = fmt.Sprintf("configures %s, and there are too many changes to show (limit %d changes, %d bytes)", c.Reader, maxHeld, maxShown)
 			continue
 		}
 		h, err := newHeldChange(set, c)
 		if err != nil {
-			c.Refused = fmt.Sprintf("steers %s, and cannot be shown: %s", c.Reader, printable.Text(err.Error(), 200))
+			c.Refused = fmt.Sprintf("configures %s, and cannot be shown: %s", c.Reader, printable.Text(err.Error(), 200))
 			continue
 		}
 		shown += len(h.Diff)
@@ -232,7 +232,7 @@ func heldNote(held []HeldChange, why string) string {
 		}
 		names = append(names, fmt.Sprintf("%s (%s, %s)", c.Path, c.Op, c.Reader))
 	}
-	return fmt.Sprintf("changes of files that steer programs or agents were not applied (%d), because %s: %s", len(held), why, strings.Join(names, ", "))
+	return fmt.Sprintf("changes to files that configure programs or agents were not applied (%d), because %s: %s", len(held), why, strings.Join(names, ", "))
 }
 
 // noteLost adds a note about changes that were refused or failed.

@@ -235,7 +235,7 @@ chmod 700 CLAUDE.local.md; echo x > 'CLAUDE.md '; ln -s docs/g.md CLAUDE.md; ech
 		}
 	}
 	notes := strings.Join(res.Notes, "\n")
-	for _, want := range []string{"AGENTS.md (steers coding agents, and cannot be shown: ", "control characters in the name"} {
+	for _, want := range []string{"AGENTS.md (configures coding agents, and cannot be shown: ", "control characters in the name"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("notes %q lack %q", notes, want)
 		}

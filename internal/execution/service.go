@@ -214,7 +214,7 @@ func (r *Runner) start(t target, a *authorization, c *command, req *ServiceReque
 		return nil, fmt.Errorf("serve %s of %s: %w", c.name(), o.label, err)
 	}
 	if ws.isOverlay() {
-		b.addNote("its changes to the workspace are applied when it stops, except those of files that steer programs or agents")
+		b.addNote("its changes to the workspace are applied when it stops, except those to files that configure programs or agents")
 	}
 	b.notes = append(b.notes, ws.notes...)
 	v := &Service{workspace: ws, logger: r.opts.Logger, Digest: o.digest, Backend: backend.Name(), Package: p.installed, Notes: slices.Concat(a.notes, b.notes), box: box, process: process, check: a.check,

@@ -81,12 +81,12 @@ func (s *Store) Add(ctx context.Context, workspace, by string, changes []overlay
 			all = append(all, Change{Stored: c, By: by, Time: now})
 		}
 		if len(all) > maxCount {
-			return nil, fmt.Errorf("too many held changes (%d, limit %d)", len(all), maxCount)
+			return nil, fmt.Errorf("too many pending changes (%d, limit %d)", len(all), maxCount)
 		}
 		return all, nil
 	})
 	if err != nil {
-		return fmt.Errorf("store held changes: %w", err)
+		return fmt.Errorf("store pending changes: %w", err)
 	}
 	return nil
 }
@@ -102,7 +102,7 @@ func (s *Store) Remove(ctx context.Context, workspace string, changes []Change) 
 		}), nil
 	})
 	if err != nil {
-		return fmt.Errorf("remove held changes: %w", err)
+		return fmt.Errorf("remove pending changes: %w", err)
 	}
 	return nil
 }
@@ -127,7 +127,7 @@ func (s *Store) change(ctx context.Context, workspace string, edit func([]Change
 		}
 		data, err := json.Marshal(file{version, workspace, all})
 		if err == nil && len(data) > maxBytes {
-			err = fmt.Errorf("held changes too large (%d bytes, limit %d)", len(data), maxBytes)
+			err = fmt.Errorf("pending changes too large (%d bytes, limit %d)", len(data), maxBytes)
 		}
 		return data, err
 	})
@@ -138,7 +138,7 @@ func (s *Store) change(ctx context.Context, workspace string, edit func([]Change
 func (s *Store) List(workspace string) ([]Change, error) {
 	f, err := s.read(s.file(resolve(workspace)))
 	if err != nil {
-		return nil, fmt.Errorf("list held changes: %w", err)
+		return nil, fmt.Errorf("list pending changes: %w", err)
 	}
 	return f.Changes, nil
 }
@@ -163,7 +163,7 @@ func (s *Store) decode(data []byte) (file, error) {
 		return file{}, fmt.Errorf("file is damaged: %w", err)
 	}
 	if head.Version != version {
-		return file{}, fmt.Errorf("version %d of held changes is not supported (want %d): update loadout", head.Version, version)
+		return file{}, fmt.Errorf("version %d of pending changes is not supported (want %d): update loadout", head.Version, version)
 	}
 	var f file
 	if err := json.Unmarshal(data, &f); err != nil {

@@ -103,7 +103,7 @@ func TestStoreIsBounded(t *testing.T) {
 
 func TestUnusableFiles(t *testing.T) {
 	for content, want := range map[string]string{
-		`{"version": 2, "changes": []}`: "version 2 of held changes is not supported (want 1): update loadout",
+		`{"version": 2, "changes": []}`: "version 2 of pending changes is not supported (want 1): update loadout",
 		`{`:                             "damaged",
 		`{"version": 1, "changes": [{"path": "../x", "op": "create"}]}`: "invalid path",
 		`{"version": 1, "changes": [{"path": "x", "op": "run"}]}`:       "invalid operation",

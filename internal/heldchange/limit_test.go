@@ -18,13 +18,13 @@ func TestWithinLimits(t *testing.T) {
 	dir := t.TempDir()
 	s := New(filepath.Join(t.TempDir(), "changes"))
 	limittest.EachOpen(t, func() error { return s.Add(t.Context(), dir, "skill", []overlay.Stored{create("a", "1")}) }, func(err error) {
-		if !strings.HasPrefix(err.Error(), "store held changes: ") {
+		if !strings.HasPrefix(err.Error(), "store pending changes: ") {
 			t.Error(err)
 		}
 	})
 	var all []Change
 	limittest.EachOpen(t, func() (err error) { all, err = s.List(dir); return err }, func(err error) {
-		if len(all) > 0 || !strings.HasPrefix(err.Error(), "list held changes: ") {
+		if len(all) > 0 || !strings.HasPrefix(err.Error(), "list pending changes: ") {
 			t.Errorf("%v with %v", all, err)
 		}
 	})
@@ -32,7 +32,7 @@ func TestWithinLimits(t *testing.T) {
 		t.Fatalf("listed %v", all)
 	}
 	limittest.EachOpen(t, func() error { return s.Remove(t.Context(), dir, all) }, func(err error) {
-		if !strings.HasPrefix(err.Error(), "remove held changes: ") {
+		if !strings.HasPrefix(err.Error(), "remove pending changes: ") {
 			t.Error(err)
 		}
 	})
@@ -100,7 +100,7 @@ func TestLargeChanges(t *testing.T) {
 	for _, name := range strings.Split("abcdefgh", "") {
 		changes = append(changes, create(name, part))
 	}
-	if err := s.Add(t.Context(), dir, "skill", changes); err == nil || !strings.Contains(err.Error(), "held changes too large") {
+	if err := s.Add(t.Context(), dir, "skill", changes); err == nil || !strings.Contains(err.Error(), "pending changes too large") {
 		t.Errorf("error %v", err)
 	}
 	if got := paths(t, s, dir); len(got) > 0 {

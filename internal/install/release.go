@@ -40,7 +40,7 @@ func (p *Plan) checkRelease(st *Step) error {
 		return nil
 	}
 	if clock := time.Now(); now.Time.After(clock.Add(clockTolerance)) {
-		return &SkillError{Reason: WrongClock, Name: st.Name, Message: fmt.Sprintf("signature of %s is dated %s, after the clock of this machine (%s)",
+		return &SkillError{Reason: WrongClock, Name: st.Name, Message: fmt.Sprintf("signature of %s is dated %s, later than the clock of this machine (%s)",
 			st.Name, now.Time.Format(time.DateOnly), clock.UTC().Format(time.DateOnly))}
 	}
 	return st.checkExpiry()

@@ -38,11 +38,11 @@ func Warnings(lock *installed.Lockfile, pins *signature.Pins) []Warning {
 		case e.From.Kind != remote.Local && !expires.IsZero() && !time.Now().Before(expires):
 			w.Text, w.StopsUpdates = "key expired on "+expires.Format(time.DateOnly)+", so there are no updates until its owner replaces it", true
 		case e.Signed.After(time.Now().Add(clockTolerance)):
-			w.Text, w.StopsUpdates = "signed on "+e.Signed.Format(time.DateOnly)+", after the clock of this machine", true
+			w.Text, w.StopsUpdates = "signed on "+e.Signed.Format(time.DateOnly)+", later than the clock of this machine", true
 		case e.Counter < e.HighestCounter:
 			w.Text = fmt.Sprintf("version %d, older than version %d, which was seen before", e.Counter, e.HighestCounter)
 		case e.Counter == 0:
-			w.Text = "no history: an older version would not be noticed"
+			w.Text = "no history: an older version would not be detected"
 		default:
 			continue
 		}

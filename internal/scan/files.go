@@ -21,7 +21,7 @@ func fileRules() []Rule {
 		{ID: "binary", Severity: Info, Target: Bytes, Message: "neither text nor a known file type", Advice: "find out what it is"},
 		{ID: "large", Severity: Low, Target: Bytes, Message: fmt.Sprintf("larger than %d MiB; the rest was not scanned", MaxFileBytes>>20), Advice: "find out what it is for"},
 		{ID: "unreadable", Severity: Low, Target: Bytes, Message: "cannot be read and was not scanned", Advice: "check its permissions"},
-		{ID: "link", Severity: Medium, Target: Name, Message: "symbolic link out of the skill, to a directory or to nothing, or not a regular file", Advice: "replace it by the file itself"},
+		{ID: "link", Severity: Medium, Target: Name, Message: "symbolic link that points out of the skill, to a directory or to nothing, or not a regular file", Advice: "replace it with the file itself"},
 		{ID: "name-hidden", Severity: High, Target: Name, Message: "name contains invisible characters or characters that change the text direction", Advice: "rename it, and find out where it came from"},
 		{ID: "name-double", Severity: High, Target: Name, Message: "name has the extension of a document, followed by that of a program", Advice: "do not open it"},
 		{ID: "name-dot", Severity: Info, Target: Name, Message: "hidden file", Advice: "find out what it is for"},

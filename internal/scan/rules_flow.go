@@ -34,6 +34,6 @@ func flowRules() []Rule {
 			words:   []string{"find-generic-password", "find-internet-password", "169.254.169.254", ".config/solana", ".ethereum", ".electrum", "environ", "process.env", ".ssh", ".aws/", "id_rsa", "id_ed25519", ".netrc", ".kube/config", ".git-credentials", ".npmrc", ".pypirc", "/etc/shadow", "login data", "cookies.sqlite", "wallet.dat", "getenv"},
 			Message: "sends keys or the whole environment", Advice: "do not run it outside a sandbox"},
 		{ID: "credentials-gathered", Severity: High, Target: Code, flows: true, languages: python | javascript, words: []string{"environ", "process.env", "getenv"},
-			Message: "collects several keys of the environment in one text", Advice: "find out where the text goes"},
+			Message: "collects several keys of the environment in one string", Advice: "find out where the string goes"},
 	}
 }

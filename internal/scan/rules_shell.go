@@ -48,7 +48,7 @@ func shellRules() []Rule {
 			Advice:  "decode it yourself and read it before anything is run"},
 		{ID: "run-file-text", Severity: High, Target: Code, languages: python | inline | config | shell, words: []string{"open("},
 			pattern: ignoreCase(`\b(exec|eval)\s*\(\s*(compile\s*\(\s*)?open\s*\(\s*["'](/tmp|/var/tmp|/dev/shm|~|[^"']*/\.)[^"']*["']`),
-			Message: "runs the text of a hidden or temporary file",
+			Message: "runs the contents of a hidden or temporary file",
 			Advice:  "find out who writes the file"},
 		{ID: "temporary-run", Severity: High, Target: Code, languages: commandLanguages, words: []string{"/tmp/.", "/dev/shm/", "/var/tmp/."},
 			pattern: ignoreCase(`((/tmp/\.|/var/tmp/\.|/dev/shm/)[\w.-]+["']?\s*\|\s*((ba|z)?sh|python\d?|perl|curl|nc)\b|(^|[;&|]\s*|\b(ba|z)?sh\s+|\bsource\s+|\bpython\d?\s+|nohup\s+|chmod\s+\S*[x7]\S*\s+)["']?(/tmp/\.[\w-]|/var/tmp/\.[\w-]|/dev/shm/)[\w./-]*)`),

@@ -107,11 +107,11 @@ func (s *Setup) readApproved(ctx context.Context, c *config.Config, rt *loadout.
 			continue
 		}
 		if string(r.Digest) != digests[i] {
-			s.Note("policy.approved: %s is not approved: stated %s, current %s", name, digests[i], r.Digest)
+			s.Note("policy.approved: %s is not approved: digest mismatch: configured %s, current %s", name, digests[i], r.Digest)
 			continue
 		}
 		if n := slices.IndexFunc(r.Needs, func(n policy.Need) bool { return !slices.Contains(digests, string(n.Digest)) }); n >= 0 {
-			s.Note("policy.approved: %s is not approved: needed %s (%s) is not stated", name, r.Needs[n].Name, r.Needs[n].Digest)
+			s.Note("policy.approved: %s is not approved: missing entry for %s (%s), which it needs", name, r.Needs[n].Name, r.Needs[n].Digest)
 			continue
 		}
 		_, err = stated.Put(ctx, policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Subject: r.Digest, Needs: r.Needs, Name: r.Entry.Name,

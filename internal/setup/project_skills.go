@@ -110,12 +110,12 @@ func (p *projectSkills) confirm(r catalog.ProjectSkill, manifest func() (skill.M
 	}
 	command := "loadout approve " + console.ShellQuote(r.Entry.Key())
 	if r.Replaced != nil {
-		return fmt.Sprintf("pending: the project's skill would replace %s until you confirm it with `%s`", r.Replaced.Key(), command)
+		return fmt.Sprintf("pending until you confirm it with `%s`: it would replace %s", command, r.Replaced.Key())
 	}
 	if set := p.listed[p.dirs[r.Entry.Origin]]; p.unknown != nil || set != nil && set.incomplete {
-		return fmt.Sprintf("pending: Loadout has no complete list of the skills that the project had, until you confirm it with `%s`", command)
+		return fmt.Sprintf("pending until you confirm it with `%s`: Loadout has no complete list of the skills that the project had", command)
 	}
-	return fmt.Sprintf("pending: it may have been added after Loadout first listed the project, until you confirm it with `%s`", command)
+	return fmt.Sprintf("pending until you confirm it with `%s`: it may have been added after Loadout first listed the project", command)
 }
 
 // isAdded reports whether a skill was, or may have been, added after its

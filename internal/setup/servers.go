@@ -241,7 +241,7 @@ func howToSetVariable(owner upstream.Owner, kind, name string) string {
 	}
 	next := "loadout secret set " + name
 	if skill, _, ok := owner.Skill(); ok && kind == upstream.FromSecret {
-		next += ", and let the skill have it: loadout secret grant " + name + " --skill " + printable.OneLine(skill)
+		next += "; then grant it to the skill: loadout secret grant " + name + " --skill " + printable.OneLine(skill)
 	}
 	return next
 }

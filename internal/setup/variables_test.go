@@ -16,7 +16,7 @@ func TestHowToSetVariable(t *testing.T) {
 		{"", upstream.FromSecret, "loadout secret set KEY"},
 		{"", upstream.FromInput, "loadout secret set KEY"},
 		{"project", upstream.FromUser, "add it to your configuration, under user: as KEY"},
-		{"local/weibo@sha256:0123", upstream.FromSecret, "loadout secret set KEY, and let the skill have it: loadout secret grant KEY --skill local/weibo"},
+		{"local/weibo@sha256:0123", upstream.FromSecret, "loadout secret set KEY; then grant it to the skill: loadout secret grant KEY --skill local/weibo"},
 	} {
 		if got := howToSetVariable(tt.of, tt.kind, "KEY"); got != tt.want {
 			t.Errorf("%s of %q: got %q, want %q", tt.kind, tt.of, got, tt.want)

@@ -39,7 +39,7 @@ func (t Usage) ListOwn(ctx context.Context, owner string, day time.Time) ([]OwnU
 			FROM own_usage o JOIN skills s ON s.id = o.skill_id WHERE o.owner = $1) AS u
 		WHERE u.uses > 0 AND u.last >= $3 ORDER BY u.skill_id`, owner, dayNumber(day), dayNumber(day)-OwnUseDays)
 	if err != nil {
-		return nil, fmt.Errorf("list skills that a user used: %w", err)
+		return nil, fmt.Errorf("list used skills of a user: %w", err)
 	}
 	return found, nil
 }
@@ -108,7 +108,7 @@ func (c conn) mergeOwn(ctx context.Context, moved []pendingUsage, day int64) err
 func (t Usage) PruneOwn(ctx context.Context, before time.Time) (int64, error) {
 	n, err := t.c.exec(ctx, "DELETE FROM own_usage WHERE day < $1", dayNumber(before))
 	if err != nil {
-		return 0, fmt.Errorf("delete old uses of users: %w", err)
+		return 0, fmt.Errorf("delete old usage of users: %w", err)
 	}
 	return n, nil
 }

@@ -72,7 +72,7 @@ func (m *model) printDecision(d dialog, a approval.Answer) {
 	case a.Outcome != approval.Accepted:
 		word = "not allowed"
 	case a.Scope != "":
-		word = map[string]string{"session": "allowed for this conversation", "always": "allowed from now on"}[string(a.Scope)]
+		word = map[string]string{"session": "allowed for this conversation", "always": "always allowed"}[string(a.Scope)]
 	}
 	m.printBelow(line{{"  " + strings.TrimSpace(Plain(baseName(asked.Tool))+" "+word), faint}})
 }

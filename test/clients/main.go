@@ -103,7 +103,7 @@ func (r *recorder) check(update bool) error {
 		if err := writeFile(fresh, b.String()); err != nil {
 			return err
 		}
-		return fmt.Errorf("what it shows has changed: compare %s with %s, and accept it with -update", file, fresh)
+		return fmt.Errorf("recorded output has changed: compare %s with %s, and accept the change with -update", file, fresh)
 	}
 	fmt.Println(r.client.name, "shows what is recorded")
 	return nil
