@@ -40,10 +40,10 @@ func skillProblem(err error) error {
 		return &agents.SkillError{Why: e.Error(), Fix: "upload it as a package, with all of its files"}
 	}
 	if e, ok := errors.AsType[*library.NameError](err); ok {
-		return &agents.SkillError{Why: e.Error(), Fix: "take another name"}
+		return &agents.SkillError{Why: e.Error(), Fix: "choose another name"}
 	}
 	if e, ok := errors.AsType[*library.BrokenError](err); ok {
-		return &agents.SkillError{Why: e.Error(), Fix: "mend the fields of the document"}
+		return &agents.SkillError{Why: e.Error(), Fix: "fix the fields of the document"}
 	}
 	if e, ok := errors.AsType[*skill.RefusedError](err); ok {
 		return &agents.SkillError{Why: e.Error(), Fix: "make it smaller"}

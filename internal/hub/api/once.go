@@ -234,7 +234,7 @@ func (s *Server) repeat(w http.ResponseWriter, r *http.Request, op *huma.Operati
 			err = &Problem{Status: 409, Code: "key_failed", Detail: "the first request with this Idempotency-Key has just failed", Next: "send the request again"}
 		case err != nil:
 		case !same:
-			err = &Problem{Status: 422, Code: "key_used", Detail: "another request was sent with this Idempotency-Key", Next: "send each request with a key of its own, and the same request again with the same key"}
+			err = &Problem{Status: 422, Code: "key_used", Detail: "another request was sent with this Idempotency-Key", Next: "send each request with its own key, and repeat a request with the same key"}
 		case first.Status != 0:
 			if err = s.writeRecorded(w, r, op, first); err == nil {
 				return
@@ -251,7 +251,7 @@ func (s *Server) repeat(w http.ResponseWriter, r *http.Request, op *huma.Operati
 		case <-late:
 		}
 		s.WriteProblem(w, r, &Problem{Status: 409, Code: "key_pending", Detail: "the first request with this Idempotency-Key has no response yet; its node may have failed",
-			Next: "send it again later; if this remains, check what exists, and use another key", Header: http.Header{"Retry-After": {"10"}}})
+			Next: "send it again later; if the problem persists, check what exists, and use another key", Header: http.Header{"Retry-After": {"10"}}})
 		return
 	}
 }
@@ -269,7 +269,7 @@ func (s *Server) tooManyKeys(ctx context.Context, principal string) *Problem {
 
 func (s *Server) writeRecorded(w http.ResponseWriter, r *http.Request, op *huma.Operation, first store.Request) error {
 	if first.Response == "" {
-		return &Problem{Status: 409, Code: "key_done", Detail: "the request with this Idempotency-Key succeeded, but its response is not stored any more", Next: "read what it created; the lists show it"}
+		return &Problem{Status: 409, Code: "key_done", Detail: "the request with this Idempotency-Key succeeded, but its response is no longer stored", Next: "read what it created; the lists show it"}
 	}
 	text, err := s.Requests.decrypt(first.Response, first)
 	if err != nil {

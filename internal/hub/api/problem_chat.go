@@ -24,11 +24,11 @@ func chatProblem(err error) *Problem {
 		return conditions[0].problem(store.ErrNotFound)
 	}
 	for _, c := range []condition{
-		{chat.ErrQueueFull, 429, "waiting", "too much is waiting in the conversation", "wait for its turn to end, or cancel it"},
+		{chat.ErrQueueFull, 429, "waiting", "too many messages are queued in the conversation", "wait for its turn to end, or cancel it"},
 		{chat.ErrClosed, 503, "closing", "the node is shutting down", "try again; another node will handle it"},
 		{chat.ErrNoRequestID, 422, "no_request_id", "Missing request_id", "send the request_id of the skill:request"},
 		{chat.ErrNoRequest, 404, "no_request", "No pending request found", "it was answered already, or it expired"},
-		{chat.ErrKeyUsed, 422, "key_used", "another message was sent to this conversation with the same key", "send each message with a key of its own, and the same message again with the same key"},
+		{chat.ErrKeyUsed, 422, "key_used", "another message was sent to this conversation with the same key", "send each message with its own key, and repeat a message with the same key"},
 		{chat.ErrInvalid, 422, "invalid", "", "fix the request and send it again"},
 	} {
 		if errors.Is(err, c.matches) {

@@ -106,7 +106,7 @@ func remoteProblem(err error) *Problem {
 	case !ok:
 		return nil
 	case errors.Is(err, context.DeadlineExceeded):
-		return &Problem{Status: 504, Code: "slow", Detail: e.Error(), Next: "try again, or ask for less"}
+		return &Problem{Status: 504, Code: "slow", Detail: e.Error(), Next: "try again, or request less data"}
 	case errors.Is(err, context.Canceled):
 		return nil
 	}

@@ -20,7 +20,7 @@ const credentialCheckInterval = time.Second
 
 // Cancellation causes of a long-running request whose credential is no longer valid.
 var (
-	ErrTokenEnded = &api.Problem{Status: 401, Code: "bad_token", Detail: "the token was revoked, has expired, or has fewer scopes now", Next: "create another one: POST " + api.Prefix + "/tokens"}
+	ErrTokenEnded = &api.Problem{Status: 401, Code: "bad_token", Detail: "the token was revoked, has expired, or has fewer scopes now", Next: "create a new one: POST " + api.Prefix + "/tokens"}
 	errLoginEnded = &api.Problem{Status: 401, Code: "sign_in", Detail: "the sign-in has ended or its cookie was replaced", Next: "reconnect, and sign in if that fails: POST " + api.Prefix + "/login"}
 )
 

@@ -32,7 +32,7 @@ type Version struct {
 	Code        bool             `json:"code" doc:"Whether it has scripts, servers or a provider that need a review"`
 	Tokens      int              `json:"tokens" doc:"Estimate for the instructions"`
 	Review      Review           `json:"review" enum:"pending,approved,rejected"`
-	State       skillstate.State `json:"state" enum:"pending,changes-requested,rejected,approved,superseded,withdrawn" doc:"Position in its life: approved is the current version, also if it has no code to review"`
+	State       skillstate.State `json:"state" enum:"pending,changes-requested,rejected,approved,superseded,withdrawn" doc:"State of the version; approved is the current version, even if it has no code to review"`
 	// Runnable does not say who may run the code. That also depends on the
 	// principal's rights, the policy and the sandbox.
 	Runnable  bool      `json:"runnable" doc:"Whether its code may run, because a reviewer approved these files"`

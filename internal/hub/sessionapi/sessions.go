@@ -167,8 +167,8 @@ func (h *Handlers) sendMessage(ctx context.Context, in *struct {
 
 func (h *Handlers) getHistory(ctx context.Context, in *struct {
 	SessionPath
-	After string `query:"after" maxLength:"20" doc:"What the page before had as next"`
-	Limit int    `query:"limit" minimum:"1" maximum:"200" default:"200" doc:"How many at most"`
+	After string `query:"after" maxLength:"20" doc:"Value of next on the previous page"`
+	Limit int    `query:"limit" minimum:"1" maximum:"200" default:"200" doc:"Maximum number of items"`
 }) (*api.Body[historyJSON], error) {
 	after, err := parseEventNumber("query.after", in.After)
 	if err != nil {

@@ -42,8 +42,8 @@ func (h *Handlers) addVersionFiles() {
 		return h.streamFile(func(w http.ResponseWriter, r *http.Request) error { return h.serveFile(w, r, in) })
 	})
 	paths := h.OpenAPI().Paths
-	documentResponses(paths[download.Path].Get, map[string]string{"200": "The package", "304": "The caller has it"}, "application/zip")
-	documentResponses(paths[file.Path].Get, map[string]string{"200": "The file", "206": "The part of it that was asked for", "304": "The caller has it"},
+	documentResponses(paths[download.Path].Get, map[string]string{"200": "The package", "304": "The package has not changed"}, "application/zip")
+	documentResponses(paths[file.Path].Get, map[string]string{"200": "The file", "206": "The requested part of the file", "304": "The file has not changed"},
 		"text/plain", "application/octet-stream", "image/png", "image/jpeg", "image/gif", "image/webp")
 	paths[strings.Replace(file.Path, fileRest, fileParam, 1)] = paths[file.Path]
 	delete(paths, file.Path)

@@ -25,7 +25,7 @@ func (h *Handlers) searchAPI() {
 
 func (h *Handlers) searchSkills(ctx context.Context, in *struct {
 	Query string `query:"q" required:"true" minLength:"1" maxLength:"1000"`
-	Limit int    `query:"limit" minimum:"1" maximum:"100" default:"10" doc:"How many at most"`
+	Limit int    `query:"limit" minimum:"1" maximum:"100" default:"10" doc:"Maximum number of items"`
 }) (*api.Body[api.ListBody[library.Hit]], error) {
 	hits, err := h.Library.Search(ctx, account.FromContext(ctx), in.Query, in.Limit)
 	return api.ListOf(hits, "", err)

@@ -113,7 +113,7 @@ func receivePackage(ctx context.Context, q PackageQuery, store func(library.Pack
 	}
 	pkg := library.Package{FileName: cmp.Or(q.FileName, name), AnyFolder: q.Lenient}
 	if pkg.FileName == "" && !q.Lenient {
-		return &api.Problem{Status: 422, Code: "invalid", Detail: "the name of the archive is missing, which its folder has to match",
+		return &api.Problem{Status: 422, Code: "invalid", Detail: "the name of the archive, which its folder must match, is missing",
 			Next: "send file_name=NAME.zip, or lenient=true", Errors: []api.Fault{{Where: "query.file_name", Message: "is needed"}}}
 	}
 	in := &uploadReader{from: data}
@@ -192,8 +192,8 @@ func nameTakenProblem(err error) error {
 	if !errors.Is(err, library.ErrExists) {
 		return err
 	}
-	return &api.Problem{Status: 409, Code: "exists", Detail: "a skill of that name exists already",
-		Next: "to add a version to it: POST " + api.Prefix + "/skills/{skill}/versions, with its id of GET " + api.Prefix + "/skills; else give the skill another name"}
+	return &api.Problem{Status: 409, Code: "exists", Detail: "a skill with this name already exists",
+		Next: "to add a version to it: POST " + api.Prefix + "/skills/{skill}/versions, with its ID from GET " + api.Prefix + "/skills; otherwise give the skill another name"}
 }
 
 // versionExistsProblem converts the error for uploading a version that already

@@ -55,7 +55,7 @@ func (h *Handlers) versionsAPI() {
 
 func (h *Handlers) listVersions(ctx context.Context, in *struct {
 	api.SkillPath
-	After string `query:"after" pattern:"^[1-9][0-9]{0,17}$" patternDescription:"what a page had as next" doc:"Value of next on the previous page"`
+	After string `query:"after" pattern:"^[1-9][0-9]{0,17}$" patternDescription:"next of a page" doc:"Value of next on the previous page"`
 	Limit int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"Maximum number of items"`
 }) (*api.Body[api.ListBody[SkillVersion]], error) {
 	versions, err := h.Library.Versions(ctx, account.FromContext(ctx), in.Skill, versionNumber(in.After), in.Limit)

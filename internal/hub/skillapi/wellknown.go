@@ -30,7 +30,7 @@ const (
 type indexJSON struct {
 	Schema  string        `json:"$schema"`
 	Skills  []indexedJSON `json:"skills" nullable:"false"`
-	Omitted int           `json:"omitted,omitempty" doc:"How many skills there are besides, which an index has no room for"`
+	Omitted int           `json:"omitted,omitempty" doc:"Number of skills that are not listed, because the index is full"`
 }
 
 // indexedJSON is a downloadable skill in an index.

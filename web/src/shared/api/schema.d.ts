@@ -2510,7 +2510,7 @@ export interface components {
             $schema: string;
             /**
              * Format: int64
-             * @description How many skills there are besides, which an index has no room for
+             * @description Number of skills that are not listed, because the index is full
              */
             omitted?: number;
             skills: components["schemas"]["Indexed"][];
@@ -4008,7 +4008,7 @@ export interface components {
             /** @description Source of the import; absent for an upload */
             source?: components["schemas"]["SkillSource"];
             /**
-             * @description Position in its life: approved is the current version, also if it has no code to review
+             * @description State of the version; approved is the current version, even if it has no code to review
              * @enum {string}
              */
             state: "pending" | "changes-requested" | "rejected" | "approved" | "superseded" | "withdrawn";
@@ -5738,7 +5738,7 @@ export interface operations {
         parameters: {
             query: {
                 q: string;
-                /** @description How many at most */
+                /** @description Maximum number of items */
                 limit?: number;
             };
             header?: never;
@@ -6932,9 +6932,9 @@ export interface operations {
     "get-history": {
         parameters: {
             query?: {
-                /** @description What the page before had as next */
+                /** @description Value of next on the previous page */
                 after?: string;
-                /** @description How many at most */
+                /** @description Maximum number of items */
                 limit?: number;
             };
             header?: never;
@@ -8458,7 +8458,7 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description The part of it that was asked for */
+            /** @description The requested part of the file */
             206: {
                 headers: {
                     [name: string]: unknown;
@@ -8472,7 +8472,7 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description The caller has it */
+            /** @description The file has not changed */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -8581,7 +8581,7 @@ export interface operations {
                     "application/zip": string;
                 };
             };
-            /** @description The caller has it */
+            /** @description The package has not changed */
             304: {
                 headers: {
                     [name: string]: unknown;

@@ -68,9 +68,9 @@ export const problemPatterns: Record<string, ProblemPatterns[]> = {
   forbidden: [{ detail: /^([\w.]+): permission denied/ }],
   too_often: [{ detail: /try again in (\S+)$/, next: /wait for (\d+) s/ }],
   exists: [
-    { detail: /^a skill of that name exists already$/ },
+    { detail: /^a skill with this name already exists$/ },
     { detail: /^a version with these files exists already$/ },
-    { detail: /^an item of that name exists already$/ },
+    { detail: /^an item with this name already exists$/ },
   ],
   changed: [
     { detail: /^the files differ from those that you reviewed$/ },
