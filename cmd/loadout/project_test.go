@@ -150,7 +150,7 @@ func TestProjectServer(t *testing.T) {
 
 			c.run(t, "trust", "--remove", ".")
 			for range 4 {
-				if text, ok := c.probe(t, s, server); ok || !strings.Contains(text, "is not trusted any more") {
+				if text, ok := c.probe(t, s, server); ok || !strings.Contains(text, "is no longer trusted") {
 					t.Errorf("without trust: %s", text)
 				}
 			}

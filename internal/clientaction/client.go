@@ -76,7 +76,7 @@ func actionOutcome(name string, answer approval.Answer, timeout time.Duration) *
 	case answer.Outcome != approval.Accepted:
 		return &agent.Outcome{Text: fmt.Sprintf("The client did not do %s.", name), Error: true}
 	case json.Unmarshal(answer.Content, &said) != nil:
-		return &agent.Outcome{Text: "The client's answer is no object.", Error: true}
+		return &agent.Outcome{Text: "The client's answer is not an object.", Error: true}
 	case said.Success != nil && !*said.Success:
 		return &agent.Outcome{Text: fmt.Sprintf("%s failed: %s", name, jsonText(said.Error)), Error: true}
 	}

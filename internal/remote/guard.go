@@ -31,7 +31,7 @@ func (c *Client) checkTrusted(l Location) error {
 // blockedPrefixes lists addresses that are always blocked. Services at these
 // addresses give a machine's secrets to any program on it.
 var blockedPrefixes = []struct{ prefix, why string }{
-	{"169.254.0.0/16", "link-local, where clouds keep the secrets of their machines"},
+	{"169.254.0.0/16", "link-local, which clouds use for the credentials of their machines"},
 	{"fe80::/10", "link-local"},
 	{"fd00:ec2::254/128", metadata},
 	{"fd20:ce::254/128", metadata},
@@ -40,7 +40,7 @@ var blockedPrefixes = []struct{ prefix, why string }{
 	{"168.63.129.16/32", "a cloud's own (Azure)"},
 }
 
-const metadata = "where a cloud keeps the secrets of its machines"
+const metadata = "an address that clouds use for the credentials of their machines"
 
 // embeddingPrefixes lists the IPv6 prefixes whose addresses contain an IPv4
 // address.

@@ -217,7 +217,7 @@ func (e *entry) describeKind() string {
 	case e.note != "":
 		return e.note
 	case e.kind == linkEntry:
-		return "it is a link; replace it by the file itself"
+		return "it is a link; replace it with the file itself"
 	case e.kind == submoduleEntry:
 		return "it is a submodule, which is not fetched"
 	}

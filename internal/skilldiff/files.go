@@ -176,7 +176,7 @@ func (c *comparison) compareLines(f *File) {
 	}
 	out, rest := t.unified(oldName, newName, limit, c.options.LineBytes)
 	if rest > 0 {
-		f.Omitted = fmt.Sprintf("%d lines of the difference: limit reached", rest)
+		f.Omitted = fmt.Sprintf("%d lines of the diff: limit reached", rest)
 	}
 	if instructions {
 		c.diff.Instructions = out

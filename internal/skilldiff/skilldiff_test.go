@@ -280,7 +280,7 @@ func TestTexts(t *testing.T) {
 		if f.Omitted != "" {
 			reported++
 		}
-		if f.Diff != "" && !strings.Contains(f.Diff, "more lines of the difference are not shown") {
+		if f.Diff != "" && !strings.Contains(f.Diff, "more lines of the diff are not shown") {
 			t.Errorf("%s: it does not say that it was cut:\n%s", f.Path, f.Diff)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 const (
 	contextLines = 3
 	missingName  = "/dev/null" // name of a missing file, as in other diff tools
-	noLineEnd    = "\\ no line end at the end of the file"
+	noLineEnd    = "\\ No newline at end of file"
 )
 
 // Unified returns the difference between two texts in the unified format with
@@ -86,7 +86,7 @@ func (t *textPair) unified(oldName, newName string, maxBytes, lineBytes int) (te
 		w.hunk(h)
 	}
 	if w.omitted > 0 {
-		fmt.Fprintf(&w.out, "… %d more lines of the difference are not shown\n", w.omitted)
+		fmt.Fprintf(&w.out, "… %d more lines of the diff are not shown\n", w.omitted)
 	}
 	return w.out.String(), w.omitted
 }

@@ -32,7 +32,7 @@ func TestUnified(t *testing.T) {
 		{"two hunks", numbers(1, 20), "0\n" + numbers(1, 19), "@@ -1,3 +1,4 @@\n+0\n 1\n 2\n 3\n@@ -17,4 +18,3 @@\n 17\n 18\n 19\n-20\n"},
 		{"all new", "", "a\nb\n", "@@ -0,0 +1,2 @@\n+a\n+b\n"},
 		{"all gone", "a\nb\n", "", "@@ -1,2 +0,0 @@\n-a\n-b\n"},
-		{"no line end", "a\nb", "a\nb\n", "@@ -1,2 +1,2 @@\n a\n-b\n\\ no line end at the end of the file\n+b\n"},
+		{"no line end", "a\nb", "a\nb\n", "@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+b\n"},
 		{"CRLF in both", "a\r\nb\r\n", "a\r\nc\r\n", "@@ -1,2 +1,2 @@\n a\n-b\n+c\n"},
 		{"CRLF in one", "a\n", "a\r\n", "@@ -1,1 +1,1 @@\n-a\n+a\\r\n"},
 		{"CRLF in some lines", "a\r\nb\n", "a\nb\n", "@@ -1,2 +1,2 @@\n-a\\r\n+a\n b\n"},
@@ -61,7 +61,7 @@ func TestUnified(t *testing.T) {
 
 func TestUnifiedLimit(t *testing.T) {
 	got := skilldiff.Unified(nil, []byte(strings.Repeat("a\n", 1000)), "a", "b", &skilldiff.Options{FileBytes: 100})
-	if len(got) > 200 || !strings.HasSuffix(got, " more lines of the difference are not shown\n") {
+	if len(got) > 200 || !strings.HasSuffix(got, " more lines of the diff are not shown\n") {
 		t.Errorf("%d bytes:\n%s", len(got), got)
 	}
 	shown := strings.Count(got, "\n+a")
@@ -160,7 +160,7 @@ func apply(old, diff string) (string, bool) {
 			continue
 		}
 		text := line[1:] + "\n"
-		if i+1 < len(parts) && strings.HasPrefix(parts[i+1], `\ no line end`) {
+		if i+1 < len(parts) && strings.HasPrefix(parts[i+1], `\ No newline`) {
 			text = line[1:]
 			i++
 		}

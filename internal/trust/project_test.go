@@ -132,7 +132,7 @@ func TestServers(t *testing.T) {
 	if _, err := store.Untrust(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
-	check("is not trusted any more")
+	check("is no longer trusted")
 }
 
 func TestEffects(t *testing.T) {

@@ -96,7 +96,7 @@ func (s *Servers) checkUnchanged(at projectSnapshot) error {
 	case now.Digest != at.Digest:
 		return s.untrustedError("changed since it was trusted", at.path)
 	}
-	return s.untrustedError("is not trusted any more", at.path)
+	return s.untrustedError("is no longer trusted", at.path)
 }
 
 func (s *Servers) untrustedError(why, dir string) error {

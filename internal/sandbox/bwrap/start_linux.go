@@ -314,7 +314,7 @@ func enforcedLayers(s *launcher.Sandbox, g *cgroup.Group, spec *sandbox.Spec) ma
 		"filesystem":        "mount namespace",
 		"processes_visible": "process namespace", "syscalls": "seccomp", "privileges": "user namespace, no capabilities, no_new_privs",
 		"memory": launcher.MemoryWatch, "processes": "RLIMIT_NPROC", "cpu": "RLIMIT_CPU", "cores": "",
-		"file_size": "RLIMIT_FSIZE", "open_files": "RLIMIT_NOFILE", "disk": "sized tmpfs", "inodes": "watch every 2 to 50 ms", "wall": "timer",
+		"file_size": "RLIMIT_FSIZE", "open_files": "RLIMIT_NOFILE", "disk": "sized tmpfs", "inodes": "check every 2 to 50 ms", "wall": "timer",
 		"network": "network namespace",
 	}
 	if s.Landlock > 0 {

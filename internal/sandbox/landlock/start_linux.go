@@ -73,7 +73,7 @@ func enforcedLayers(s *launcher.Sandbox, g *cgroup.Group, _ *sandbox.Spec) map[s
 		"filesystem": "Landlock ABI " + strconv.Itoa(s.Landlock), "processes_visible": "no /proc, Landlock's scope of signals", "syscalls": "seccomp",
 		"privileges": "no_new_privs", "network": "seccomp: no sockets, Landlock", "kill": "guard process",
 		"memory": launcher.MemoryWatch, "processes": processes, "cpu": "RLIMIT_CPU", "cores": "",
-		"file_size": "RLIMIT_FSIZE", "open_files": "RLIMIT_NOFILE", "disk": "watch every 2 to 50 ms, not of what is removed but open", "inodes": "watch every 2 to 50 ms", "wall": "timer",
+		"file_size": "RLIMIT_FSIZE", "open_files": "RLIMIT_NOFILE", "disk": "check every 2 to 50 ms, without open files that were removed", "inodes": "check every 2 to 50 ms", "wall": "timer",
 	}
 	launcher.AddEnforced(e, g)
 	return e

@@ -73,7 +73,7 @@ func attachTree(g *cgroup.Group, pid int) error {
 
 // MemoryWatch is the text that describes how a stage limits memory without a
 // control group. It also says what is not limited.
-const MemoryWatch = "RLIMIT_DATA, seccomp, watch every 2 to 50 ms" + memoryGap
+const MemoryWatch = "RLIMIT_DATA, seccomp, check every 2 to 50 ms" + memoryGap
 
 const memoryGap = " of pages, page tables and sockets, not of small kernel objects, with bursts of several processes until the next check"
 

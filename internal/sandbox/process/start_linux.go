@@ -35,7 +35,7 @@ func enforcedLayers(_ *launcher.Sandbox, g *cgroup.Group, _ *sandbox.Spec) map[s
 	e := map[string]string{
 		"filesystem": "", "processes_visible": "", "syscalls": "", "network": "", "privileges": "no_new_privs", "kill": "",
 		"memory": "", "processes": processes, "cpu": "RLIMIT_CPU", "cores": "",
-		"file_size": "RLIMIT_FSIZE", "open_files": "RLIMIT_NOFILE", "disk": "watch every 2 to 50 ms, not of what is removed but open", "inodes": "watch every 2 to 50 ms", "wall": "timer",
+		"file_size": "RLIMIT_FSIZE", "open_files": "RLIMIT_NOFILE", "disk": "check every 2 to 50 ms, without open files that were removed", "inodes": "check every 2 to 50 ms", "wall": "timer",
 	}
 	launcher.AddEnforced(e, g)
 	return e

@@ -31,6 +31,6 @@ func (b *Backend) Start(_ context.Context, spec *sandbox.Spec) (sandbox.Sandbox,
 func enforcedLayers() map[string]string {
 	return map[string]string{
 		"filesystem": "", "processes_visible": "", "syscalls": "", "network": "", "privileges": "", "kill": "", "memory": "", "processes": "", "cpu": "",
-		"cores": "", "file_size": "", "open_files": "", "disk": "watch every 2 to 50 ms, not of what is removed but open", "inodes": "watch every 2 to 50 ms", "wall": "timer",
+		"cores": "", "file_size": "", "open_files": "", "disk": "check every 2 to 50 ms, without open files that were removed", "inodes": "check every 2 to 50 ms", "wall": "timer",
 	}
 }

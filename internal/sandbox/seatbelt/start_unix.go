@@ -94,7 +94,7 @@ func enforcedLayers(spec *sandbox.Spec) map[string]string {
 	e := map[string]string{
 		"filesystem": "Seatbelt", "processes_visible": "Seatbelt", "syscalls": "", "privileges": "", "network": "Seatbelt", "kill": "process group",
 		"memory": "", "processes": "", "cpu": "", "cores": "", "file_size": "", "open_files": "",
-		"disk": "watch every 2 to 50 ms, not of what is removed but open", "inodes": "watch every 2 to 50 ms", "wall": "timer",
+		"disk": "check every 2 to 50 ms, without open files that were removed", "inodes": "check every 2 to 50 ms", "wall": "timer",
 	}
 	switch {
 	case len(spec.Network.Allow) > 0:
