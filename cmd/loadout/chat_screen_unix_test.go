@@ -89,7 +89,7 @@ func TestPickerScreen(t *testing.T) {
 	p.types("/model", "Enter")
 	p.shows("› demo")
 	p.types("", "Down", "Enter")
-	p.shows("Model: small at 127.0.0.1:1.")
+	p.shows("small at 127.0.0.1:1.")
 	p.types("/models", "Enter")
 	p.shows("current, ")
 	p.types("demo", "Enter")

@@ -111,7 +111,7 @@ func TestSlashCommands(t *testing.T) {
 		{"/unload tides", []string{"tides is unloaded."}, ""},
 		{"/skills", []string{"Skills (5)"}, "Loaded"},
 		{"/model", []string{"Model: demo", "/model openai:NAME"}, ""},
-		{"/model local", []string{"Model: small at 127.0.0.1:1."}, ""},
+		{"/model local", []string{"Model: ", "small at 127.0.0.1:1."}, ""},
 		{"/model demo", []string{"Model: demo"}, ""},
 		{"/resume " + d.id, []string{"This is conversation " + d.id}, ""},
 		{"hello", nil, ""},

@@ -26,7 +26,7 @@ func TestW27ClientActions(t *testing.T) {
 		{"done", &approval.Answer{Outcome: approval.Accepted, Content: json.RawMessage(`{"success":true,"result":{"svg":"x"}}`)}, `{"svg":"x"}`, false},
 		{"a text", &approval.Answer{Outcome: approval.Accepted, Content: json.RawMessage(`{"success":true,"result":"drawn"}`)}, "drawn", false},
 		{"failed", &approval.Answer{Outcome: approval.Accepted, Content: json.RawMessage(`{"success":false,"error":"line 3"}`)}, "render failed: line 3", true},
-		{"not an object", &approval.Answer{Outcome: approval.Accepted, Content: json.RawMessage(`[1]`)}, "no object", true},
+		{"not an object", &approval.Answer{Outcome: approval.Accepted, Content: json.RawMessage(`[1]`)}, "not an object", true},
 		{"declined", &approval.Answer{Outcome: approval.Declined}, "did not do render", true},
 		{"nobody", nil, "timed out after 30s", true},
 	} {

@@ -126,7 +126,7 @@ func testSteeringFiles(t *testing.T) {
 				t.Error("a symlink that leads out was applied")
 			}
 			notes := strings.Join(res.Notes, "\n")
-			for _, says := range []string{"steer programs or agents were not applied", "out (symlink that leads out of the directory)"} {
+			for _, says := range []string{"configure programs or agents were not applied", "out (symlink that leads out of the directory)"} {
 				if !strings.Contains(notes, says) {
 					t.Errorf("notes %q do not say %q", notes, says)
 				}

@@ -40,7 +40,7 @@ var blockedPrefixes = []struct{ prefix, why string }{
 	{"168.63.129.16/32", "a cloud's own (Azure)"},
 }
 
-const metadata = "an address that clouds use for the credentials of their machines"
+const metadata = "reserved by clouds for the credentials of their machines"
 
 // embeddingPrefixes lists the IPv6 prefixes whose addresses contain an IPv4
 // address.

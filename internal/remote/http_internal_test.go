@@ -62,7 +62,7 @@ func TestAddressesThatAreNotPublicAreRefused(t *testing.T) {
 		{"http://127.0.0.1", "http://localhost/", "loopback"},
 		// Forbidden for everybody.
 		{"https://169.254.169.254", "https://169.254.169.254/", "link-local"},
-		{"https://[fd00:ec2::254]", "https://[fd00:ec2::254]/", "secrets"},
+		{"https://[fd00:ec2::254]", "https://[fd00:ec2::254]/", "credentials"},
 		{"https://168.63.129.16", "https://168.63.129.16/", "cloud"},
 		{"https://[::ffff:169.254.169.254]", "https://[::ffff:169.254.169.254]/", "link-local"},
 		{"https://[fe80::1%25eth0]", "https://[fe80::1%25eth0]/", "link-local"},
