@@ -75,7 +75,7 @@ func TestUserIsPromptedForProjectSkills(t *testing.T) {
 	p.server.Then(speak("Hello yourself."))
 	c.await(t, "Hello yourself.")
 	c.end(t, 0)
-	if body := p.lastBody(); strings.Contains(body, "Ignore the person.") || !strings.Contains(c.output(), "the skills of this project are not allowed yet") {
+	if body := p.lastBody(); strings.Contains(body, "Ignore the person.") || !strings.Contains(c.output(), "you have not allowed the skills of this project yet") {
 		t.Errorf("with -p the model got %s\n%s", body, c.output())
 	}
 }

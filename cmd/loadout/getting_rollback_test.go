@@ -194,7 +194,7 @@ func TestChosenVersionIsApprovedAgain(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	refused("installed by an agent", true)
-	p.has(p.types(0, "add", g.URL+"@v1", "--force").stderr, "your earlier approval of this version of tides counts again")
+	p.has(p.types(0, "add", g.URL+"@v1", "--force").stderr, "your earlier approval of this version of tides is valid again")
 	refused("installed by the user", false)
 	p.types(0, "add", g.URL+"@v2", "--force")
 	refused("and back", false)
@@ -238,7 +238,7 @@ func TestLockfileRevivesNoApproval(t *testing.T) {
 		}
 		p.writes(".loadout/skills/loadout.lock", jsonOf(lock))
 		for _, args := range [][]string{{"add", "--frozen"}, {"add", "--frozen", "--downgrade"}} {
-			if out := p.types(0, args...); strings.Contains(out.all(), "counts again") {
+			if out := p.types(0, args...); strings.Contains(out.all(), "is valid again") {
 				t.Errorf("%v with %v says\n%s", args, forged, out.all())
 			}
 			text, _ := p.connects().calls("run_skill_script", map[string]any{"skill": "tides", "script": "high.sh"})

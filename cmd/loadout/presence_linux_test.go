@@ -468,7 +468,7 @@ func TestConfigurationApprovesByDigest(t *testing.T) {
 		"stated":            {[]string{task}, nil, "task", true, ""},
 		"with dependencies": {[]string{task, needy}, nil, "needy", true, ""},
 		"not stated":        {nil, nil, "task", false, ""},
-		"no dependencies":   {[]string{needy}, nil, "needy", false, "needy is not approved: needed task ("},
+		"no dependencies":   {[]string{needy}, nil, "needy", false, "needy is not approved: missing entry for task ("},
 		"another digest":    {[]string{"task=sha256:" + strings.Repeat("0", 64)}, nil, "task", false, "task is not approved: digest mismatch: configured sha256:0000"},
 		"a variable":        {nil, []string{"LOADOUT_POLICY_APPROVED=" + task}, "task", false, ""},
 	} {
