@@ -84,7 +84,7 @@ Changes to skills take effect while it runs; SIGHUP reloads all skills.`,
 	f.StringArrayVar(&o.files, "mcp-config", nil, "add the MCP servers in `FILE`, in the format of any client (repeatable)")
 	f.StringVar(&o.profile, "profile", "", "serve the skills and MCP servers of the profile `NAME`")
 	f.StringVar(&o.expose, "expose", "meta", "expose tools of MCP servers in `MODE`: meta or direct")
-	f.StringVar(&o.prefix, "prefix", "server", "`PREFIX` of tool names with --expose direct: server or none")
+	f.StringVar(&o.prefix, "prefix", "server", "`PREFIX` of directly exposed tools: server or none")
 	f.BoolVar(&o.grow, "grow", false, "also list the tools of loaded skills (MCP versions before 2026-07-28)")
 	f.IntVar(&budget, "text-budget", 0, "limit the initial list of skills to `N` characters; default: by client")
 	completeFlag(cmd, "compat", toolname.CompatSystems()...)

@@ -61,7 +61,7 @@ SIGTERM and Ctrl-C let running work finish; a second signal stops it.`,
 	f := cmd.Flags()
 	f.String("addr", "", "listen at `ADDR`; default 127.0.0.1:8484")
 	hubLocationFlags(cmd)
-	f.String("redis", "", "notify other nodes through Redis at `URL`, such as redis://host:6379")
+	f.String("redis", "", "notify other nodes through Redis at `URL`, as redis://host:6379")
 	f.String("key-file", "", "encrypt secrets with the keys in `FILE`")
 	f.String("public", "", "public `URL` of the hub, such as https://hub.example.com")
 	f.StringArray("proxy", nil, "trust client addresses from reverse proxies at `CIDR` (repeatable)")
