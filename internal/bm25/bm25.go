@@ -1,14 +1,14 @@
-// Package bm25 ranks skills by how well they match a query. It searches texts
+// Package bm25 ranks skills by how well they match a query. It searches documents
 // in memory, without network access or a model. Results are deterministic.
 //
-// Each text has two Okapi BM25 scores: one over its name, description and tags,
-// and one that also includes the start of its body. The search adds the two.
-// The first score ranks skills about a subject above those that only mention
-// it. The second finds words that the description does not contain. Both are
-// computed when the index is built, so a posting stores their sum in one byte,
-// and a query adds one number per word and text. A text whose full name occurs
-// in the query gets a higher score. A text whose name equals the query comes
-// first.
+// Each document has two Okapi BM25 scores: one over its name, description and
+// tags, and one that also includes the start of its body. The search adds the
+// two. The first score ranks skills about a subject above those that only
+// mention it. The second finds words that the description does not contain.
+// Both are computed when the index is built, so a posting stores their sum in
+// one byte, and a query adds one number per word and document. A document whose
+// full name occurs in the query gets a higher score. A document whose name
+// equals the query comes first.
 //
 // bench/search contains the measurements behind these choices. Start reading at
 // [New] and [Index.Search].
@@ -39,14 +39,14 @@ const (
 	maxUnknown = 4 // maximum number of query words that are corrected; each correction scans many terms
 
 	k1 = 1.2  // how quickly repetitions of a word stop increasing the score
-	b  = 0.75 // how strongly long texts are penalized
+	b  = 0.75 // how strongly long documents are penalized
 
-	nameBoost        = 1.2  // factor for a text whose whole name is in the query
+	nameBoost        = 1.2  // factor for a document whose whole name is in the query
 	minShare         = 0.25 // hits below this share of the best score are dropped
 	correctionWeight = 0.75 // weight of a term that replaces an unknown word
 )
 
-// Doc is a text to index.
+// Doc is a document to index.
 type Doc struct {
 	Name        string
 	Description string
@@ -65,7 +65,7 @@ type Hit struct {
 type Index struct {
 	size  int // number of positions
 	parts []part
-	texts float64   // number of texts
+	docs  float64   // number of documents
 	norms []lengths // by position
 
 	scratch sync.Pool // reusable *queryBuffers
@@ -74,13 +74,13 @@ type Index struct {
 // part is a segment that belongs to an index.
 type part struct {
 	Part
-	partial bool // whether the index omits texts of the segment
+	partial bool // whether the index omits documents of the segment
 }
 
-// lengths holds the length penalties of a text.
+// lengths holds the length penalties of a document.
 type lengths struct{ meta, full float64 }
 
-// New indexes docs in order. It reads one text at a time, so the sequence can
+// New indexes docs in order. It reads one document at a time, so the sequence can
 // load bodies on demand.
 func New(docs iter.Seq[Doc]) *Index {
 	s := NewSegment(func(yield func(uint64, Doc) bool) {
@@ -97,32 +97,33 @@ func New(docs iter.Seq[Doc]) *Index {
 	return Combine(len(at), Part{s, at})
 }
 
-// Combine returns an index of the texts of several segments. Positions are 0 to
-// n-1, each for at most one text. The Doc of a hit is the position of its text.
-// The result of a search depends only on the texts and their positions.
+// Combine returns an index of the documents of several segments. Positions are
+// 0 to n-1, each for at most one document. The Doc of a hit is the position of
+// its document. The result of a search depends only on the documents and their
+// positions.
 func Combine(n int, parts ...Part) *Index {
 	x := &Index{size: n, norms: make([]lengths, n)}
-	texts, metaWords, fullWords := 0, uint64(0), uint64(0)
+	docs, metaWords, fullWords := 0, uint64(0), uint64(0)
 	for _, p := range parts {
 		used := 0
-		for text, at := range p.At {
+		for doc, at := range p.At {
 			if at >= 0 {
 				used++
-				metaWords += uint64(p.Segment.metaLen[text])
-				fullWords += uint64(p.Segment.fullLen[text])
+				metaWords += uint64(p.Segment.metaLen[doc])
+				fullWords += uint64(p.Segment.fullLen[doc])
 			}
 		}
-		if texts += used; used > 0 {
+		if docs += used; used > 0 {
 			x.parts = append(x.parts, part{p, used < p.Segment.Len()})
 		}
 	}
-	x.texts = float64(texts)
-	metaMean, fullMean := max(1, float64(metaWords)/x.texts), max(1, float64(fullWords)/x.texts)
+	x.docs = float64(docs)
+	metaMean, fullMean := max(1, float64(metaWords)/x.docs), max(1, float64(fullWords)/x.docs)
 	norm := func(n uint32, mean float64) float64 { return k1 * (1 - b + b*float64(n)/mean) }
 	for _, p := range x.parts {
-		for text, at := range p.At {
+		for doc, at := range p.At {
 			if at >= 0 {
-				x.norms[at] = lengths{norm(p.Segment.metaLen[text], metaMean), norm(p.Segment.fullLen[text], fullMean)}
+				x.norms[at] = lengths{norm(p.Segment.metaLen[doc], metaMean), norm(p.Segment.fullLen[doc], fullMean)}
 			}
 		}
 	}
@@ -130,8 +131,8 @@ func Combine(n int, parts ...Part) *Index {
 	return x
 }
 
-// Len returns the number of indexed texts.
-func (x *Index) Len() int { return int(x.texts) }
+// Len returns the number of indexed documents.
+func (x *Index) Len() int { return int(x.docs) }
 
 // queryBuffers holds buffers that are reused from query to query.
 type queryBuffers struct {
@@ -143,7 +144,7 @@ type queryBuffers struct {
 	joined   []byte    // words of the query, concatenated
 	ends     []int     // end of each word in joined
 	boosted  [][]byte  // names that occur in the query, as parts of joined
-	unknown  int       // number of words that occur in no text
+	unknown  int       // number of words that occur in no document
 	stem     []byte
 	postings []posting
 	weights  []float64 // by posting
@@ -151,13 +152,13 @@ type queryBuffers struct {
 	value    []byte    // postings that were read from a file
 }
 
-// Search returns up to limit texts that share a word with the query, best
-// first. Texts with equal scores are returned in indexing order. A text whose
-// name equals the query comes first, regardless of spelling and separators.
-// Texts whose name starts with the query are ranked higher.
+// Search returns up to limit documents that share a word with the query, best
+// first. Documents with equal scores are returned in indexing order. A document
+// whose name equals the query comes first, regardless of spelling and
+// separators. Documents whose name starts with the query are ranked higher.
 //
-// A word that occurs in no text is treated as a prefix or misspelling of
-// indexed words, or ignored. Texts with a much lower score than the best one
+// A word that occurs in no document is treated as a prefix or misspelling of
+// indexed words, or ignored. Documents with a much lower score than the best one
 // are dropped. For an empty query, the result is empty. Only the start of a
 // very long query is used, so the cost is bounded.
 //
@@ -168,13 +169,13 @@ func (x *Index) Search(query string, limit int) []Hit {
 	return hits
 }
 
-// SearchAmong is like [Index.Search], but it returns only texts for which keep
-// returns true, and drops texts that score far below the best of them. The
-// weight of a word still depends on all texts. keep may be nil. SearchAmong
-// returns an error only if a segment in a file cannot be read or is damaged;
-// see [ErrDamaged].
+// SearchAmong is like [Index.Search], but it returns only documents for which
+// keep returns true, and drops documents that score far below the best of them.
+// The weight of a word still depends on all documents. keep may be nil.
+// SearchAmong returns an error only if a segment in a file cannot be read or is
+// damaged; see [ErrDamaged].
 func (x *Index) SearchAmong(query string, limit int, keep func(doc int) bool) ([]Hit, error) {
-	if limit <= 0 || x.texts == 0 {
+	if limit <= 0 || x.docs == 0 {
 		return nil, nil
 	}
 	s := x.scratch.Get().(*queryBuffers)
@@ -234,7 +235,8 @@ func (x *Index) addQuery(s *queryBuffers, query string) (err error) {
 		if known, err = x.addWord(s, s.lex.word); known || err != nil {
 			continue
 		}
-		// GitHub is one word if some text contains it, and two words otherwise.
+		// GitHub is one word if some document contains it, and two words
+		// otherwise.
 		s.lex.pieces(func(piece []byte) {
 			if err == nil {
 				var ok bool
@@ -316,7 +318,7 @@ func (x *Index) addScores(s *queryBuffers, weight float32) {
 	s.weights = slices.Grow(s.weights[:0], len(s.postings))[:len(s.postings)]
 	peak := 0.0
 	for i, p := range s.postings {
-		norm := &x.norms[p.text]
+		norm := &x.norms[p.doc]
 		v := full * float64(p.full) / (float64(p.full) + norm.full)
 		if p.meta > 0 {
 			v += meta * float64(p.meta) / (float64(p.meta) + norm.meta)
@@ -327,18 +329,18 @@ func (x *Index) addScores(s *queryBuffers, weight float32) {
 	unit := weight * float32(peak/math.MaxUint8)
 	scale := math.MaxUint8 / peak
 	for i, p := range s.postings {
-		s.scores[p.text] += unit * float32(max(1, int32(s.weights[i]*scale+0.5)))
+		s.scores[p.doc] += unit * float32(max(1, int32(s.weights[i]*scale+0.5)))
 	}
 }
 
 // wordWeight returns the highest possible Okapi BM25 score for a word that
-// occurs in n texts.
+// occurs in n documents.
 func (x *Index) wordWeight(n int) float64 {
 	df := float64(n)
-	return math.Log1p((x.texts-df+0.5)/(df+0.5)) * (k1 + 1)
+	return math.Log1p((x.docs-df+0.5)/(df+0.5)) * (k1 + 1)
 }
 
-// boostNames raises the scores of texts whose names occur in the query.
+// boostNames raises the scores of documents whose names occur in the query.
 func (x *Index) boostNames(s *queryBuffers, best float32) error {
 	s.boosted = s.boosted[:0]
 	n := min(len(s.ends), maxNameWords)
@@ -372,7 +374,7 @@ func (x *Index) boostNames(s *queryBuffers, best float32) error {
 			if len(key) > len(s.joined) && len(s.joined) == 1 {
 				return true
 			}
-			failed = x.forTexts(s, p, e, func(doc uint32) {
+			failed = x.forDocs(s, p, e, func(doc uint32) {
 				if s.kept(int(doc)) {
 					s.scores[doc] += add
 				}
@@ -386,14 +388,14 @@ func (x *Index) boostNames(s *queryBuffers, best float32) error {
 	return nil
 }
 
-// boostName raises the scores of texts with the given name.
+// boostName raises the scores of documents with the given name.
 func (x *Index) boostName(s *queryBuffers, key []byte) error {
 	for i := range x.parts {
 		p := &x.parts[i]
 		e, ok, err := p.Segment.names.find(key, &s.block)
 		if ok {
 			s.boosted = append(s.boosted, key)
-			err = x.forTexts(s, p, e, func(doc uint32) { s.scores[doc] *= nameBoost })
+			err = x.forDocs(s, p, e, func(doc uint32) { s.scores[doc] *= nameBoost })
 		}
 		if err != nil {
 			return err
@@ -402,12 +404,12 @@ func (x *Index) boostName(s *queryBuffers, key []byte) error {
 	return nil
 }
 
-// forTexts calls f for each text in p whose name has the entry e. It passes the
-// text's position in the index.
-func (x *Index) forTexts(s *queryBuffers, p *part, e entry, f func(doc uint32)) (err error) {
+// forDocs calls f for each document in p whose name has the entry e. It passes
+// the document's position in the index.
+func (x *Index) forDocs(s *queryBuffers, p *part, e entry, f func(doc uint32)) (err error) {
 	s.postings, err = p.Segment.names.appendPostings(s.postings[:0], e, p.At, &s.value)
 	for _, post := range s.postings {
-		f(post.text)
+		f(post.doc)
 	}
 	return err
 }
@@ -415,7 +417,7 @@ func (x *Index) forTexts(s *queryBuffers, p *part, e entry, f func(doc uint32)) 
 // topHits returns up to limit hits with a score of at least minScore, best
 // first.
 func topHits(scores []float32, minScore float32, limit int) []Hit {
-	// Use a heap with the worst hit at its root, so that most texts cost one
+	// Use a heap with the worst hit at its root, so that most documents cost one
 	// comparison. Of equal scores, the first one is better.
 	var heap []Hit
 	for doc, v := range scores {

@@ -14,18 +14,19 @@ import (
 // memory as a posting.
 const maxCounts = 1 << 21
 
-// NewSegment builds a segment in memory from docs, in order. It reads one text
-// at a time, so the sequence can load bodies on demand. A key identifies a text
-// for the caller; only segments that are saved need unique and sorted keys.
+// NewSegment builds a segment in memory from docs, in order. It reads one
+// document at a time, so the sequence can load bodies on demand. A key
+// identifies a document for the caller; only segments that are saved need
+// unique and sorted keys.
 func NewSegment(docs iter.Seq2[uint64, Doc]) *Segment {
 	bld := newBuilder()
 	var parts []Part
-	texts := 0
+	n := 0
 	flush := func() {
 		part := Part{Segment: bld.segment()}
 		for range part.Segment.Len() {
-			part.At = append(part.At, int32(texts))
-			texts++
+			part.At = append(part.At, int32(n))
+			n++
 		}
 		parts = append(parts, part)
 	}
@@ -37,33 +38,33 @@ func NewSegment(docs iter.Seq2[uint64, Doc]) *Segment {
 	if flush(); len(parts) == 1 {
 		return parts[0].Segment
 	}
-	s, _ := Merge(texts, parts...) // fails only for segments in files
+	s, _ := Merge(n, parts...) // fails only for segments in files
 	return s
 }
 
-// builder collects texts one by one, and counts their words.
+// builder collects documents one by one, and counts their words.
 type builder struct {
 	lex   lexer
 	ids   map[string]uint32 // maps words as written to the IDs of their stems; stop words map to stopID
 	stems map[string]uint32 // maps stems to their IDs
 	stem  []byte
 
-	keys    []uint64      // by text
-	counts  [][]termCount // by text
+	keys    []uint64      // by document
+	counts  [][]termCount // by document
 	total   int           // number of counts
-	current []termCount   // counts in the current text
+	current []termCount   // counts in the current document
 	slot    []uint32      // by stem: its index in current plus one, or 0
 
-	metaLen, fullLen []uint32 // number of words of each text, without and with its body
+	metaLen, fullLen []uint32 // number of words of each document, without and with its body
 
 	names []name
 }
 
-// name is a text's name with its words joined, so that textToSpeech,
+// name is a document's name with its words joined, so that textToSpeech,
 // text-to-speech and "Text to Speech" are equal.
 type name struct {
-	key  string
-	text uint32
+	key string
+	doc uint32
 }
 
 func newBuilder() *builder {
@@ -72,15 +73,15 @@ func newBuilder() *builder {
 
 const stopID = math.MaxUint32
 
-// termCount is the number of occurrences of a stem in a text. A byte is enough:
-// BM25 barely distinguishes 20 occurrences from 200.
+// termCount is the number of occurrences of a stem in a document. A byte is
+// enough: BM25 barely distinguishes 20 occurrences from 200.
 type termCount struct {
 	stem       uint32
 	meta, full uint8
 }
 
 func (bld *builder) add(key uint64, d Doc) {
-	text := uint32(len(bld.counts))
+	doc := uint32(len(bld.counts))
 	bld.keys = append(bld.keys, key)
 	bld.metaLen, bld.fullLen = append(bld.metaLen, 0), append(bld.fullLen, 0)
 	bld.addWords(d.Name, maxField, true)
@@ -90,7 +91,7 @@ func (bld *builder) add(key uint64, d Doc) {
 	}
 	bld.addWords(d.Body, BodyHead, false)
 	if key := bld.nameKey(d.Name); key != "" {
-		bld.names = append(bld.names, name{key, text})
+		bld.names = append(bld.names, name{key, doc})
 	}
 
 	bld.counts = append(bld.counts, slices.Clone(bld.current))
@@ -101,9 +102,9 @@ func (bld *builder) add(key uint64, d Doc) {
 	bld.current = bld.current[:0]
 }
 
-// addWords counts the words in a field of the current text. Parts of camelCase
-// words and single characters of unspaced words are only counted in fields that
-// describe the skill, not in bodies.
+// addWords counts the words in a field of the current document. Parts of
+// camelCase words and single characters of unspaced words are only counted in
+// fields that describe the skill, not in bodies.
 func (bld *builder) addWords(text string, max int, meta bool) {
 	tally := func(w []byte) { bld.countWord(w, meta) }
 	for bld.lex.reset(text, max); bld.lex.next(); {
@@ -165,11 +166,11 @@ func (bld *builder) nameKey(text string) string {
 	return string(key)
 }
 
-// segment returns the texts that were added, and starts a new segment.
+// segment returns the documents that were added, and starts a new segment.
 func (bld *builder) segment() *Segment {
 	w := newSegmentWriter()
 	for i, key := range bld.keys {
-		w.addText(key, bld.metaLen[i], bld.fullLen[i])
+		w.addDoc(key, bld.metaLen[i], bld.fullLen[i])
 	}
 	bld.writeNames(w)
 	bld.writeTerms(w)
@@ -179,15 +180,15 @@ func (bld *builder) segment() *Segment {
 
 func (bld *builder) writeNames(w *segmentWriter) {
 	slices.SortFunc(bld.names, func(a, b name) int {
-		return cmp.Or(strings.Compare(a.key, b.key), cmp.Compare(a.text, b.text))
+		return cmp.Or(strings.Compare(a.key, b.key), cmp.Compare(a.doc, b.doc))
 	})
 	var postings []byte
 	for i := 0; i < len(bld.names); {
 		key, next, from := bld.names[i].key, uint32(0), i
 		postings = postings[:0]
 		for ; i < len(bld.names) && bld.names[i].key == key; i++ {
-			postings = appendPosting(postings, posting{text: bld.names[i].text, full: 1}, next)
-			next = bld.names[i].text + 1
+			postings = appendPosting(postings, posting{doc: bld.names[i].doc, full: 1}, next)
+			next = bld.names[i].doc + 1
 		}
 		w.names.add(key, uint32(i-from), 0, postings)
 	}
@@ -199,13 +200,13 @@ func (bld *builder) writeNames(w *segmentWriter) {
 func (bld *builder) writeTerms(w *segmentWriter) {
 	n := len(bld.slot)
 	size := make([]int, n)
-	next := make([]uint32, n) // index of the last text of each stem plus one
-	texts, meta := make([]uint32, n), make([]uint32, n)
+	next := make([]uint32, n) // index of the last document of each stem plus one
+	docs, meta := make([]uint32, n), make([]uint32, n)
 	var one [maxPosting + 1]byte
 	bld.each(func(c termCount, p posting) {
 		size[c.stem] += len(appendPosting(one[:0], p, next[c.stem]))
-		next[c.stem] = p.text + 1
-		texts[c.stem]++
+		next[c.stem] = p.doc + 1
+		docs[c.stem]++
 		if p.meta > 0 {
 			meta[c.stem]++
 		}
@@ -222,20 +223,20 @@ func (bld *builder) writeTerms(w *segmentWriter) {
 	clear(next)
 	bld.each(func(c termCount, p posting) {
 		at[c.stem] += len(appendPosting(all[at[c.stem]:at[c.stem]], p, next[c.stem]))
-		next[c.stem] = p.text + 1
+		next[c.stem] = p.doc + 1
 	})
 	w.values = slices.Grow(w.values, total)
 	for _, s := range order {
 		id := bld.stems[s]
-		w.terms.add(s, texts[id], meta[id], all[at[id]-size[id]:at[id]])
+		w.terms.add(s, docs[id], meta[id], all[at[id]-size[id]:at[id]])
 	}
 }
 
-// each calls f with every count, text by text.
+// each calls f with every count, document by document.
 func (bld *builder) each(f func(c termCount, p posting)) {
-	for text, counts := range bld.counts {
+	for doc, counts := range bld.counts {
 		for _, c := range counts {
-			f(c, posting{uint32(text), c.meta, c.full})
+			f(c, posting{uint32(doc), c.meta, c.full})
 		}
 	}
 }

@@ -12,8 +12,8 @@ const maxCorrections = 4
 
 // candidate is a term that an unknown word may stand for.
 type candidate struct {
-	term        string
-	texts, meta int // number of texts that contain it anywhere, and outside of the body
+	term       string
+	docs, meta int // number of documents that contain it anywhere, and outside of the body
 }
 
 // correct returns the terms that an unknown word may stand for: terms that
@@ -110,17 +110,17 @@ func (x *Index) similarTerms(s *queryBuffers, root []byte, maxDistance int) ([]c
 	return nil, nil
 }
 
-// addCounts adds the number of texts in p that contain a term.
+// addCounts adds the number of documents in p that contain a term.
 func (x *Index) addCounts(s *queryBuffers, c *candidate, p *part, e entry) error {
 	if !p.partial {
-		c.texts, c.meta = c.texts+int(e.texts), c.meta+int(e.meta)
+		c.docs, c.meta = c.docs+int(e.docs), c.meta+int(e.meta)
 		return nil
 	}
 	var err error
 	if s.postings, err = p.Segment.terms.appendPostings(s.postings[:0], e, p.At, &s.value); err != nil {
 		return err
 	}
-	c.texts += len(s.postings)
+	c.docs += len(s.postings)
 	for _, post := range s.postings {
 		if post.meta > 0 {
 			c.meta++
@@ -134,7 +134,7 @@ func (x *Index) addCounts(s *queryBuffers, c *candidate, p *part, e entry) error
 func mostFrequent(cs []candidate) []candidate {
 	cs = slices.DeleteFunc(cs, func(c candidate) bool { return c.meta == 0 })
 	slices.SortFunc(cs, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(b.texts, a.texts), strings.Compare(a.term, b.term))
+		return cmp.Or(cmp.Compare(b.docs, a.docs), strings.Compare(a.term, b.term))
 	})
 	return cs[:min(len(cs), maxCorrections)]
 }

@@ -17,7 +17,7 @@ const (
 // keeps only the first word of each in memory.
 type dictionary struct {
 	blocks, values *section
-	texts          int
+	docs           int
 	first          []string // first word of each block
 	ends           []int64  // end of each block
 	sums           []uint32 // checksum of each block
@@ -25,8 +25,8 @@ type dictionary struct {
 
 // entry describes the postings of a word.
 type entry struct {
-	texts  uint32 // number of texts with the word
-	meta   uint32 // number of texts with the word outside of the body
+	docs   uint32 // number of documents with the word
+	meta   uint32 // number of documents with the word outside of the body
 	inline []byte // the postings, or nil if they are in the section of values
 	off    int64
 	len    int64
@@ -34,8 +34,8 @@ type entry struct {
 }
 
 // read decodes the index of blocks. It returns false if the index is damaged.
-func (d *dictionary) read(index []byte, blocks, values *section, texts int) bool {
-	d.blocks, d.values, d.texts = blocks, values, texts
+func (d *dictionary) read(index []byte, blocks, values *section, docs int) bool {
+	d.blocks, d.values, d.docs = blocks, values, docs
 	text := string(index)
 	end := int64(0)
 	for at := 0; at < len(index); {
@@ -121,14 +121,14 @@ func (d *dictionary) postings(e entry, buf *[]byte) ([]byte, error) {
 	if e.inline != nil {
 		return e.inline, nil
 	}
-	if e.len > maxPosting*int64(d.texts) {
-		return nil, fmt.Errorf("%w: postings too long (%d bytes for %d texts)", ErrDamaged, e.len, d.texts)
+	if e.len > maxPosting*int64(d.docs) {
+		return nil, fmt.Errorf("%w: postings too long (%d bytes for %d documents)", ErrDamaged, e.len, d.docs)
 	}
 	return d.values.read(e.off, e.len, e.sum, buf)
 }
 
-// appendPostings appends the postings of an entry to out, omitting texts with a
-// negative position.
+// appendPostings appends the postings of an entry to out, omitting documents
+// with a negative position.
 func (d *dictionary) appendPostings(out []posting, e entry, positions []int32, buf *[]byte) ([]posting, error) {
 	b, err := d.postings(e, buf)
 	if err != nil {
@@ -143,7 +143,7 @@ func (d *dictionary) appendPostings(out []posting, e entry, positions []int32, b
 
 // parseEntry decodes the first entry of b.
 func parseEntry(b []byte) (word []byte, e entry, rest []byte, err error) {
-	var fields [4]uint64 // length of the word, texts, meta, length of the postings
+	var fields [4]uint64 // length of the word, documents, meta, length of the postings
 	for i := range fields {
 		n := 0
 		if len(b) > 0 && b[0] < 0x80 {
@@ -159,7 +159,7 @@ func parseEntry(b []byte) (word []byte, e entry, rest []byte, err error) {
 			word, b = b[:fields[0]], b[fields[0]:]
 		}
 	}
-	e = entry{texts: uint32(fields[1]), meta: uint32(fields[2]), len: int64(fields[3])}
+	e = entry{docs: uint32(fields[1]), meta: uint32(fields[2]), len: int64(fields[3])}
 	if e.len <= maxInline {
 		if e.len > int64(len(b)) {
 			return nil, e, nil, errEntry
@@ -187,7 +187,7 @@ type dictionaryWriter struct {
 }
 
 // add adds a word and its encoded postings.
-func (w *dictionaryWriter) add(word string, texts, meta uint32, postings []byte) {
+func (w *dictionaryWriter) add(word string, docs, meta uint32, postings []byte) {
 	if w.entries == blockEntries {
 		w.endBlock()
 	}
@@ -197,7 +197,7 @@ func (w *dictionaryWriter) add(word string, texts, meta uint32, postings []byte)
 	w.entries++
 	b := binary.AppendUvarint(w.blocks, uint64(len(word)))
 	b = append(b, word...)
-	b = binary.AppendUvarint(b, uint64(texts))
+	b = binary.AppendUvarint(b, uint64(docs))
 	b = binary.AppendUvarint(b, uint64(meta))
 	b = binary.AppendUvarint(b, uint64(len(postings)))
 	if len(postings) <= maxInline {
@@ -222,7 +222,7 @@ func (w *dictionaryWriter) endBlock() {
 
 // segmentWriter builds a segment in memory.
 type segmentWriter struct {
-	texts        []byte
+	docs         []byte
 	names, terms dictionaryWriter
 	values       []byte
 }
@@ -233,20 +233,20 @@ func newSegmentWriter() *segmentWriter {
 	return w
 }
 
-func (w *segmentWriter) addText(key uint64, metaLen, fullLen uint32) {
-	w.texts = binary.LittleEndian.AppendUint64(w.texts, key)
-	w.texts = binary.LittleEndian.AppendUint32(w.texts, metaLen)
-	w.texts = binary.LittleEndian.AppendUint32(w.texts, fullLen)
+func (w *segmentWriter) addDoc(key uint64, metaLen, fullLen uint32) {
+	w.docs = binary.LittleEndian.AppendUint64(w.docs, key)
+	w.docs = binary.LittleEndian.AppendUint32(w.docs, metaLen)
+	w.docs = binary.LittleEndian.AppendUint32(w.docs, fullLen)
 }
 
 func (w *segmentWriter) segment() *Segment {
 	w.names.endBlock()
 	w.terms.endBlock()
 	s := &Segment{}
-	for i, b := range [sectionCount][]byte{w.texts, w.names.blocks, w.names.index, w.terms.blocks, w.terms.index, w.values} {
+	for i, b := range [sectionCount][]byte{w.docs, w.names.blocks, w.names.index, w.terms.blocks, w.terms.index, w.values} {
 		s.sections[i] = section{mem: b, len: int64(len(b))}
 	}
-	s.readTexts(w.texts)
+	s.readDocs(w.docs)
 	s.names.read(w.names.index, &s.sections[nameSection], &s.sections[valueSection], s.Len())
 	s.terms.read(w.terms.index, &s.sections[termSection], &s.sections[valueSection], s.Len())
 	return s

@@ -36,7 +36,7 @@ func RepairChecksums(b []byte, labelLen int) {
 			blocks, index = blocks[length:], index[size+4:]
 		}
 	}
-	for _, i := range []int{textSection, nameIndexSection, termIndexSection} {
+	for _, i := range []int{docSection, nameIndexSection, termIndexSection} {
 		binary.LittleEndian.PutUint32(fields[12*i+8:], checksum(sections[i]))
 	}
 	binary.LittleEndian.PutUint32(b[start-4:], checksum(b[:start-4]))

@@ -5,33 +5,33 @@ import (
 	"slices"
 )
 
-// Part is a segment with the positions of its texts in an index or in a merged
-// segment.
+// Part is a segment with the positions of its documents in an index or in a
+// merged segment.
 type Part struct {
 	Segment *Segment
-	At      []int32 // position of each text, or a negative number to omit the text
+	At      []int32 // position of each document, or a negative number to omit the document
 }
 
-// Merge returns a segment in memory with the texts of several segments. The
-// positions must be 0 to n-1, each for exactly one text. It fails only if a
+// Merge returns a segment in memory with the documents of several segments. The
+// positions must be 0 to n-1, each for exactly one document. It fails only if a
 // segment in a file cannot be read.
 func Merge(n int, parts ...Part) (*Segment, error) {
 	w := newSegmentWriter()
-	w.texts = make([]byte, 0, n*textSize)
-	type origin struct{ part, text int32 }
+	w.docs = make([]byte, 0, n*docSize)
+	type origin struct{ part, doc int32 }
 	origins := make([]origin, n)
 	size := int64(0)
 	for i, p := range parts {
 		size += p.Segment.sections[valueSection].len
-		for text, at := range p.At {
+		for doc, at := range p.At {
 			if at >= 0 {
-				origins[at] = origin{int32(i), int32(text)}
+				origins[at] = origin{int32(i), int32(doc)}
 			}
 		}
 	}
 	for _, o := range origins {
 		s := parts[o.part].Segment
-		w.addText(s.keys[o.text], s.metaLen[o.text], s.fullLen[o.text])
+		w.addDoc(s.keys[o.doc], s.metaLen[o.doc], s.fullLen[o.doc])
 	}
 	w.values = make([]byte, 0, size)
 	m := merger{w: &w.names}
@@ -49,7 +49,7 @@ func Merge(n int, parts ...Part) (*Segment, error) {
 type merger struct {
 	w       *dictionaryWriter
 	found   []posting
-	sorted  []uint64 // postings as numbers whose order is that of the texts
+	sorted  []uint64 // postings as numbers whose order is that of the documents
 	encoded []byte
 	buf     []byte
 }
@@ -102,7 +102,7 @@ func (m *merger) write(word []byte) {
 	m.sorted = m.sorted[:0]
 	meta := uint32(0)
 	for _, p := range m.found {
-		m.sorted = append(m.sorted, uint64(p.text)<<16|uint64(p.meta)<<8|uint64(p.full))
+		m.sorted = append(m.sorted, uint64(p.doc)<<16|uint64(p.meta)<<8|uint64(p.full))
 		if p.meta > 0 {
 			meta++
 		}
@@ -115,7 +115,7 @@ func (m *merger) write(word []byte) {
 	for _, v := range m.sorted {
 		p := posting{uint32(v >> 16), uint8(v >> 8), uint8(v)}
 		m.encoded = appendPosting(m.encoded, p, next)
-		next = p.text + 1
+		next = p.doc + 1
 	}
 	m.w.add(string(word), uint32(len(m.sorted)), meta, m.encoded)
 }

@@ -12,9 +12,9 @@ import (
 // A segment consists of a header and six sections. All numbers are
 // little-endian.
 //
-//	header       magic, number of texts, length of the label, length and
+//	header       magic, number of documents, length of the label, length and
 //	             checksum of each section, the label, checksum of the header
-//	texts        of each text: its key, and its number of words without and
+//	documents    of each document: its key, and its number of words without and
 //	             with the body
 //	names        blocks of a dictionary of names
 //	name index   first name, length and checksum of each block
@@ -26,11 +26,11 @@ import (
 // have one for each part that is read.
 
 // segmentMagic contains the version of the format. Change it whenever the same
-// texts would produce a different segment.
+// documents would produce a different segment.
 const segmentMagic = "loadout search 1"
 
 const (
-	textSection = iota
+	docSection = iota
 	nameSection
 	nameIndexSection
 	termSection
@@ -41,9 +41,9 @@ const (
 
 const (
 	headerSize = len(segmentMagic) + 8 + sectionCount*12 // without the label and the checksum
-	textSize   = 16
+	docSize    = 16
 	maxPosting = binary.MaxVarintLen32 + 3
-	maxTexts   = 1 << 22
+	maxDocs    = 1 << 22
 	maxSegment = 1 << 30
 	maxSection = 256 << 20 // maximum length of a section that is read at once
 )
@@ -56,13 +56,13 @@ var crcTable = crc32.MakeTable(crc32.Castagnoli)
 
 func checksum(b []byte) uint32 { return crc32.Checksum(b, crcTable) }
 
-// Segment is an immutable set of texts that were split into words, in memory or
-// in a file. The weights of words depend on other texts and are not part of it,
-// so segments can be combined into an [Index]. A segment does not retain the
-// texts. It is safe for concurrent use.
+// Segment is an immutable set of documents that were split into words, in
+// memory or in a file. The weights of words depend on other documents and are
+// not part of it, so segments can be combined into an [Index]. A segment does
+// not retain the documents. It is safe for concurrent use.
 type Segment struct {
 	keys     []uint64
-	metaLen  []uint32 // number of words of each text without its body
+	metaLen  []uint32 // number of words of each document without its body
 	fullLen  []uint32
 	names    dictionary
 	terms    dictionary
@@ -78,10 +78,10 @@ type section struct {
 	len  int64
 }
 
-// Len returns the number of texts.
+// Len returns the number of documents.
 func (s *Segment) Len() int { return len(s.keys) }
 
-// Keys returns the keys of the texts. The slice must not be modified.
+// Keys returns the keys of the documents. The slice must not be modified.
 func (s *Segment) Keys() []uint64 { return s.keys }
 
 // Size returns the number of bytes that [Segment.WriteTo] writes for an empty
@@ -95,9 +95,9 @@ func (s *Segment) Size() int64 {
 }
 
 // OpenSegment opens a segment that [Segment.Write] wrote with the same label.
-// It reads the list of texts and the first word of each block. The rest is read
-// from r by searches, so r must remain open and unchanged. If the content is
-// not a valid segment, the error is [ErrDamaged].
+// It reads the list of documents and the first word of each block. The rest is
+// read from r by searches, so r must remain open and unchanged. If the content
+// is not a valid segment, the error is [ErrDamaged].
 func OpenSegment(r io.ReaderAt, size int64, label string) (*Segment, error) {
 	if size < int64(headerSize+4+len(label)) || size > maxSegment {
 		return nil, fmt.Errorf("%w: size %d (limit %d bytes)", ErrDamaged, size, maxSegment)
@@ -114,7 +114,7 @@ func OpenSegment(r io.ReaderAt, size int64, label string) (*Segment, error) {
 		return nil, fmt.Errorf("%w: header mismatch", ErrDamaged)
 	}
 	fields := body[len(segmentMagic):]
-	texts, labelLen := binary.LittleEndian.Uint32(fields), binary.LittleEndian.Uint32(fields[4:])
+	docs, labelLen := binary.LittleEndian.Uint32(fields), binary.LittleEndian.Uint32(fields[4:])
 	fields = fields[8:]
 	s := &Segment{}
 	var sums [sectionCount]uint32
@@ -128,37 +128,37 @@ func OpenSegment(r io.ReaderAt, size int64, label string) (*Segment, error) {
 		sums[i] = binary.LittleEndian.Uint32(fields[12*i+8:])
 		off += int64(n)
 	}
-	if off != size || int(labelLen) != len(label) || texts > maxTexts || s.sections[textSection].len != int64(texts)*textSize {
+	if off != size || int(labelLen) != len(label) || docs > maxDocs || s.sections[docSection].len != int64(docs)*docSize {
 		return nil, fmt.Errorf("%w: length mismatch", ErrDamaged)
 	}
 	var read [sectionCount][]byte
-	for _, i := range []int{textSection, nameIndexSection, termIndexSection} {
+	for _, i := range []int{docSection, nameIndexSection, termIndexSection} {
 		b, err := s.sections[i].readAll(sums[i])
 		if err != nil {
 			return nil, err
 		}
 		read[i] = b
 	}
-	s.readTexts(read[textSection])
+	s.readDocs(read[docSection])
 	if !slices.IsSorted(s.keys) || !s.names.read(read[nameIndexSection], &s.sections[nameSection], &s.sections[valueSection], s.Len()) ||
 		!s.terms.read(read[termIndexSection], &s.sections[termSection], &s.sections[valueSection], s.Len()) {
-		return nil, fmt.Errorf("%w: invalid text list or block index", ErrDamaged)
+		return nil, fmt.Errorf("%w: invalid document list or block index", ErrDamaged)
 	}
 	return s, nil
 }
 
-// readTexts decodes the list of texts.
-func (s *Segment) readTexts(b []byte) {
-	n := len(b) / textSize
+// readDocs decodes the list of documents.
+func (s *Segment) readDocs(b []byte) {
+	n := len(b) / docSize
 	s.keys, s.metaLen, s.fullLen = make([]uint64, n), make([]uint32, n), make([]uint32, n)
 	for i := range n {
-		s.keys[i] = binary.LittleEndian.Uint64(b[i*textSize:])
-		s.metaLen[i] = binary.LittleEndian.Uint32(b[i*textSize+8:])
-		s.fullLen[i] = binary.LittleEndian.Uint32(b[i*textSize+12:])
+		s.keys[i] = binary.LittleEndian.Uint64(b[i*docSize:])
+		s.metaLen[i] = binary.LittleEndian.Uint32(b[i*docSize+8:])
+		s.fullLen[i] = binary.LittleEndian.Uint32(b[i*docSize+12:])
 	}
 }
 
-// Write writes the segment to w. The same texts, keys and label produce the
+// Write writes the segment to w. The same documents, keys and label produce the
 // same bytes if the keys are unique.
 func (s *Segment) Write(w io.Writer, label string) error {
 	header := make([]byte, 0, headerSize+len(label)+4)
@@ -172,7 +172,7 @@ func (s *Segment) Write(w io.Writer, label string) error {
 		}
 		content[i] = s.sections[i].mem
 		sum := uint32(0)
-		if i == textSection || i == nameIndexSection || i == termIndexSection {
+		if i == docSection || i == nameIndexSection || i == termIndexSection {
 			sum = checksum(content[i])
 		}
 		header = binary.LittleEndian.AppendUint64(header, uint64(len(content[i])))
@@ -229,9 +229,9 @@ func readAt(r io.ReaderAt, b []byte, off int64) error {
 	return nil
 }
 
-// posting is a text that contains a term.
+// posting is a document that contains a term.
 type posting struct {
-	text       uint32
+	doc        uint32
 	meta, full uint8 // occurrences without and with the body; more than 255 count as 255
 }
 
@@ -257,9 +257,10 @@ var countCodes = func() (codes [longCode]struct{ meta, full uint8 }) {
 	return codes
 }()
 
-// appendPosting appends a posting. next is the previous text plus one, or 0.
+// appendPosting appends a posting. next is one more than the document of the
+// previous posting, or 0 for the first.
 func appendPosting(b []byte, p posting, next uint32) []byte {
-	b = binary.AppendUvarint(b, uint64(p.text+1-next))
+	b = binary.AppendUvarint(b, uint64(p.doc+1-next))
 	switch {
 	case p.meta == 0 && p.full < metaCode:
 		return append(b, p.full)
@@ -270,9 +271,9 @@ func appendPosting(b []byte, p posting, next uint32) []byte {
 }
 
 // appendPostings decodes the postings in b and appends them to out. It omits
-// texts whose position is negative. It returns false if b is damaged.
+// documents whose position is negative. It returns false if b is damaged.
 func appendPostings(out []posting, b []byte, positions []int32) ([]posting, bool) {
-	next := uint64(0) // previous text plus one
+	next := uint64(0) // one more than the previous document
 	for i := 0; i < len(b); {
 		delta := uint64(b[i])
 		if i++; delta >= 0x80 {
@@ -298,7 +299,7 @@ func appendPostings(out []posting, b []byte, positions []int32) ([]posting, bool
 			i += 3
 		}
 		if at := positions[next-1]; at >= 0 {
-			p.text = uint32(at)
+			p.doc = uint32(at)
 			out = append(out, p)
 		}
 	}
