@@ -217,7 +217,7 @@ func (a *app) applyConnect(ctx context.Context, c clientconfig.Client, change *c
 		}
 		return nil
 	}
-	if a.JSON && !o.yes && c.Ran == "" && !o.undo {
+	if a.JSON && !o.yes && c.TestedVersion == "" && !o.undo {
 		out.Notes = append(out.Notes, "nothing was written: with --json, a format known only from documentation needs --yes")
 		return a.PrintJSON(out)
 	}

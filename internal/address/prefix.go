@@ -8,8 +8,9 @@ import (
 
 // ParsePrefixes parses addresses and networks such as 10.0.0.5 and 10.0.0.0/8.
 // An IPv4-mapped IPv6 address becomes an IPv4 address. A network of such
-// addresses is invalid, because addresses are compared unmapped. If some texts
-// are invalid, ParsePrefixes returns the valid prefixes and the first error.
+// addresses is invalid, because addresses are compared unmapped. If some
+// strings are invalid, ParsePrefixes returns the valid prefixes and the first
+// error.
 func ParsePrefixes(texts []string) (out []netip.Prefix, err error) {
 	for _, text := range texts {
 		p, failed := parsePrefix(text)

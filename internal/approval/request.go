@@ -29,7 +29,7 @@ type Kind string
 
 // Kinds of requests.
 const (
-	KindApproval    Kind = "approval"    // approval of what the payload describes
+	KindApproval    Kind = "approval"    // approval of the action in the payload
 	KindElicitation Kind = "elicitation" // a question from a tool's MCP server
 	KindForm        Kind = "form"        // input for the fields of a form
 	KindAction      Kind = "action"      // an action that only a client can perform

@@ -29,8 +29,8 @@ type Bus interface {
 	// Publish notifies the subscribers of a stream, on all nodes, that its
 	// newest event is seq. It neither waits for delivery nor reports it.
 	Publish(stream string, seq int64)
-	// Subscribe returns a subscription that collects notifications about
-	// streams from now on. The caller must close it.
+	// Subscribe returns a subscription that collects later notifications about
+	// streams. The caller must close it.
 	Subscribe(streams ...string) *Subscription
 	// Healthy returns nil, or the reason why notifications from other nodes may
 	// not arrive.

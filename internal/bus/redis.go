@@ -23,8 +23,9 @@ const (
 	maxPending = 10000
 	// sendBatch is the maximum number of notifications per round trip.
 	sendBatch = 500
-	// pingAfter is the silence after which Redis is pinged. If nothing arrives
-	// for the same time again, Redis is considered disconnected.
+	// pingAfter is the idle time after which Redis is pinged. If nothing
+	// arrives for the same time after the ping, Redis is considered
+	// disconnected.
 	pingAfter = 3 * time.Second
 	// maxPause is the maximum delay between reconnection attempts.
 	maxPause = 2 * time.Second

@@ -12,8 +12,8 @@ func With(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, key{}, id)
 }
 
-// From returns the ID of the call that ctx belongs to, or "". It is unique in
-// the conversation and does not change after a crash.
+// From returns the ID of the call that ctx belongs to, or "". The ID is unique
+// in the conversation and stays the same if the call is resumed after a crash.
 func From(ctx context.Context) string {
 	id, _ := ctx.Value(key{}).(string)
 	return id

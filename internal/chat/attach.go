@@ -27,9 +27,9 @@ const (
 	maxAttached      = 20       // files
 	maxAttachedBytes = 64 << 10 // bytes of each file
 	maxOfferedFiles  = 50
-	maxWalked        = 100_000 // entries that a search for files visits
+	maxWalked        = 100_000 // directory entries read to complete a path
 	maxWalkDepth     = 8
-	maxPendingReads  = 8 // reads that do not return
+	maxPendingReads  = 8 // reads that have not returned
 )
 
 // attacher reads and completes the files that the user names with @ in a
@@ -40,8 +40,9 @@ type attacher struct {
 	agentDir  string // directory whose files the agent can read
 }
 
-// attacher returns the attacher of the conversation: paths are relative to the
-// directory that the user named, or to the current one.
+// attacher returns an attacher for the conversation. It resolves relative paths
+// in the directory that the user specified or, if there is none, in the current
+// directory.
 func (t *dialog) attacher() (*attacher, error) {
 	dir := t.named
 	if dir == "" {
@@ -80,7 +81,7 @@ func (a *attacher) resolve(name string) string {
 	return filepath.Join(a.dir, name)
 }
 
-// attach returns the content of the named files, as a text to append to a
+// attach returns the content of the named files, as text to append to a
 // message, and notes for the user. It does not fail if a file does not exist,
 // because the name may be ordinary text. It fails for directories and for files
 // that are not text.
@@ -122,8 +123,9 @@ func (a *attacher) attach(ctx context.Context, names []string) (string, []termin
 	return text.String(), notes, nil
 }
 
-// cleanText returns the text of a file without control and hidden characters,
-// and how many it removed, for users.
+// cleanText returns the content of a text file without control and hidden
+// characters. removed says how many it removed, for the end of a note to the
+// user. It starts with a comma, or is "" if there were none.
 func cleanText(data []byte) (text, removed string) {
 	text = strings.ReplaceAll(string(data), "\r\n", "\n")
 	clean := terminal.Safe(text)
@@ -139,8 +141,8 @@ func cleanText(data []byte) (text, removed string) {
 // pendingReads has an element for each read that has not returned.
 var pendingReads = make(chan struct{}, maxPendingReads)
 
-// awaitRead returns the result of read, or the cause of ctx if that is done
-// earlier. Reading some files, such as those of devices, may never return.
+// awaitRead returns the result of read, or the cause of ctx if ctx is done
+// first. Reading some files, such as device files, may never return.
 func awaitRead[T any](ctx context.Context, read func() (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -213,10 +215,10 @@ func (a *attacher) read(name string) (*attachedFile, error) {
 	return &attachedFile{name, file, data, size}, nil
 }
 
-// complete returns the files that the user may mean by the start of a path:
-// first the files in the directory of that path, then other files whose names
-// contain its last part, those in nearer directories first. It omits what cannot
-// be attached, such as pipes.
+// complete returns the completions of a partly typed path: first the matching
+// files in its directory, then other files whose names contain its last
+// element, nearest directories first. It omits files that cannot be attached,
+// such as pipes.
 func (a *attacher) complete(typed string) []terminal.Choice {
 	dir, prefix := path.Split(filepath.ToSlash(typed))
 	var out []terminal.Choice
@@ -227,7 +229,7 @@ func (a *attacher) complete(typed string) []terminal.Choice {
 	}
 	budget := maxWalked
 	entries := matchEntries(a.resolve(dir), &budget, func(name string, isDir bool) bool {
-		return hasPrefixFold(name, prefix) && !skipped(name, isDir) && (!strings.HasPrefix(name, ".") || strings.HasPrefix(prefix, "."))
+		return hasPrefixFold(name, prefix) && !isSkippedDir(name, isDir) && (!strings.HasPrefix(name, ".") || strings.HasPrefix(prefix, "."))
 	})
 	for _, e := range entries {
 		switch isDir, ok := attachable(a.resolve(dir), e); {
@@ -248,7 +250,7 @@ func (a *attacher) complete(typed string) []terminal.Choice {
 			}
 			dir := filepath.Join(a.dir, rel)
 			entries := matchEntries(dir, &budget, func(name string, isDir bool) bool {
-				return isDir && !skipped(name, true) && !strings.HasPrefix(name, ".") || !isDir && strings.Contains(strings.ToLower(name), strings.ToLower(prefix))
+				return isDir && !isSkippedDir(name, true) && !strings.HasPrefix(name, ".") || !isDir && strings.Contains(strings.ToLower(name), strings.ToLower(prefix))
 			})
 			for _, e := range entries {
 				if e.IsDir() {
@@ -277,9 +279,9 @@ func attachable(dir string, e fs.DirEntry) (isDir, ok bool) {
 	return mode.IsDir(), mode.IsDir() || mode.IsRegular()
 }
 
-// skipped reports whether an entry is a directory whose files are not offered,
-// because users do not write them.
-func skipped(name string, isDir bool) bool {
+// isSkippedDir reports whether an entry is a directory whose files are not
+// suggested, because programs create them.
+func isSkippedDir(name string, isDir bool) bool {
 	return isDir && (skillpath.IsIgnored(name) || steering.IsDependencyDir(name))
 }
 

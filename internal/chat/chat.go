@@ -91,8 +91,8 @@ func (h *Host) Run(ctx context.Context, o *Flags) error {
 }
 
 // canAsk reports whether answers to prompts come from the user. If an agent
-// runs the chat, canAsk prints a note and returns false. The chat then asks
-// nobody, as with --approve rules.
+// runs the chat, canAsk prints a note and returns false. The chat then shows no
+// prompts, as with --approve rules.
 func (h *Host) canAsk() bool {
 	c := h.Caller()
 	if c.Agent != "" {

@@ -83,5 +83,5 @@ func (c *skillConsent) requestConsent(ctx context.Context, name string) error {
 }
 
 // answeredInChat is the Presence of a grant that the user approved at a prompt
-// of the chat.
+// in the chat.
 const answeredInChat = "answered in loadout chat"

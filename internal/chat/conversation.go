@@ -58,9 +58,9 @@ func (t *conversation) explainSkillPath(text string) string {
 	})
 }
 
-// markedSkills returns the skills configured to be preloaded into new
+// skillsToPreload returns the skills configured to be preloaded into new
 // conversations. A project's skills need the user's permission.
-func (h *Host) markedSkills(ctx context.Context, t *conversation, o *Flags) ([]string, error) {
+func (h *Host) skillsToPreload(ctx context.Context, t *conversation, o *Flags) ([]string, error) {
 	if len(t.session.Events(0)) > 0 {
 		return nil, nil // a resumed conversation already has its skills
 	}

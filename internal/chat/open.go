@@ -76,9 +76,9 @@ func (b *conversationBuilder) openLog(context.Context) error {
 	return nil
 }
 
-// openFolder selects the working directory: the directory that the user
-// specifies now, or specified when the conversation began. If there is neither,
-// the conversation gets a directory of its own.
+// openFolder opens the working directory: the directory that the user specified
+// for this run or, failing that, when the conversation began. If the user
+// specified neither, the conversation gets its own directory.
 func (b *conversationBuilder) openFolder(ctx context.Context) (err error) {
 	if b.flags.Workspace == "" {
 		if b.flags.Workspace, err = chatlog.Folder(ctx, b.log); err != nil {
@@ -199,7 +199,7 @@ func (b *conversationBuilder) agentTools(ctx context.Context) ([]agent.Tool, err
 
 // preload loads the skills selected for the whole conversation.
 func (b *conversationBuilder) preload(ctx context.Context) error {
-	marked, err := b.host.markedSkills(ctx, b.conversation, b.flags)
+	marked, err := b.host.skillsToPreload(ctx, b.conversation, b.flags)
 	if err != nil {
 		return err
 	}

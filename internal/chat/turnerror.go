@@ -78,16 +78,16 @@ func (t *dialog) resumeCommand() string {
 	add("--approve", o.Approve)
 	add("--profile", o.Profile)
 	for _, file := range o.Files {
-		add("--mcp-config", absolute(file))
+		add("--mcp-config", absolutePath(file))
 	}
 	for flag := range slices.Chunk(t.host.SkillArgs(), 2) {
-		add(flag[0], absolute(flag[1]))
+		add(flag[0], absolutePath(flag[1]))
 	}
 	return words
 }
 
-// absolute returns the absolute form of a path, or "" if there is none.
-func absolute(path string) string {
+// absolutePath returns the absolute form of a path, or "" if there is none.
+func absolutePath(path string) string {
 	out, err := filepath.Abs(path)
 	if err != nil {
 		return ""

@@ -111,8 +111,8 @@ func (d Dir) FirstMessage(id string) string {
 	}
 }
 
-// parseStart parses an event. If its JSON ends within the text of a message, the
-// message has the text up to there.
+// parseStart parses an event. If the JSON is truncated within the text of a
+// message, the parsed message contains the text up to that point.
 func parseStart(text []byte) (e session.Event, ok bool) {
 	if json.Unmarshal(text, &e) == nil {
 		return e, true

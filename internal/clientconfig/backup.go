@@ -145,8 +145,8 @@ func newestWithout(c Client, backups, kept []backup, name string) *backup {
 	return nil
 }
 
-// checkBackups returns [ErrChanged] if the backups differ from those that an
-// undo was planned with.
+// checkBackups returns [ErrChanged] if the backups have changed since the undo
+// was planned.
 func (c *Change) checkBackups() error {
 	if c.backups == nil {
 		return nil

@@ -90,10 +90,10 @@ type Client struct {
 	Note string
 	// Source is the URL of the file's documentation.
 	Source string
-	// Ran is the version of the client with which the format was tested: the
-	// client started the command of an entry, in test/clients or by hand. It is
-	// "" if the format is known from documentation only.
-	Ran string
+	// TestedVersion is the version of the client with which the format was
+	// tested: the client started the command of an entry, in test/clients or by
+	// hand. It is "" if the format is known from documentation only.
+	TestedVersion string
 	// Importable reports whether the entries of other servers have a format that
 	// can be imported.
 	Importable bool
@@ -153,8 +153,8 @@ func Lookup(name string) (Client, error) {
 	return Client{}, kindError{ErrUnknown, fmt.Sprintf("unknown client %q; use one of %s", name, strings.Join(Names(), ", "))}
 }
 
-// resolveScope returns s, or the client's default if s is "". It returns an error if
-// the client does not support the scope.
+// resolveScope returns s, or the client's default if s is "". It returns an
+// error if the client does not support the scope.
 func (c Client) resolveScope(s Scope) (Scope, error) {
 	if s == "" && len(c.Scopes) > 0 {
 		return c.Scopes[0], nil

@@ -93,7 +93,7 @@ func lineEnding(src []byte) string {
 // span is a half-open range of byte offsets.
 type span struct{ start, end int }
 
-// splice replaces a span with a text.
+// splice replaces a span with text.
 type splice struct {
 	span
 	text string

@@ -188,7 +188,8 @@ func (c Client) startsLoadout(name string, value any) bool {
 }
 
 // describeOptions describes how an entry that starts Loadout differs from a
-// plain one, without its values; "" if it does not.
+// plain one, without showing its values. It returns "" if there is no
+// difference.
 func (c Client) describeOptions(name string, value any) string {
 	e, ok := c.parseEntry(name, value)
 	switch {

@@ -57,8 +57,9 @@ const (
 	fixByHand = "change it by hand"
 )
 
-// refusal reports why a text cannot be edited. The offset is negative if the
-// problem concerns the whole text. [locate] converts a refusal to a FileError.
+// refusal reports why a document cannot be edited. The offset is negative if
+// the problem concerns the whole document. [locate] converts a refusal to a
+// FileError.
 type refusal struct {
 	offset       int
 	problem, fix string

@@ -114,8 +114,8 @@ func PlanUndoImports(t Target, done []Import) (*Change, error) {
 	return ch, ch.prepareDiff(doc, last, done[0].Entry.withDefaultName().Name, nil, false)
 }
 
-// revert returns the document and its text without the import, and notes about
-// entries that were not restored. old is the parsed Original.
+// revert undoes the import. It returns the resulting document, its text, and
+// notes about entries that were not restored. old is the parsed Original.
 func (a Import) revert(c Client, old, doc document, src []byte) (document, []byte, []string, error) {
 	if _, imported, err := importAllEntries(c, old, a.Original, a.Names, a.Local, a.Entry); err == nil && bytes.Equal(imported, src) {
 		return old, a.Original, nil, nil

@@ -224,8 +224,10 @@ type markCollector struct {
 	found []mark
 }
 
-// value collects the marks of v. If inEntry is true, v belongs to the entry: it
-// is the value of the entry's member key, or the nth element of that value.
+// value collects the marks of v. inEntry reports whether v is inside the entry.
+// If v is the value of a member of the entry, or element nth of such a value,
+// key is the name of the member; otherwise, key is "". nth is -1 unless v is an
+// array element.
 func (w *markCollector) value(v hujson.Value, inEntry bool, key string, nth int) {
 	w.addComments(v.StartOffset-len(v.BeforeExtra), v.BeforeExtra)
 	isEntry := v.StartOffset == w.own

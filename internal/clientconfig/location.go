@@ -17,11 +17,11 @@ type Environment struct {
 	// Dir is the absolute root directory of the project. Parent directories are
 	// not searched.
 	Dir string
-	// Getenv returns environment variables, like os.Getenv; nil means none. It is called
-	// for APPDATA, LOCALAPPDATA, XDG_CONFIG_HOME, the variables with which clients
-	// move their files, such as CLAUDE_CONFIG_DIR, and by [Client.Installed] for
-	// PATH. A relative XDG_CONFIG_HOME is ignored, as its specification requires;
-	// the others are relative to Dir.
+	// Getenv returns environment variables, like os.Getenv; nil means none. It
+	// is called for APPDATA, LOCALAPPDATA, XDG_CONFIG_HOME, the variables with
+	// which clients move their files, such as CLAUDE_CONFIG_DIR, and by
+	// [Client.Installed] for PATH. A relative XDG_CONFIG_HOME is ignored, as
+	// its specification requires; the others are relative to Dir.
 	Getenv func(string) string
 }
 
@@ -56,7 +56,7 @@ func (c Client) Path(p Environment, s Scope) (string, error) {
 		if p.Dir == "" {
 			return "", fmt.Errorf("project directory unknown; specify the configuration file of %s", c.Title)
 		}
-		return p.existing(p.join(p.Dir, l.project), p.Dir, l.instead), nil
+		return p.existingFile(p.join(p.Dir, l.project), p.Dir, l.instead), nil
 	}
 	if dir := p.getenv(l.env); dir != "" {
 		return p.join(p.makeAbsolute(dir), l.inEnv), nil
@@ -76,7 +76,7 @@ func (c Client) Path(p Environment, s Scope) (string, error) {
 	case l.darwin != "" && p.OS == "darwin":
 		return p.join(p.Home, l.darwin), nil
 	case l.xdg != "":
-		return p.existing(p.join(p.xdgConfig(), l.xdg), p.xdgConfig(), l.instead), nil
+		return p.existingFile(p.join(p.xdgConfig(), l.xdg), p.xdgConfig(), l.instead), nil
 	case l.home != "":
 		return p.join(p.Home, l.home), nil
 	}
@@ -102,15 +102,16 @@ func (p Environment) xdgConfig() string {
 	return p.join(p.Home, ".config")
 }
 
-// existing returns file, or the path instead in dir if only that file exists.
-func (p Environment) existing(file, dir, instead string) string {
-	if instead == "" {
+// existingFile returns the path of the file alternative in dir if only that
+// file exists, and file otherwise. alternative may be "".
+func (p Environment) existingFile(file, dir, alternative string) string {
+	if alternative == "" {
 		return file
 	}
 	if _, err := os.Stat(file); err == nil {
 		return file
 	}
-	if other := p.join(dir, instead); isFile(other) {
+	if other := p.join(dir, alternative); isFile(other) {
 		return other
 	}
 	return file

@@ -351,7 +351,7 @@ func (t Target) checkContained(ch *Change) error {
 // notes returns notes for the user about the file.
 func (t Target) notes(doc document) []string {
 	var notes []string
-	if t.Client.Ran == "" {
+	if t.Client.TestedVersion == "" {
 		notes = append(notes, fmt.Sprintf("from documentation (%s), not tried with %s", t.Client.Source, t.Client.Title))
 	}
 	if t.Client.Note != "" {

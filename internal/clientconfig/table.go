@@ -1,12 +1,11 @@
 package clientconfig
 
-// clients lists the clients in display order. A client without a version in Ran
-// was never tested with such an entry: its row follows the documentation in
-// Source.
+// clients lists the clients in display order. A client without a TestedVersion
+// was never tested: its row follows the documentation in Source.
 var clients = []Client{
 	{
 		Name: "claude-code", Title: "Claude Code",
-		Source: "https://code.claude.com/docs/en/mcp", Ran: "2.1.197", Importable: true,
+		Source: "https://code.claude.com/docs/en/mcp", TestedVersion: "2.1.197", Importable: true,
 		Format: JSON, Key: "mcpServers", Scopes: []Scope{User, Project}, Remote: true,
 		stdioType: "stdio", httpType: "http", urlKey: "url", plain: true,
 		Next: "start a new Claude Code session; /mcp lists the server",
@@ -61,7 +60,7 @@ var clients = []Client{
 	},
 	{
 		Name: "codex", Title: "Codex",
-		Source: "https://developers.openai.com/codex/config-reference", Ran: "0.169.0", Importable: true,
+		Source: "https://developers.openai.com/codex/config-reference", TestedVersion: "0.169.0", Importable: true,
 		Format: TOML, Key: "mcp_servers", Scopes: []Scope{User, Project}, Remote: true,
 		urlKey: "url",
 		Next:   "start a new Codex session; /mcp lists the server",
@@ -74,7 +73,7 @@ var clients = []Client{
 	},
 	{
 		Name: "gemini", Title: "Gemini CLI",
-		Source: "https://geminicli.com/docs/tools/mcp-server", Ran: "0.61.0", Importable: true,
+		Source: "https://geminicli.com/docs/tools/mcp-server", TestedVersion: "0.61.0", Importable: true,
 		Format: JSON, Key: "mcpServers", Scopes: []Scope{User, Project}, Remote: true,
 		// "url" alone used to mean SSE, and some versions rejected "type".
 		urlKey: "httpUrl",
@@ -88,7 +87,7 @@ var clients = []Client{
 	},
 	{
 		Name: "opencode", Title: "opencode",
-		Source: "https://opencode.ai/docs/mcp-servers", Ran: "1.18.33",
+		Source: "https://opencode.ai/docs/mcp-servers", TestedVersion: "1.18.33",
 		Format: JSON, Key: "mcp", Scopes: []Scope{User, Project}, Remote: true,
 		stdioType: "local", httpType: "remote", urlKey: "url", joined: true, always: object{{"enabled", true}},
 		Next: "restart opencode; \"opencode mcp list\" lists the server",
@@ -100,7 +99,7 @@ var clients = []Client{
 	},
 	{
 		Name: "copilot", Title: "Copilot CLI",
-		Source: "https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-mcp-servers", Ran: "1.0.102",
+		Source: "https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-mcp-servers", TestedVersion: "1.0.102",
 		Format: JSON, Key: "mcpServers", Scopes: []Scope{User, Project}, Remote: true,
 		stdioType: "local", httpType: "http", urlKey: "url", always: object{{"tools", []string{"*"}}},
 		Next: "start a new Copilot CLI session; /mcp show lists the server",
@@ -154,7 +153,7 @@ var clients = []Client{
 		// The documentation of MCP names ~/.cline/mcp.json for the CLI, which no
 		// version reads (cline/cline#7081, #11671). Of the variables that move the
 		// file, only CLINE_DATA_DIR is documented with its current meaning.
-		Source: "https://docs.cline.bot/cli/configuration", Ran: "3.0.65",
+		Source: "https://docs.cline.bot/cli/configuration", TestedVersion: "3.0.65",
 		Format: JSON, Key: "mcpServers", Scopes: []Scope{User}, Remote: true,
 		httpType: "streamableHttp", urlKey: "url", plain: true,
 		Next: "start a new Cline task",

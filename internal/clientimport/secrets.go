@@ -20,8 +20,8 @@ type MovedSecret struct {
 	value  string // "" if the user must set it
 }
 
-// tokenText matches tokens with a known prefix. It omits AKIA, because a text
-// with this prefix is the ID of a key and not the key itself.
+// tokenText matches tokens with a known prefix. It omits AKIA, because a string
+// with this prefix is a key ID, not the key itself.
 const tokenText = `(?:gh[pousr]_|github_pat_|glpat-|sk-|sk_|xox[abeoprs]-|xapp-|AIza|hf_|npm_|eyJ|ntn_|lin_api_|dop_v1_)[A-Za-z0-9._=/+-]{8,}`
 
 var (
@@ -34,7 +34,7 @@ var (
 	secretFlag = lazyregexp.New(`(?i)^key$|(^|[-_.])(api|access|secret|private|auth|account|service)[-_]?key$|apikey$|` +
 		`(^|[-_.])(auth|access|api|bot|refresh)?(token|secret|password|passwd|passphrase|pwd|pat|credentials?|authorization|bearer)$|(?-i:[a-z](Token|Secret|Password)$)`)
 	// userPassword matches user:password@host outside a URL, as in a DSN.
-	// notUsers matches other texts that contain ":" and "@".
+	// notUsers matches other strings that contain ":" and "@".
 	userPassword = lazyregexp.New(`^([A-Za-z0-9_.%+-]+):([^@\s/]{4,})@[A-Za-z0-9(\[]`)
 	notUsers     = lazyregexp.New(`(?i)^(mailto|npm|jsr|sip|acct|xmpp):|@sha256:`)
 	// inPairs matches a password in a list such as Server=x;Password=y.
@@ -202,7 +202,7 @@ func (m *secretMover) moveFromArg(where, value string) string {
 	return m.moveTokens(where, "token", value)
 }
 
-// moveTokens moves tokens with a known prefix that occur in a text.
+// moveTokens moves the tokens with a known prefix in text.
 func (m *secretMover) moveTokens(where, key, text string) string {
 	text = inPairs.ReplaceAllStringFunc(text, func(s string) string {
 		p := inPairs.FindStringSubmatch(s)

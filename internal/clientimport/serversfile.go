@@ -19,7 +19,7 @@ const maxServersFile = 1 << 20
 
 const serversHeader = "# Your MCP servers for Loadout. To set a value ${{secrets.NAME}}: loadout secret set NAME\n"
 
-// serversFile holds the user's servers file when it was read.
+// serversFile holds the content of the user's servers file when it was read.
 type serversFile struct {
 	path   string
 	data   []byte

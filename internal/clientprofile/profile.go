@@ -1,7 +1,7 @@
-// Package clientprofile describes MCP clients: how much of a server's texts
-// they show to their models, which parts of a result they show, and which
-// skills they read themselves. Each profile is based on recorded requests from
-// the client, or names its source.
+// Package clientprofile describes MCP clients: how much of a server's text they
+// show to their models, which parts of a result they show, and which skills
+// they read themselves. Each profile is based on recorded requests from the
+// client, or names its source.
 package clientprofile
 
 import (
@@ -51,12 +51,12 @@ type Profile struct {
 	StructuredOnly bool
 }
 
-// All means that a client shows texts of any length in full.
+// All means that a client shows text of any length in full.
 const All = math.MaxInt32
 
-// longCatalog is the size of the list of skills for clients that show long texts:
-// 2 % of a context of 200,000 tokens. Codex and Claude Code allow their own lists 1
-// or 2 %.
+// longCatalog is the size of the skill list for clients that show long text. It
+// is 2 % of a context of 200,000 tokens. Codex and Claude Code limit their own
+// lists to 1 or 2 %.
 const longCatalog = 16_000
 
 // profiles lists the known clients.

@@ -291,7 +291,7 @@ func (l *loader) mapping(n *yaml.Node, prefix, file, root string) {
 func (l *loader) applyUserFields(n *yaml.Node, root string, where func(*yaml.Node) string) {
 	switch {
 	case root != "":
-		l.report(root, where(n), "user"+onlyYours)
+		l.report(root, where(n), "user"+userOnlyNote)
 		return
 	case n.Kind == yaml.ScalarNode && n.Tag == "!!null":
 		return
@@ -316,7 +316,7 @@ func (l *loader) set(s setting, n *yaml.Node, file, root, where string) {
 		l.appendProjectDirs(s, n, file, root, where)
 		return
 	case root != "":
-		l.setByProject(s, n, file, root, where)
+		l.applyProjectValue(s, n, file, root, where)
 		return
 	case l.operator && !slices.Contains(operatorKeys, s.key):
 		l.addFault(where, "%s: only %s can be set in this file", s.key, strings.Join(operatorKeys, ", "))

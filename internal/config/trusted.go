@@ -36,12 +36,12 @@ var trustedMerges = map[string]func(mine, theirs any) error{
 
 var errLooser = errors.New("is ignored: a project file can only make the setting stricter")
 
-// onlyYours is the end of a note about a key that no project file may set.
-const onlyYours = " is ignored: only you can set it, in your own file"
+// userOnlyNote is the end of a note about a key that no project file may set.
+const userOnlyNote = " is ignored: only you can set it, in your own file"
 
-// untilTrusted returns the end of a note about a key that a project file can
+// untrustedNote returns the end of a note about a key that a project file can
 // set only in a trusted project.
-func untilTrusted(file string) string {
+func untrustedNote(file string) string {
 	return " is ignored until you trust the project, with: loadout trust " + shellQuote(ProjectDir(file))
 }
 
@@ -138,17 +138,17 @@ func mergeLevel(mine, theirs any, sign int) error {
 	return nil
 }
 
-// setByProject applies a value from a project file. If the project is
+// applyProjectValue applies a value from a project file. If the project is
 // untrusted, it applies only deny rules.
-func (l *loader) setByProject(s setting, n *yaml.Node, file, root, where string) {
+func (l *loader) applyProjectValue(s setting, n *yaml.Node, file, root, where string) {
 	join := trustedMerges[s.key]
 	denials := s.key == "policy.rules" && !l.trusted
 	switch {
 	case join == nil:
-		l.report(root, where, s.key+onlyYours)
+		l.report(root, where, s.key+userOnlyNote)
 		return
 	case !l.trusted && !denials:
-		l.report(root, where, s.key+untilTrusted(file))
+		l.report(root, where, s.key+untrustedNote(file))
 		return
 	}
 	theirs := &Config{}
@@ -187,7 +187,7 @@ func (l *loader) setByProject(s setting, n *yaml.Node, file, root, where string)
 func (l *loader) allowedFromProject(s setting, v string, denials bool, file, root, where string) bool {
 	switch {
 	case denials && !isDenyRule(v):
-		l.report(root, where, "the rule "+quoteValue(v)+untilTrusted(file))
+		l.report(root, where, "the rule "+quoteValue(v)+untrustedNote(file))
 		return false
 	case s.path && !isInside(root, v):
 		l.report(root, where, quoteValue(v)+" is ignored: outside the project")

@@ -101,7 +101,7 @@ func ForRun(ctx context.Context, s policy.Store, q RunRequest) Run {
 	}
 	d := q.allow(Granted, "approved by "+g.By.String(), g.Permissions.Intersect(q.Requested))
 	d.Grant = g
-	if d.Denied = missing(g.Permissions, q.Requested); len(d.Denied) > 0 {
+	if d.Denied = missingPermissions(g.Permissions, q.Requested); len(d.Denied) > 0 {
 		d.Reason += ", but not " + strings.Join(d.Denied, ", ")
 		d.Hint = approveHint
 	}
@@ -142,7 +142,7 @@ func (q *RunRequest) allow(code, reason string, effective policy.Permissions) Ru
 }
 
 func (q *RunRequest) deny(code, reason, hint string) Run {
-	return Run{Decision: policy.Decision{Effect: policy.Deny, Code: code, Reason: reason, Hint: hint}, Denied: missing(policy.Permissions{}, q.Requested)}
+	return Run{Decision: policy.Decision{Effect: policy.Deny, Code: code, Reason: reason, Hint: hint}, Denied: missingPermissions(policy.Permissions{}, q.Requested)}
 }
 
 func (q *RunRequest) denyUnreadable(err error) Run {
@@ -179,9 +179,9 @@ func sorted(needs []policy.Need) []policy.Need {
 	})
 }
 
-// missing lists the requested permissions that granted does not cover, for
-// messages.
-func missing(granted, requested policy.Permissions) []string {
+// missingPermissions lists the requested permissions that granted does not
+// cover, for messages.
+func missingPermissions(granted, requested policy.Permissions) []string {
 	var out []string
 	add := func(name string, one policy.Permissions) {
 		if !granted.Covers(one) {

@@ -24,7 +24,7 @@ const MaxValue = 64 << 10
 // nonce and ciphertext in base64.
 const formatPrefix = "lo1."
 
-// ErrFormat is returned for a text that is not in the format produced by
+// ErrFormat is returned for a string that is not in the format produced by
 // [Cipher.Encrypt].
 var ErrFormat = errors.New("not an encrypted value")
 

@@ -22,7 +22,7 @@ import (
 const (
 	keySize = 32
 	idSize  = 12      // length of a key's id in characters
-	maxKeys = 16      // maximum number of keys in a text
+	maxKeys = 16      // maximum number of keys that ParseKeys accepts
 	maxFile = 8 << 10 // maximum size of a key file, in bytes
 )
 

@@ -61,11 +61,11 @@ type Options struct {
 	// set.
 	Secret        func(ctx context.Context, skill policy.Digest, name string) (string, error)
 	ProtectedDirs []string // directories that a workspace must not overlap
-	// HeldChanges stores changes of steering files that nobody could be asked
-	// about; nil stores none.
+	// HeldChanges stores changes to steering files if no user can be asked
+	// about them; nil stores none.
 	HeldChanges *heldchange.Store
 	// DirectWorkspace lets code that may write to the workspace do so directly
-	// if the sandbox cannot keep its changes aside.
+	// if the sandbox does not support overlays.
 	DirectWorkspace bool
 	Executable      string // program that runs WebAssembly; "" rejects WebAssembly scripts
 	CacheDir        string // "" disables the cache

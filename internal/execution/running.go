@@ -172,7 +172,7 @@ func (s *Service) closeBox() error {
 }
 
 // applyChanges applies the changes to the workspace. Changes to steering files
-// are not applied, because nobody is left to agree to them.
+// are not applied, because no user can be asked about them.
 func (s *Service) applyChanges() error {
 	started := len(s.workspace.notes)
 	err := s.workspace.apply(context.Background(), s.box)

@@ -33,7 +33,7 @@ type Error struct {
 }
 
 // Error returns the text of Err without the hint. If Err is nil, it returns a
-// text that says the problem was already printed.
+// message that says the problem was already printed.
 func (e *Error) Error() string {
 	if e.Err == nil {
 		return "problem already reported"
@@ -50,8 +50,8 @@ func Errorf(code int, hint, format string, args ...any) error {
 	return &Error{code, fmt.Errorf(format, args...), hint}
 }
 
-// Reported is returned if the problem was already printed. It only sets the
-// exit code.
+// Reported is returned if the problem was already printed. The command then
+// only exits with the code [Failure].
 var Reported = &Error{Code: Failure}
 
 // FileCause returns the cause of a file error, without the operation and the

@@ -10,7 +10,7 @@ import (
 
 // Format is the version of the JSON form of a [State] and of the rules for
 // folding events. It must change whenever a saved state could differ from the
-// state computed anew from the same events.
+// state recomputed from the same events.
 const Format = 3
 
 // savedState is the JSON form of a [State].

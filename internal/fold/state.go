@@ -223,7 +223,7 @@ func (s *State) Size() int {
 }
 
 // eventOverhead is the approximate size, in bytes, of an event or a message
-// without its texts.
+// without its text.
 const eventOverhead = 250
 
 // tokenSum estimates the number of tokens in the next request.

@@ -1,6 +1,7 @@
-// Package heldchange stores changes to steering files that nobody could be
-// asked about, until the user applies or discards them. It uses one file for
-// each workspace. A stored change is not applied if its file has changed since.
+// Package heldchange stores changes to steering files (package steering) that
+// were made while no user could be asked about them. It keeps a change for 30
+// days, or until the user applies or discards it. It uses one file for each
+// workspace. A stored change is not applied if its file has changed since.
 package heldchange
 
 import (

@@ -141,7 +141,7 @@ func (p *Plan) findSeen(name string, e installed.Entry) (signature.Seen, error) 
 	if p.options.History == nil {
 		return signature.Seen{}, nil
 	}
-	return p.options.History.Find(scope(p.dir), e.From.CanonicalURL(), name)
+	return p.options.History.Find(lockfileScope(p.dir), e.From.CanonicalURL(), name)
 }
 
 // recordReleases stores the counters of the skills in the plan, including those
@@ -156,7 +156,7 @@ func (p *Plan) recordReleases(ctx context.Context) error {
 		if e.HighestCounter == 0 || p.hasUnknownKey(st) {
 			continue
 		}
-		s := signature.Seen{Scope: scope(p.dir), Source: e.From.CanonicalURL(), Name: st.Name, Counter: e.HighestCounter, Digest: e.Digest}
+		s := signature.Seen{Scope: lockfileScope(p.dir), Source: e.From.CanonicalURL(), Name: st.Name, Counter: e.HighestCounter, Digest: e.Digest}
 		if e.Counter < e.HighestCounter {
 			s.Digest, s.Accepted = "", e.Digest
 		}
@@ -199,8 +199,8 @@ func isPinned(e installed.Entry) bool {
 	return e.From.Kind == remote.Git && (strings.HasPrefix(e.Ref, "refs/tags/") || e.Ref == "" && e.From.Ref != "")
 }
 
-// scope identifies the lockfile of a directory on this machine.
-func scope(d *installed.Dir) string {
+// lockfileScope identifies the lockfile of a directory on this machine.
+func lockfileScope(d *installed.Dir) string {
 	if real, err := filepath.EvalSymlinks(d.Path()); err == nil {
 		return real
 	}

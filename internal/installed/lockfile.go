@@ -69,10 +69,10 @@ type lockfileJSON struct {
 	Skills  map[string]Entry `json:"skills"`
 }
 
-// Encode returns the text of the lockfile. Equal lockfiles have equal texts. A
-// text has one line per file and no installation times, so that version control
-// systems can merge it. If [ParseLockfile] would reject the text, Encode
-// returns the same error.
+// Encode returns the content of the lockfile. Equal lockfiles have equal
+// content. It has one line per file and no installation times, so that version
+// control systems can merge it. If [ParseLockfile] would reject the content,
+// Encode returns the same error.
 func (l *Lockfile) Encode() ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -88,10 +88,10 @@ func Acquire(ctx context.Context, s policy.Store, g policy.Grant, interval time.
 	return held, func() { cancel(context.Canceled); <-done }, nil
 }
 
-// Consume must be called at the start of a run or call that g permits. It
-// returns an error if [Check] does. If g is valid for a single use, Consume
-// revokes it: of several concurrent callers, only one succeeds and the others
-// get [policy.ErrNotGranted].
+// Consume checks g at the start of a run or call that g permits. It returns an
+// error if [Check] does. If g is valid for a single use, Consume revokes it: of
+// several concurrent callers, only one succeeds and the others get
+// [policy.ErrNotGranted].
 func Consume(ctx context.Context, s policy.Store, g policy.Grant) error {
 	if err := Check(ctx, s, g); err != nil || g.Scope != policy.Once {
 		return err

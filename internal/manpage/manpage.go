@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Header is the text at the edges of a page.
+// Header is the text in the header and footer of a page.
 type Header struct {
 	Source string    // the program and its version, such as "loadout v1.2.0"
 	Date   time.Time // when the source was last changed; the zero Time omits it
@@ -67,7 +67,7 @@ func (p *page) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", ar
 
 func (p *page) section(title string) { p.line(".SH %s", quote(strings.ToUpper(title))) }
 
-// synopsis writes how cmd is called.
+// synopsis writes the usage line of cmd.
 func (p *page) synopsis(cmd *cobra.Command) {
 	name, rest, _ := strings.Cut(cmd.UseLine(), " ")
 	if path := cmd.CommandPath(); strings.HasPrefix(cmd.UseLine(), path) {
@@ -161,11 +161,11 @@ func (p *page) literal(lines []string) {
 	p.line(".fi")
 }
 
-// escapes keeps the characters that roff would show as typographic ones, so that
-// users can copy commands and options.
+// escapes replaces the characters that roff would otherwise show as typographic
+// ones, so that users can copy commands and options.
 var escapes = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`)
 
-// escape makes roff show s as it is. s must be a single line.
+// escape escapes s so that roff shows it unchanged. s must be a single line.
 func escape(s string) string {
 	s = escapes.Replace(s)
 	if strings.HasPrefix(s, ".") {

@@ -7,7 +7,7 @@
 // environment, which an agent controls.
 //
 // Start with [File.Read]. [SafePath] applies the same check to the directories
-// of programs.
+// of a search path.
 package operator
 
 import (

@@ -22,7 +22,7 @@ func systemDir() string {
 func checkedFrom() string { return "/" }
 
 // programsCheckedFrom returns the topmost directory to check before a directory
-// of programs is trusted.
+// of a search path is trusted.
 func programsCheckedFrom(string) string { return "/" }
 
 // unsafeReason returns why somebody other than root could have written the

@@ -25,9 +25,9 @@ func systemDir() string {
 func checkedFrom() string { return filepath.Join(systemDir(), "loadout") }
 
 // programsCheckedFrom returns the topmost directory to check before a directory
-// of programs is trusted. The directories above it are not checked: users can
-// create directories at the top of a volume, but cannot rename those of other
-// users.
+// of a search path is trusted. The directories above it are not checked: users
+// can create directories at the top of a volume, but cannot rename those of
+// other users.
 func programsCheckedFrom(dir string) string { return dir }
 
 // writeRights lists the rights to change a file or a directory, including its

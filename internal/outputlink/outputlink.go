@@ -1,6 +1,6 @@
-// Package outputlink reads the files to which links in the results of runs
-// refer. Scripts wrote these files to their working folders. It reads no other
-// files. Start with [Read].
+// Package outputlink reads the output files that links in run results refer to.
+// Scripts write these files to their working folders. The package reads no
+// other files. Start with [Read].
 package outputlink
 
 import (

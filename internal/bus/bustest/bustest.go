@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// Server is a Redis server without persistence. It listens on a socket in a
-// temporary directory and on no port.
+// Server is a Redis server without persistence. It listens only on a Unix
+// socket in a temporary directory.
 type Server struct {
 	dir   string
 	cmd   *exec.Cmd

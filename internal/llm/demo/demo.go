@@ -93,7 +93,7 @@ func (m *Model) answer(r *llm.Request) llm.Answer {
 	return out
 }
 
-// limitTokens truncates a text to at most limit tokens. A limit of 0 means no
+// limitTokens truncates text to at most limit tokens. A limit of 0 means no
 // limit. cut reports whether the text was truncated.
 func limitTokens(text string, limit int) (short string, cut bool) {
 	if limit <= 0 {
@@ -127,7 +127,7 @@ func answerEvents(a *llm.Answer) []llm.Event {
 	return out
 }
 
-// splitWords splits a text after each word, or after a few letters in scripts
+// splitWords splits text after each word, or after a few letters in scripts
 // without spaces.
 func splitWords(text string) []string {
 	var out []string
@@ -176,7 +176,7 @@ func partTokens(parts []llm.Part) int {
 	return n
 }
 
-// textTokens estimates the number of tokens in a text.
+// textTokens estimates the number of tokens in text.
 func textTokens(text string) int { return (len(text) + tokenBytes - 1) / tokenBytes }
 
 // tokenBytes is the estimated number of UTF-8 bytes per token. Counting

@@ -208,7 +208,7 @@ func readInstructions(text string) (available []hit, loaded []*skill) {
 	return available, readLoaded(text)
 }
 
-// readLoaded returns the skills that a text describes as loaded.
+// readLoaded returns the skills that text describes as loaded.
 func readLoaded(text string) []*skill {
 	const before = "\n" // not a valid skill name: stands for the text before the first skill
 	var out []*skill

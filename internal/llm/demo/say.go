@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// phrases holds the demo's texts in one language.
+// phrases holds the demo's phrases in one language.
 type phrases struct {
 	none, next                         string
 	noWords, noTools                   string

@@ -12,8 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
-// truncate shortens a text to at most limit bytes without splitting a
-// character.
+// truncate shortens text to at most limit bytes without splitting a character.
 func truncate(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -26,7 +25,7 @@ func truncate(text string, limit int) string {
 
 func isChinese(text string) bool { return strings.ContainsFunc(text, isWide) }
 
-// mentions reports whether a text contains a name as a separate word. Case is
+// mentions reports whether text contains name as a separate word. Case is
 // ignored, and a space matches a hyphen.
 func mentions(text, name string) bool {
 	name = strings.ToLower(name)
@@ -104,8 +103,8 @@ func hasVerb(text string, verbs ...string) bool {
 	return false
 }
 
-// namedFile returns the file that a text names by path or base name. If the
-// text asks to run something, the file extension may be missing.
+// namedFile returns the file that text names by path or base name. If text asks
+// to run something, the file extension may be missing.
 func namedFile(text string, paths []string) string {
 	lower := strings.ToLower(text)
 	for _, of := range []func(string) string{
@@ -128,8 +127,8 @@ func namedFile(text string, paths []string) string {
 	return ""
 }
 
-// namesTool reports whether a text names a tool by its full name. If the text
-// asks for a call, the last part of the name is enough.
+// namesTool reports whether text contains the full name of a tool. If text asks
+// for a call, the last part of the name is enough.
 func namesTool(text, name string) bool {
 	if mentions(text, name) {
 		return true
@@ -141,8 +140,8 @@ func namesTool(text, name string) bool {
 	return len(own) >= 3 && hasVerb(text, slices.Concat(runs, uses)...) && mentions(text, own)
 }
 
-// textValues holds the values found in a text: a JSON object, or key=value
-// pairs, options and quoted words in order.
+// textValues holds the values found in text: a JSON object, or key=value pairs,
+// options and quoted words in order.
 type textValues struct {
 	object json.RawMessage
 	values []value
@@ -181,8 +180,8 @@ func parseValues(text string) textValues {
 
 const maxValues = 50
 
-// scriptArguments returns the arguments for a script: the values in a text or,
-// if there are none, the words after "with".
+// scriptArguments returns the arguments for a script: the values in text or, if
+// there are none, the words after "with".
 func scriptArguments(text, skill, script string) []string {
 	g := parseValues(text)
 	var out []string
@@ -239,8 +238,8 @@ func toolArguments(text string, t tool) any {
 	return out
 }
 
-// parseScalar returns the number or boolean that a text represents, or else the
-// text.
+// parseScalar returns the number or boolean that text represents, or else text
+// itself.
 func parseScalar(text string) any {
 	var v any
 	if strings.TrimSpace(text) == text && json.Unmarshal([]byte(text), &v) == nil {

@@ -14,7 +14,7 @@ type UnknownError struct {
 	Digest  string // digest of the request
 	Nearest string // name of the file with the most similar request
 	Where   string // position of the first difference, such as "message 3 (user)"
-	// Recorded and Asked are the differing texts. If a text is missing, the
+	// Recorded and Asked are the differing parts. If a part is missing, the
 	// field says so.
 	Recorded, Asked string
 }

@@ -67,7 +67,7 @@ func (i *Issuer) change(f func()) {
 	f()
 }
 
-// SetLifetime sets the reported lifetime of tokens issued from now on.
+// SetLifetime sets the reported lifetime of tokens issued after the call.
 func (i *Issuer) SetLifetime(d time.Duration) { i.change(func() { i.life = d }) }
 
 // Deny makes the issuer deny sign-ins with an error code, such as
