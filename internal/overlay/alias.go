@@ -37,8 +37,8 @@ type aliases struct {
 }
 
 // aliasDir is a directory to search for symlinks. If reader is set, all its
-// symlinks are followed; otherwise, only those that are steering files by their
-// path.
+// symlinks are followed; otherwise, only those whose paths make them steering
+// files.
 type aliasDir struct {
 	path   string
 	at     steering.Position
@@ -46,8 +46,7 @@ type aliasDir struct {
 }
 
 // findAliases finds the references in a directory. If upper is not nil, it also
-// follows the symlinks of the overlay, which are those after the changes in
-// upper.
+// follows symlinks as they are after the changes in upper.
 func findAliases(lower, upper *os.Root, top top) *aliases {
 	a := &aliases{top: top, dir: lower.Name(), lower: lower, upper: upper, readers: map[string]string{}, scanned: map[string]bool{}}
 	if abs, err := filepath.Abs(a.dir); err == nil {
@@ -91,7 +90,7 @@ func (a *aliases) scan() {
 }
 
 func (a *aliases) scanDir(d aliasDir) {
-	f, err := a.lower.OpenFile(cmpPath(d.path), os.O_RDONLY|noFollow, 0)
+	f, err := a.lower.OpenFile(dotIfEmpty(d.path), os.O_RDONLY|noFollow, 0)
 	if err != nil {
 		return
 	}
@@ -144,7 +143,7 @@ func (a *aliases) addSymlink(name, reader string) {
 // target, which need not exist. It follows symlinks outside of the directory
 // too, because they can lead back into it, but adds only paths inside.
 func (a *aliases) follow(dir, target, reader string, merged bool) {
-	at, rest := start(dir, target)
+	at, rest := splitTarget(dir, target)
 	for links := 0; len(rest) > 0; {
 		name := rest[0]
 		rest = rest[1:]
@@ -166,7 +165,7 @@ func (a *aliases) follow(dir, target, reader string, merged bool) {
 			return
 		}
 		var more []string
-		at, more = start(at, target)
+		at, more = splitTarget(at, target)
 		rest = slices.Concat(more, rest)
 	}
 	a.add(at, reader)
@@ -175,9 +174,9 @@ func (a *aliases) follow(dir, target, reader string, merged bool) {
 	}
 }
 
-// start returns the directory that a symlink's target is relative to, and the
-// names in the target.
-func start(dir, target string) (at string, names []string) {
+// splitTarget returns the directory that a symlink's target is relative to, and
+// the names in the target.
+func splitTarget(dir, target string) (at string, names []string) {
 	target = filepath.FromSlash(target)
 	if filepath.IsAbs(target) {
 		dir = filepath.VolumeName(target) + string(filepath.Separator)

@@ -48,7 +48,7 @@ func (s *Set) Apply(ctx context.Context, want func(*Change) bool) []Failure {
 			continue
 		}
 		if err := a.apply(c); err != nil {
-			failed = append(failed, Failure{c, pathless(err)})
+			failed = append(failed, Failure{c, pathlessError(err)})
 			continue
 		}
 		c.applied = true
@@ -71,7 +71,7 @@ func (s *Set) Contents(c *Change, limit int64) (before, after []byte, err error)
 			before, err = content(dir, name, limit)
 		}
 		if err != nil {
-			return nil, nil, fmt.Errorf("original %s: %w", c.Path, pathless(err))
+			return nil, nil, fmt.Errorf("original %s: %w", c.Path, pathlessError(err))
 		}
 	}
 	if c.Op == Delete {
@@ -82,7 +82,7 @@ func (s *Set) Contents(c *Change, limit int64) (before, after []byte, err error)
 		after, err = content(dir, name, limit)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("read changed file %s: %w", c.Path, pathless(err))
+		return nil, nil, fmt.Errorf("read changed file %s: %w", c.Path, pathlessError(err))
 	}
 	return before, after, nil
 }
@@ -110,8 +110,8 @@ func content(dir *os.Root, name string, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// pathless returns the cause of a file error, without the path.
-func pathless(err error) error {
+// pathlessError returns the cause of a file error, without the path.
+func pathlessError(err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err
 	}
@@ -298,7 +298,7 @@ func (c *cursor) dir(p string) (*os.Root, error) {
 	for _, name := range want[same:] {
 		next, err := openSubdir(at, name)
 		if err != nil {
-			return nil, fmt.Errorf("open directory: %w", pathless(err))
+			return nil, fmt.Errorf("open directory: %w", pathlessError(err))
 		}
 		c.names, c.open = append(c.names, name), append(c.open, next)
 		at = next

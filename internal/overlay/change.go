@@ -1,7 +1,7 @@
 // Package overlay applies changes from an overlay of a directory to the
 // directory itself. A sandboxed command makes the changes, and the kernel
 // stores them in the upper directory of an overlay file system; the user's
-// directory, the lower one, stays as it was. When the command and all its
+// directory, the lower one, is not modified. When the command and all its
 // processes have ended, [Read] compares the two, and [Set.Apply] applies the
 // changes that the caller selects: ordinary changes at once, and changes to
 // steering files (package steering) if the user agrees.
@@ -27,13 +27,13 @@ const (
 	Delete Op = "delete"
 )
 
-// Change is a change of a file, a directory or a symlink.
+// Change is a change to a file, directory or symlink.
 type Change struct {
 	Path string      // relative, with slashes; from untrusted code
 	Op   Op          // Mode does not occur with symlinks
 	Mode fs.FileMode // type and permissions afterwards, or before a deletion
 	// Class is [steering.Steering] if the user must agree. Reader is the
-	// program that the file steers.
+	// program that reads the file.
 	Class  steering.Class
 	Reader string
 	// Refused is the reason if the change is never applied, such as a symlink

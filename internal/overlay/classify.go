@@ -46,13 +46,13 @@ func listDir(dir *os.Root, name string) ([]string, error) {
 	return f.Readdirnames(-1)
 }
 
-// inRepository returns the position of a directory with the entries in names:
-// that of a Git directory if the entries show that it is one, and pos
+// repositoryPosition returns the position of a directory with the entries in
+// names: that of a Git directory if the entries show that it is one, and pos
 // otherwise. If the change turns the directory into a Git directory, and Git
 // would obey one of the earlier entries in old, every change in the directory
 // needs the user's agreement, because nobody reviewed that entry as part of a
 // repository.
-func inRepository(pos steering.Position, old, names []string) steering.Position {
+func repositoryPosition(pos steering.Position, old, names []string) steering.Position {
 	repository := pos.GitDir()
 	obeys := func(name string) bool { return repository.Child(name).Class() == steering.Steering }
 	switch {
@@ -101,7 +101,7 @@ func (r *comparer) holdAliases() {
 	r.holdParents()
 }
 
-// hold makes a change need the user's agreement.
+// hold marks a change as needing the user's agreement.
 func (r *comparer) hold(c *Change, reader string) {
 	c.Class, c.Reader = steering.Steering, reader
 	if c.Mode.Type() != fs.ModeSymlink || c.Op == Delete {

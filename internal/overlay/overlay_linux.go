@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// noFollow holds the flags with which opening a symlink fails and opening a
-// pipe does not block.
+// noFollow holds flags for opening a file. With them, opening a symlink fails
+// and opening a pipe does not block.
 const noFollow = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
 // opaqueAttribute is the extended attribute of an upper directory that hides

@@ -18,7 +18,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/steering"
 )
 
-// Limits on the changes of a command, which are untrusted.
+// Limits on the changes made by an untrusted command.
 const (
 	maxChanges = 1_000_000
 	maxDepth   = 100
@@ -37,11 +37,11 @@ type Set struct {
 	unlinked     map[inode]bool // hard-linked files of which Apply removed a name
 }
 
-// Read returns the changes in an upper directory to the lower directory. The
-// caller must ensure that no process changes the upper directory anymore. Read
-// refuses the change to a file that another program changed or moved in the
-// lower directory after the time start, so that the other program's change is
-// not overwritten.
+// Read returns the changes to the lower directory that the upper directory
+// contains. The caller must ensure that no process changes the upper directory
+// anymore. Read refuses the change to a file that another program changed or
+// moved in the lower directory after the time start, so that the other
+// program's change is not overwritten.
 func Read(lower, upper string, start time.Time) (*Set, error) {
 	s := &Set{}
 	var err error
@@ -129,7 +129,7 @@ func (r *comparer) readDir(p *pair) error {
 	var old []string
 	if p.lower != nil {
 		if old, err = readNames(p.lower); err != nil {
-			return r.refuse(cmpPath(p.path), Modify, fs.ModeDir, unreadable)
+			return r.refuse(dotIfEmpty(p.path), Modify, fs.ModeDir, unreadable)
 		}
 	}
 	p.at = r.top.position(p.at, p.path, old, slices.Concat(names, old))
@@ -433,13 +433,13 @@ func addsSkills(p string) bool {
 	return slices.ContainsFunc(strings.Split(p, "/"), func(name string) bool { return strings.EqualFold(name, "skills") })
 }
 
-// isInDependencies reports whether a path is in a directory of dependencies.
-// Changes in such a directory need no agreement.
+// isInDependencies reports whether a path is in a dependency directory. Changes
+// there need no agreement.
 func isInDependencies(p string) bool {
 	return slices.ContainsFunc(strings.Split(p, "/"), func(name string) bool { return steering.IsDependencyDir(strings.ToLower(name)) })
 }
 
-func cmpPath(p string) string {
+func dotIfEmpty(p string) string {
 	if p == "" {
 		return "."
 	}

@@ -61,7 +61,7 @@ func (s *Set) Store(c *Change) (Stored, error) {
 		out.Content, err = content(dir, path.Base(c.Path), MaxStored)
 	}
 	if err != nil {
-		err = fmt.Errorf("%s: %w", c.Path, pathless(err))
+		err = fmt.Errorf("%s: %w", c.Path, pathlessError(err))
 	}
 	return out, err
 }
@@ -83,8 +83,9 @@ func (c *Stored) Check() error {
 	return fmt.Errorf("%q: %s", c.Path, special)
 }
 
-// stateOf returns the state and the content of a file: "" if it does not exist,
-// and otherwise its type, permissions and hash.
+// stateOf returns the state and the content of a file. The state is "" if the
+// file does not exist; otherwise it consists of the file's type, permissions
+// and hash.
 func stateOf(at *cursor, name string) (state string, data []byte, err error) {
 	dir, err := at.dir(path.Dir(name))
 	if err == nil {
@@ -102,12 +103,12 @@ func stateOf(at *cursor, name string) (state string, data []byte, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil, nil
 	}
-	return "", nil, fmt.Errorf("%s: %w", name, pathless(err))
+	return "", nil, fmt.Errorf("%s: %w", name, pathlessError(err))
 }
 
-// Contents returns the current content of the file in a directory and the one
-// after the change, as [Set.Contents] does. The error matches [ErrStale] if the
-// file is not as it was before the change.
+// Contents returns the content of the file in a directory before and after the
+// change, as [Set.Contents] does. The error matches [ErrStale] if the file was
+// modified after the change was stored.
 func (c *Stored) Contents(lower string) (before, after []byte, err error) {
 	root, err := os.OpenRoot(lower)
 	if err != nil {
@@ -139,8 +140,8 @@ func (c *Stored) current(at *cursor) ([]byte, error) {
 }
 
 // Apply applies the change to a directory. It follows no symlink. Files are
-// replaced atomically. The error matches [ErrStale] if the file is not as it
-// was before the change.
+// replaced atomically. The error matches [ErrStale] if the file was modified
+// after the change was stored.
 func (c *Stored) Apply(lower string) error {
 	if err := c.Check(); err != nil {
 		return err
@@ -160,7 +161,7 @@ func (c *Stored) Apply(lower string) error {
 		err = c.applyIn(dir, path.Base(c.Path))
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", c.Path, pathless(err))
+		return fmt.Errorf("%s: %w", c.Path, pathlessError(err))
 	}
 	return nil
 }

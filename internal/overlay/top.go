@@ -9,7 +9,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/steering"
 )
 
-// top holds what the path of a user's directory reveals about the files in it.
+// top describes the user's directory, as far as its path shows which programs
+// read the files in it.
 type top struct {
 	at steering.Position
 	// inSkills is set if the directory is inside a directory that agents search
@@ -17,9 +18,9 @@ type top struct {
 	inSkills bool
 }
 
-// newTop returns what is known from the path of a directory alone, both as
-// given and with symlinks resolved. For example, the directory may be below
-// .claude, which steers programs, or in a skill.
+// newTop returns the top for the path of a directory, both as given and with
+// symlinks resolved. For example, the directory may be in a skill or below
+// .claude, whose files agents read.
 func newTop(dir string) top {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -38,7 +39,7 @@ func newTop(dir string) top {
 // if no such program is known.
 func DirReader(dir string) string { return newTop(dir).at.Reader() }
 
-// topAt returns what is known from an absolute path alone.
+// topAt is like newTop for an absolute path, but does not resolve symlinks.
 func topAt(dir string) top {
 	at := steering.Top
 	var names []string // from the directory that steers programs
@@ -89,7 +90,7 @@ func hasAll(dir string, names ...string) bool {
 // counts as a skill only if agents search its parent for skills. Elsewhere
 // Loadout serves no skill, and the user chose the directory.
 func (t top) position(pos steering.Position, p string, old, names []string) steering.Position {
-	if pos = inRepository(pos, old, names); (cmpPath(p) != "." || t.inSkills) && slices.ContainsFunc(names, steering.IsSkillFile) {
+	if pos = repositoryPosition(pos, old, names); (dotIfEmpty(p) != "." || t.inSkills) && slices.ContainsFunc(names, steering.IsSkillFile) {
 		return pos.SkillDir()
 	}
 	return pos

@@ -136,7 +136,7 @@ func clientOf(p Process) string {
 			}
 		}
 		for _, dir := range c.packages {
-			if slices.ContainsFunc(paths, func(p string) bool { return strings.Contains(slashed(p), "/"+dir+"/") }) {
+			if slices.ContainsFunc(paths, func(p string) bool { return strings.Contains(withSlashes(p), "/"+dir+"/") }) {
 				return c.name
 			}
 		}
@@ -229,7 +229,7 @@ func mayBeClient(p Process) bool {
 
 // baseName returns the last part of a path, without the extension of a program.
 func baseName(p string) string {
-	name := path.Base(slashed(p))
+	name := path.Base(withSlashes(p))
 	for _, ext := range []string{".exe", ".cmd", ".js", ".mjs", ".cjs", ".py"} {
 		if rest, ok := strings.CutSuffix(name, ext); ok && rest != "" {
 			return rest
@@ -238,4 +238,4 @@ func baseName(p string) string {
 	return strings.TrimPrefix(name, "-") // a login shell
 }
 
-func slashed(p string) string { return strings.ReplaceAll(p, `\`, "/") }
+func withSlashes(p string) string { return strings.ReplaceAll(p, `\`, "/") }

@@ -26,7 +26,7 @@ func lookupProcess(pid int) (Process, bool) {
 	return p, true
 }
 
-// parseStat returns the process described by a text in the format of
+// parseStat parses the description of a process in the format of
 // proc_pid_stat(5).
 func parseStat(stat []byte) (Process, bool) {
 	// The program name is in parentheses and may contain any character.

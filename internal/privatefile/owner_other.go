@@ -11,5 +11,5 @@ import (
 // who can write, and a directory inherits them from the user's profile.
 func unsafeReason(fs.FileInfo) string { return "" }
 
-// SyncDir does nothing: this system cannot sync directories.
+// SyncDir does nothing, because this system cannot sync directories.
 func SyncDir(*os.Root) error { return nil }

@@ -69,9 +69,10 @@ func (f *File) Change(ctx context.Context, edit func(old []byte) ([]byte, error)
 	return f.change(ctx, edit, func(err error) bool { return errors.Is(err, fs.ErrNotExist) })
 }
 
-// Renew is like [File.Change], but replaces a file that cannot be read, such as
-// one that is not private, too large or a symlink: old is nil then. The target
-// of a symlink is unchanged. Use it for content that can be computed again.
+// Renew is like [File.Change], but replaces a file that cannot be read, for
+// example because it is not private, is too large or is a symlink. In that
+// case, old is nil. The target of a symlink is unchanged. Use Renew for content
+// that can be recomputed.
 func (f *File) Renew(ctx context.Context, edit func(old []byte) ([]byte, error)) error {
 	return f.change(ctx, edit, func(error) bool { return true })
 }

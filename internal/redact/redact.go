@@ -122,7 +122,7 @@ func (r *Redactor) FoldString(text string) string {
 	return text
 }
 
-// Stream returns a redactor for a text that is received in chunks.
+// Stream returns a redactor for text received in chunks.
 func (r *Redactor) Stream() *Stream {
 	s := &Stream{redactor: r}
 	if len(r.secrets) > 0 {
@@ -131,8 +131,8 @@ func (r *Redactor) Stream() *Stream {
 	return s
 }
 
-// Stream redacts a text in which secrets may be split between chunks. It is not
-// safe for concurrent use.
+// Stream redacts text received in chunks, including secrets that are split
+// between chunks. It is not safe for concurrent use.
 type Stream struct {
 	redactor *Redactor
 	longest  int    // length of the longest secret

@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// LocationError is returned if a text is not a valid location. Its message says
-// what to write instead.
+// LocationError is returned for an invalid location. Its message says what to
+// write instead.
 type LocationError struct {
 	Text   string // the text; "" if it contains a secret
 	Reason string
@@ -67,9 +67,9 @@ func Parse(text, workDir string) (Location, error) {
 	return l, nil
 }
 
-// mayContainSecret reports whether an invalid text may contain a password or
-// token. It looks for a colon after a user, for a user before a host that takes
-// none, and for a query.
+// mayContainSecret reports whether an invalid location may contain a password
+// or token. It looks for a colon after a user, for a user before a host that
+// takes none, and for a query.
 func mayContainSecret(text string) bool {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok {
@@ -154,8 +154,8 @@ func isArchive(p string) bool {
 	return false
 }
 
-// parseShort parses a text without a scheme: a repository on a known host, or
-// an ssh address in git's format.
+// parseShort parses a location without a scheme: a repository on a known host,
+// or an ssh address in git's format.
 func parseShort(text string) (Location, error) {
 	if strings.Contains(text, "::") {
 		return Location{}, errors.New("git remote helpers are not supported; use https://, ssh:// or file://")

@@ -22,7 +22,8 @@ var errSecret = errors.New("location contains a password or token, which could l
 // repository. 0 means two or more.
 var repositoryDepth = map[string]int{"github.com": 2, "gitlab.com": 0, "codeberg.org": 2, "bitbucket.org": 2}
 
-// isHosted reports whether a text without a scheme starts with a known host.
+// isHosted reports whether a location without a scheme starts with a known
+// host.
 func isHosted(text string) bool {
 	host, _, _ := strings.Cut(text, "/")
 	_, ok := repositoryDepth[strings.TrimPrefix(strings.ToLower(host), "www.")]

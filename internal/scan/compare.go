@@ -56,13 +56,13 @@ func (s *scanner) compareFrontmatter() {
 	s.checkTools()
 }
 
-// Limits for scripts whose names are searched for in texts.
+// Limits on the search for script names in text files.
 const (
 	maxScripts    = 500
 	maxScriptName = 100
 )
 
-// checkMentions reports scripts that no text mentions. A script counts as
+// checkMentions reports scripts that no text file mentions. A script counts as
 // mentioned by its file name, and a module also by its name without extension.
 func (s *scanner) checkMentions() {
 	var files, names []string
@@ -84,7 +84,7 @@ func (s *scanner) checkMentions() {
 	if len(files) == 0 {
 		return
 	}
-	w, named := newWords(names), make([]bool, len(names))
+	w, named := newWordMatcher(names), make([]bool, len(names))
 	for _, text := range s.mentions {
 		w.findAll(text, func(n uint16, _ int) { named[n] = true })
 	}

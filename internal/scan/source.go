@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// source is a text to scan. It remembers the last requested position, because
+// source is text to scan. It remembers the last requested position, because
 // positions are mostly requested in order. Counting lines from the beginning
 // each time would take quadratic time.
 type source struct {

@@ -1,9 +1,9 @@
 package scan
 
-// wordMatcher finds all occurrences of many words in a single pass over a text,
-// with the Aho-Corasick algorithm. It ignores the case of ASCII letters and the
-// kind of white space. It keeps scans fast: a pattern is applied only near one
-// of the words that each of its matches contains.
+// wordMatcher finds all occurrences of many words in a single pass over the
+// text, with the Aho-Corasick algorithm. It ignores the case of ASCII letters
+// and the kind of white space. It keeps scans fast: a pattern is applied only
+// near one of the words that each of its matches contains.
 type wordMatcher struct {
 	class   [256]uint8 // class by byte; 0 for bytes that are in no word
 	classes int
@@ -11,7 +11,7 @@ type wordMatcher struct {
 	ends    [][]uint16 // by state: the words that end there
 }
 
-func newWords(list []string) *wordMatcher {
+func newWordMatcher(list []string) *wordMatcher {
 	w := &wordMatcher{classes: 1}
 	for _, s := range list {
 		for _, c := range []byte(s) {
@@ -115,6 +115,6 @@ func newRuleIndex() *ruleIndex {
 			x.rules[n] = append(x.rules[n], i)
 		}
 	}
-	x.words = newWords(list)
+	x.words = newWordMatcher(list)
 	return x
 }

@@ -139,7 +139,7 @@ var runtimeMarkers = []string{"conda-meta", "pwsh.dll"}
 
 // checkOnlyRuntime returns an error if a directory in a home directory contains
 // files other than a runtime's, such as a project with a virtual environment at
-// its top.
+// its top level.
 func checkOnlyRuntime(dir string) error {
 	if isManaged(dir) {
 		return nil

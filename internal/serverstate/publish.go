@@ -144,7 +144,7 @@ func (p *Publisher) write() (wrote bool, err error) {
 	return true, nil
 }
 
-// replace writes a file atomically by way of a temporary file.
+// replace writes a file atomically using a temporary file.
 func replace(tmp, path string, data []byte) error {
 	os.Remove(tmp) // may be left over from a killed process, or be a symlink
 	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

@@ -1,11 +1,13 @@
-// Command build does the parts of a release that .ci/release has no tool for:
+// Command build performs the steps of a release for which .ci/release has no
+// other tool:
 //
 //	build archive FILE DIR DATE      write DIR to a .tar.gz or .zip file
 //	build manifests [flags] DIR      describe the archives in DIR for package managers
 //	build pagesbom LOCKFILE TAG FILE list the npm packages of the web page
 //	build containerfile FILE         parse a Containerfile
 //
-// The same arguments and files give the same bytes. DATE is in Unix seconds.
+// The same arguments and input files produce identical output. DATE is in Unix
+// seconds.
 package main
 
 import (

@@ -33,8 +33,8 @@ func newRedactor(secrets []sandbox.Secret) *redact.Redactor {
 // modify b, but the result may share memory with it.
 func Redact(b []byte, secrets ...sandbox.Secret) []byte { return newRedactor(secrets).Bytes(b) }
 
-// RedactText returns text with each secret value of the spec replaced by its name
-// in brackets. It ignores case. The secrets are those in Secrets and
-// Network.Inject. RedactText is for short texts such as host names and log
+// RedactText returns text with each secret value of the spec replaced by its
+// name in brackets. It ignores case. The secrets are those in Secrets and
+// Network.Inject. RedactText is for short strings such as host names and log
 // messages.
 func RedactText(s *sandbox.Spec, text string) string { return redactor(s).FoldString(text) }

@@ -76,9 +76,9 @@ func (s *Sandbox) Busy() bool {
 // has exited.
 func (s *Sandbox) Ended() <-chan struct{} { return s.ended }
 
-// lastingThread returns the channel of a thread that runs functions until this
-// program exits.
-var lastingThread = sync.OnceValue(func() chan func() {
+// permanentThread returns a channel of functions for a thread that lives until
+// this program exits. The thread calls the functions it receives.
+var permanentThread = sync.OnceValue(func() chan func() {
 	c := make(chan func())
 	go func() {
 		runtime.LockOSThread()
@@ -89,10 +89,10 @@ var lastingThread = sync.OnceValue(func() chan func() {
 	return c
 })
 
-// onLastingThread calls f on a thread that lives as long as this program, and
-// returns f's result.
-func onLastingThread(f func() error) error {
+// onPermanentThread calls f on a thread that lives until this program exits,
+// and returns f's result.
+func onPermanentThread(f func() error) error {
 	done := make(chan error)
-	lastingThread() <- func() { done <- f() }
+	permanentThread() <- func() { done <- f() }
 	return <-done
 }

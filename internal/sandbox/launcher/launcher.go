@@ -130,7 +130,7 @@ func (s *Sandbox) launch() error {
 	s.conn = conn.(*net.UnixConn)
 	start := cmd.Start
 	if s.cfg.Bound {
-		start = func() error { return onLastingThread(cmd.Start) }
+		start = func() error { return onPermanentThread(cmd.Start) }
 	}
 	if err := start(); err != nil {
 		s.conn.Close()

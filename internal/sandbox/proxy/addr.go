@@ -22,8 +22,8 @@ type refusal struct{ reason string }
 
 func (r *refusal) Error() string { return r.reason }
 
-// checkAddr returns an error if the address is not public, or belongs to this
-// machine, and the operator does not allow it.
+// checkAddr returns an error if the address is not public or belongs to this
+// machine, unless the operator allows it.
 func (s *Server) checkAddr(a netip.Addr) error {
 	if a.Zone() == "" {
 		for _, p := range s.private {

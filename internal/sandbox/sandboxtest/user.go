@@ -20,9 +20,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// againVariable is the environment variable that marks a process in which a
+// rerunVariable is the environment variable that marks a process in which a
 // test runs again.
-const againVariable = "LOADOUT_TEST_AGAIN"
+const rerunVariable = "LOADOUT_TEST_AGAIN"
 
 // userNumber returns an unprivileged UID for tests run by root. The UID is
 // unused on normal systems and differs between packages, because some limits
@@ -52,7 +52,7 @@ func AsUser(t *testing.T) bool {
 // skipped.
 func InTerminal(t *testing.T) bool {
 	t.Helper()
-	if os.Getenv(againVariable) != "" || needTTY(nil) == "" {
+	if os.Getenv(rerunVariable) != "" || needTTY(nil) == "" {
 		return false
 	}
 	runAgain(t, os.Getuid(), os.Getgid())
@@ -68,7 +68,7 @@ func runAgain(t *testing.T, uid, gid int) {
 	requireNoError(t, os.Mkdir(dir+"/tmp", 0o700))
 	requireNoError(t, copyFile("/proc/self/exe", dir+"/test", 0o755))
 	requireNoError(t, os.WriteFile(dir+"/payload", payloadBytes(t), 0o755))
-	env := append(os.Environ(), againVariable+"=1", payloadVariable+"="+dir+"/payload", "TMPDIR="+dir+"/tmp", "HOME="+dir+"/tmp")
+	env := append(os.Environ(), rerunVariable+"=1", payloadVariable+"="+dir+"/payload", "TMPDIR="+dir+"/tmp", "HOME="+dir+"/tmp")
 	for _, p := range []string{dir, dir + "/tmp", dir + "/test", dir + "/payload"} {
 		requireNoError(t, os.Chown(p, uid, gid))
 	}

@@ -15,7 +15,7 @@ const (
 	maxWatchInterval = 50 * time.Millisecond
 )
 
-// watch kills all commands when they exceed the memory or inode limit together.
+// watch kills all commands when together they exceed the memory or inode limit.
 // It replaces a missing control group for memory, and missing file system
 // limits for inodes. The closer the commands are to a limit, the more often it
 // checks.
@@ -157,8 +157,8 @@ func descendants(pid int, pids []int) []int {
 	return pids
 }
 
-// kill kills the process group of a command. If no other command is running, it
-// kills all processes.
+// kill kills a command's process group and descendants. If no other command is
+// running, it kills all processes that commands have started.
 func (s *stage) kill(id int) {
 	s.mu.Lock()
 	alone := len(s.running) == 1

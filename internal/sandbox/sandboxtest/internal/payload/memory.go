@@ -17,18 +17,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// memoryKinds are ways to take one MiB of the machine's memory and to keep it
-// until the process exits.
+// memoryKinds maps an attack's ID to a function that allocates one MiB of the
+// machine's memory, which the process holds until it exits.
 var memoryKinds = map[string]func() error{
 	"M01": takePrivate, "M02": takePageTables, "M03": takeShared, "M04": takeZeroDevice, "M05": takeMemfd, "M06": takeQueues,
 	"M07": takeSegment, "M08": takeUnixBuffers, "M09": takeTCPBuffers, "M10": takePipe, "M11": takePrivate,
 	"M12": takeSplicedPages, "M13": takeSentPages,
 }
 
-// takeMemory starts children that each take an equal part of the memory. The
-// first argument is the size in MiB, and the second the number of children. A
-// child writes + for each MiB. If a child exits early, takeMemory writes ! and
-// stops, because the child's memory is free again.
+// takeMemory starts children that each allocate an equal part of the memory.
+// The first argument is the size in MiB, and the second the number of children.
+// A child writes + for each MiB. If a child exits early, takeMemory writes !
+// and stops, because the child's memory is free again.
 func takeMemory(t *tally) {
 	kind := os.Args[1]
 	total, children := number(t.args[0]), number(t.args[1])
@@ -69,7 +69,9 @@ func takeMemory(t *tally) {
 	t.try(kind, fmt.Errorf("child: %w", err))
 }
 
-// take takes memory of a kind until it fails, and then waits.
+// take allocates memory of the kind in the first argument, up to as many MiB as
+// the second argument says, and then waits. It stops allocating at the first
+// failure.
 func take(args []string) {
 	kind := memoryKinds[args[0]]
 	fill := func() {
