@@ -10,9 +10,9 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// ApproveHint returns the command with which the user approves the skill for
-// which e was returned. If approval would not help, it returns the error's own
-// hint. In managed mode, the command shows what the administrator can approve.
+// ApproveHint returns the command that approves the skill that e is about. If
+// approval would not help, it returns the error's own hint. In managed mode,
+// the command shows what the administrator can approve.
 func (s *Setup) ApproveHint(e *loadout.RefusedError) string {
 	dryRun := ""
 	if s.IsManaged() {
@@ -27,8 +27,8 @@ func (s *Setup) ApproveHint(e *loadout.RefusedError) string {
 	return "loadout approve " + console.ShellQuote(e.Skill) + dryRun + s.SkillFlags()
 }
 
-// HowToApprove returns how the user can approve the skill or the call for which
-// err was returned, as a text for an MCP client: one that completes "The user
+// HowToApprove returns text for an MCP client that says how the user can
+// approve the skill or the call that err is about. The text completes "The user
 // can", or starts with "to". It returns "" if err is neither a
 // [*loadout.RefusedError] nor a [*tools.NotReadOnlyError] that an approval
 // would prevent.
@@ -54,7 +54,7 @@ func (s *Setup) HowToApprove(err error) string {
 	return e.Decision.Hint
 }
 
-// approveCommand returns a text that completes "The user can" and contains the
+// approveCommand returns text that completes "The user can" and contains the
 // command that approves a tool.
 func (s *Setup) approveCommand(tool string) string {
 	return "run `loadout approve " + console.ShellQuote(tool) + s.SkillFlags() + "` in their own terminal"

@@ -54,7 +54,7 @@ const (
 	maxListedProjectBytes = maxListedBytes / 8  // bytes of all directories that are added at once
 	maxListedDirBytes     = maxListedBytes / 16 // bytes of the skills in a directory
 	maxListedSkills       = 10_000              // skills in one directory
-	maxListedDirs         = 10_000              // directories; the least recently used one is removed, and listed anew when used again
+	maxListedDirs         = 10_000              // directories; the least recently used ones are removed, and listed again at their next use
 
 	// listedUseInterval is the minimum time between updates of the time of the
 	// last use, so that most commands need not write the file.
@@ -76,8 +76,8 @@ type listedDir struct {
 	// or they were removed from the file to make room for other directories.
 	Incomplete bool `json:"incomplete,omitempty"`
 	// Unread means that the directory could not be listed completely when its
-	// project was first listed. Older programs do not know the field; in them, the
-	// skills in the directory are pending.
+	// project was first listed. Older versions of the program ignore the field
+	// and treat the skills in the directory as pending.
 	Unread bool `json:"unread,omitempty"`
 }
 
@@ -121,8 +121,8 @@ func (f *listedFile) listed() listedSkills {
 }
 
 // storeListedSkills adds the skills in directories of a project to the file,
-// and records that the directories were used. It also stores that the
-// directories in unread are still to be listed. It returns the new content of
+// and records that the directories were used. It also records that the
+// directories in unread have not been listed yet. It returns the new content of
 // the file.
 func (s *Setup) storeListedSkills(ctx context.Context, more map[string][]string, unread ...string) (listedSkills, error) {
 	path := s.listedPath()
@@ -150,7 +150,7 @@ func (s *Setup) storeListedSkills(ctx context.Context, more map[string][]string,
 }
 
 // add adds the skills in directories of a project, as far as the limits permit,
-// and the directories that are still to be listed.
+// and the directories in unread, which have not been listed yet.
 func (f *listedFile) add(more map[string][]string, unread []string, now time.Time) {
 	budget := maxListedProjectBytes
 	for _, dir := range slices.Sorted(maps.Keys(more)) {

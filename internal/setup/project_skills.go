@@ -161,8 +161,8 @@ func (p *projectSkills) refresh() {
 }
 
 // record stores which skills each source in a project had when it was first
-// listed completely, and those that were confirmed since. It reports whether some
-// of the skills could not be stored, and are pending from now on.
+// listed completely, and those that were confirmed since. more reports whether
+// some skills were not stored because of a limit; these skills become pending.
 func (p *projectSkills) record(ctx context.Context, now *catalog.Snapshot) (more bool) {
 	if p == nil || now.Disabled {
 		return false
@@ -228,8 +228,8 @@ func (p *projectSkills) record(ctx context.Context, now *catalog.Snapshot) (more
 	return more
 }
 
-// incompleteCodes lists the codes of problems because of which some skills of a
-// source may be missing from its list.
+// incompleteCodes lists the codes of problems that can make a source's skill
+// list incomplete.
 var incompleteCodes = []string{"still-reading", "unreadable", "directory-limit", "entry-limit", "time-limit"}
 
 // listedDirectory returns the name of a directory in the file with the listed

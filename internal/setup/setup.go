@@ -1,4 +1,4 @@
-// Package setup opens what a user has on this machine for the commands:
+// Package setup opens the user's resources on this machine for the commands:
 // directories, configuration, skills, MCP servers, models, profiles and
 // approvals.
 //

@@ -147,7 +147,8 @@ func (o *skillOrder) sameKey(other *skillOrder) bool {
 	return o.Project == other.Project && o.Set == other.Set && o.Day == other.Day
 }
 
-// find sets the skills of o if the file has them.
+// find sets o.Skills from the stored order for the same project, skills and
+// day. It returns false if there is none.
 func (f *orderFile) find(o *skillOrder) bool {
 	i := slices.IndexFunc(f.Orders, func(p skillOrder) bool { return p.sameKey(o) })
 	if i >= 0 {
@@ -182,8 +183,9 @@ func (f *orderFile) with(o skillOrder) ([]byte, error) {
 	}
 }
 
-// decodeOrder decodes the file. A damaged file has no orders, because they can be
-// computed again; the file of a newer program is an error.
+// decodeOrder decodes the file. For a damaged file, it returns no orders,
+// because they can be recomputed. For a file written by a newer version, it
+// returns an error.
 func decodeOrder(data []byte) (orderFile, error) {
 	var f orderFile
 	switch err := json.Unmarshal(data, &f); {
@@ -288,8 +290,8 @@ func projectFit(skills []*catalog.Entry, project map[string]bool) map[*catalog.E
 	return fits
 }
 
-// splitWords returns the words of a text in lower case, of at least two letters or
-// digits.
+// splitWords returns the words in text that have at least two letters or
+// digits, in lower case.
 func splitWords(text string) []string {
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	return slices.DeleteFunc(words, func(w string) bool { return len(w) < 2 })

@@ -81,7 +81,7 @@ func TextRefusal(ctx context.Context, rt *loadout.Runtime, ref string) *loadout.
 	return refused
 }
 
-// formatSkillQuestion returns what the skill can do, then its contents.
+// formatSkillQuestion describes what the skill can do, and then its contents.
 // textRefused means that the skill is not loaded until the user approves its
 // hidden characters.
 func formatSkillQuestion(r *review.Review, sk *skill.Skill, textRefused bool, c *config.Config, format FormatReview) string {

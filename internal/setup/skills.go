@@ -19,9 +19,9 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// MinSkillWait is a lower limit of [Setup.SkillWait]. Only tests set it, also with
-// the linker, so that a program on a slow machine does not start without its
-// skills.
+// MinSkillWait is a lower limit of [Setup.SkillWait]. Only tests set it,
+// directly or with the linker, so that a program on a slow machine does not
+// start without its skills.
 var MinSkillWait string
 
 // skillWait returns [Setup.SkillWait], or MinSkillWait if that is longer.
@@ -167,9 +167,10 @@ func (s *Setup) flagLocations(scope catalog.Scope) ([]sources.Location, error) {
 	return out, nil
 }
 
-// HubSources returns the skill directories of a hub: those given with --skills or, without that
-// flag, those in skills.dirs and, if single is set, the user's own. single means that the hub
-// serves only this user. Project files have no effect.
+// HubSources returns the skill directories of a hub: those given with --skills
+// or, without that flag, those in skills.dirs and, if single is set, the user's
+// own. single means that the hub serves only this user. Project files have no
+// effect.
 func (s *Setup) HubSources(c *config.Config, single bool) ([]catalog.Source, error) {
 	o := &sources.Options{WorkDir: string(filepath.Separator), Home: s.Home(), NoHome: !single || !c.Skills.Home, NoProject: true, NoBundled: true,
 		Depth: c.Skills.Depth, CacheDir: s.CacheDir()}

@@ -80,7 +80,7 @@ func (h History) Record(ctx context.Context, versions ...Seen) error {
 	return nil
 }
 
-// Forget deletes what was seen from a source, in all scopes.
+// Forget deletes the versions recorded for a source, in all scopes.
 func (h History) Forget(ctx context.Context, source string) error {
 	all, err := h.read()
 	from := func(_ [3]string, s Seen) bool { return s.Source == source }

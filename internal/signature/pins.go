@@ -37,9 +37,9 @@ var ErrNotPinned = errors.New("no pinned key")
 // is damaged, all methods return an error. Pins is safe for concurrent use.
 type Pins struct {
 	Path string // path of the file; Check and Set create it and its directory
-	// Identity returns the same text for all spellings of a source. If two stored
-	// spellings have different keys, the one stored first is used. If Identity is
-	// nil, sources are compared as they are.
+	// Identity returns the same string for all spellings of a source. If two
+	// stored spellings have different keys, the one stored first is used. If
+	// Identity is nil, sources are compared unchanged.
 	Identity func(source string) string
 }
 

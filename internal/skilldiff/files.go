@@ -132,7 +132,7 @@ func joinRenamed(files []File) []File {
 const (
 	maxTable     = 4 << 20   // table entries per file
 	maxTables    = 128 << 20 // table entries of all files
-	maxTextBytes = 64 << 20  // size of all texts of both versions
+	maxTextBytes = 64 << 20  // total size of the compared files of both versions
 )
 
 // compareLines compares a text file line by line.
@@ -153,7 +153,7 @@ func (c *comparison) compareLines(f *File) {
 	if f.Change == Renamed || f.Change == Mode {
 		return // identical lines
 	}
-	t := newTexts(before, after, min(maxTable, maxTables-c.table))
+	t := newTextPair(before, after, min(maxTable, maxTables-c.table))
 	f.Added, f.Removed = t.added, t.removed
 	c.table += t.entries
 	if !instructions && !c.options.Texts {

@@ -41,7 +41,7 @@ const (
 )
 
 // PermissionChange is a permission that differs between two versions, or that
-// only one of them requests. All texts are on one line, truncated to
+// only one of them requests. Each string is on one line, truncated to
 // [MaxValueBytes], and safe to print on a terminal.
 type PermissionChange struct {
 	Kind string `json:"kind"`
@@ -263,8 +263,8 @@ func formatNumber(n int) string {
 	return strconv.Itoa(n)
 }
 
-// decodeTexts returns the strings in a JSON string or list of strings.
-func decodeTexts(raw json.RawMessage) []string {
+// decodeStrings returns the strings in a JSON string or list of strings.
+func decodeStrings(raw json.RawMessage) []string {
 	var one string
 	if json.Unmarshal(raw, &one) == nil {
 		return []string{one}

@@ -48,11 +48,11 @@ func serverTarget(config json.RawMessage) string {
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		switch strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(key)) {
 		case "command", "cmd":
-			command = append(command, decodeTexts(fields[key])...)
+			command = append(command, decodeStrings(fields[key])...)
 		case "args", "arguments":
-			arguments = append(arguments, decodeTexts(fields[key])...)
+			arguments = append(arguments, decodeStrings(fields[key])...)
 		case "url", "urls", "httpurl", "serverurl":
-			for _, u := range decodeTexts(fields[key]) {
+			for _, u := range decodeStrings(fields[key]) {
 				addresses = append(addresses, cleanURL(u))
 			}
 		}

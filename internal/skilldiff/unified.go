@@ -24,7 +24,7 @@ const (
 // be applied as a patch.
 func Unified(old, new []byte, oldName, newName string, o *Options) string {
 	full := o.withDefaults()
-	out, _ := newTexts(string(old), string(new), maxTable).unified(oldName, newName, full.FileBytes, full.LineBytes)
+	out, _ := newTextPair(string(old), string(new), maxTable).unified(oldName, newName, full.FileBytes, full.LineBytes)
 	return out
 }
 
@@ -37,7 +37,7 @@ type textPair struct {
 	crlf           bool // every line of both texts ends with CR LF
 }
 
-func newTexts(old, new string, table int) *textPair {
+func newTextPair(old, new string, table int) *textPair {
 	t := &textPair{a: splitLines(old), b: splitLines(new)}
 	t.entries = min((len(t.a)+1)*(len(t.b)+1), table)
 	t.steps = linediff.Compare(t.a, t.b, table)
@@ -53,8 +53,8 @@ func newTexts(old, new string, table int) *textPair {
 	return t
 }
 
-// splitLines splits a text into lines that include their line ends. A final
-// line end does not start another line.
+// splitLines splits s into lines that include their line ends. A final line end
+// does not start another line.
 func splitLines(s string) []string {
 	lines := strings.SplitAfter(s, "\n")
 	if lines[len(lines)-1] == "" {

@@ -22,7 +22,7 @@ func escapeText(s string, limit int) string {
 	return escapeUnsafe(head, "") + missingNote(len(s)-len(head))
 }
 
-// cutLine truncates an escaped text to limit bytes.
+// cutLine truncates escaped text to limit bytes.
 func cutLine(s string, limit int) string {
 	if len(s) <= limit {
 		return s

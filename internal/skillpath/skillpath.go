@@ -67,8 +67,8 @@ func isBidiControl(r rune) bool {
 	return r == 0x200e || r == 0x200f || r == 0x061c || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
-// isReserved reports whether a name without its extensions is that of a device
-// on Windows.
+// isReserved reports whether a name without its extensions is a Windows device
+// name.
 func isReserved(part string) bool {
 	stem, _, _ := strings.Cut(strings.ToUpper(part), ".")
 	switch stem = strings.TrimRight(stem, " "); stem {

@@ -1,7 +1,7 @@
-// Package skillstate defines the states in the life of a version of a skill. The
-// hub, its page and the command use it, so that a state means the same everywhere:
-// a hub derives it from the decisions of reviewers, and a machine from the
-// approvals of its user. Start reading at [Version].
+// Package skillstate defines the states in the life of a version of a skill.
+// The hub, its page and the command use it, so that a state means the same
+// everywhere: a hub derives it from the decisions of reviewers, and a machine
+// from the approvals of its user. Start reading at [Version].
 package skillstate
 
 // State is the position of a version of a skill in its life.
@@ -30,7 +30,7 @@ type Version struct {
 	HasCode  bool // whether it has scripts, servers or a provider, which need a review
 }
 
-// IsCleared reports whether everybody may get the version: it was approved, or it
+// IsCleared reports whether everyone may use the version: it was approved, or it
 // has no code to review and nobody rejected it.
 func (v Version) IsCleared() bool {
 	return v.Decision == Approved || v.isUndecided() && !v.HasCode
@@ -43,7 +43,7 @@ func (v Version) IsWaiting() bool { return v.isUndecided() && v.HasCode }
 func (v Version) isUndecided() bool { return v.Decision == "" || v.Decision == Pending }
 
 // State returns the state of the version. current is the number of the version
-// that everybody gets.
+// that everyone uses.
 func (v Version) State(current int64) State {
 	switch {
 	case v.IsWaiting():

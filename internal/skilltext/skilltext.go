@@ -30,9 +30,8 @@ func Body(instructions, location string) string {
 	return fillPlaceholders(strings.Trim(instructions, "\r\n"), location)
 }
 
-// HiddenWarning returns a warning for a model about the hidden characters that
-// the report found in a text, or "" if there are none. In the warning, subject
-// stands for the text.
+// HiddenWarning returns a warning for a model about the hidden characters in
+// found, or "" if there are none. subject names the text that contains them.
 func HiddenWarning(subject string, found untrusted.Report) string {
 	if found.Clean() {
 		return ""
@@ -93,7 +92,7 @@ func fileLines(all []skill.File, location string) string {
 }
 
 // plain returns a path for use in text, quoted if it contains unprintable
-// characters or a delimiter of prompts.
+// characters or a prompt delimiter.
 func plain(path string) string {
 	if printable.IsLabel(path) && untrusted.New(path).ForModel() == path {
 		return path

@@ -206,8 +206,8 @@ func clientName(dir string) string {
 }
 
 // projectLocations returns the locations from the working directory up to the
-// repository root, without directories of dependencies. Outside a repository, it
-// returns only those in the working directory.
+// repository root, except those in dependency directories. Outside a
+// repository, it returns only those in the working directory.
 func projectLocations(workDir, home string) []Location {
 	var locations []Location
 	dirs := projectDirs(workDir)
@@ -231,7 +231,7 @@ func projectLocations(workDir, home string) []Location {
 	return locations
 }
 
-// isInDependency reports whether dir is in a directory of dependencies of the
+// isInDependency reports whether dir is in a dependency directory below the
 // repository root. Code may write there without the user's consent.
 func isInDependency(root, dir string) bool {
 	rel, err := filepath.Rel(root, dir)

@@ -36,7 +36,7 @@ func (c Class) String() string {
 // directory, with slashes. For a steering file it also returns the program that
 // reads the file, such as "Claude Code". The file need not exist. Names match
 // in any letter case, and as file systems other than that of Linux would
-// resolve them. Directories of dependencies match exactly.
+// resolve them. Names of dependency directories match exactly.
 func Classify(path string) (Class, string) {
 	at := Top
 	for name := range strings.SplitSeq(path, "/") {
@@ -114,8 +114,8 @@ func (p Position) Child(name string) Position {
 // Enter returns the position of the entry with the given name in the directory
 // at p. The entry is the user's directory or one above it. Unlike Child, Enter
 // ignores names that do not begin with a dot, because they are also names of
-// projects. It also ignores directories of dependencies, because the user chose
-// to work there.
+// projects. It also ignores dependency directories, because the user chose to
+// work there.
 func (p Position) Enter(name string) Position {
 	if p.zone == plain && !strings.HasPrefix(fold(name), ".") {
 		return p
@@ -128,7 +128,7 @@ func (p Position) Enter(name string) Position {
 }
 
 // namedChild returns the position of a directory entry with the given name,
-// based on the name only. name must not be that of a directory of dependencies.
+// based on the name only. name must not be that of a dependency directory.
 func namedChild(name string) Position {
 	folded := fold(name)
 	if folded == ".git" || folded == "git~1" {
@@ -174,7 +174,7 @@ func (p Position) SkillDir() Position {
 func (p Position) Hold(reader string) Position { return Position{inside, Steering, reader} }
 
 // InPlainDir reports whether p is an ordinary directory: not in a steering
-// directory, a skill, a Git directory or a directory of dependencies.
+// directory, a skill, a Git directory or a dependency directory.
 func (p Position) InPlainDir() bool { return p.zone == plain }
 
 // InGit reports whether p is the directory of a Git repository or below one.
@@ -227,7 +227,7 @@ func (p Position) gitChild(name string) Position {
 // system that ignores case.
 func IsDependencyDir(name string) bool { return dependencyDirs[name] }
 
-// IsSkillFile reports whether name is that of the instructions of a skill, in any
+// IsSkillFile reports whether a file system may treat name as SKILL.md, in any
 // letter case.
 func IsSkillFile(name string) bool { return fold(name) == "skill.md" }
 

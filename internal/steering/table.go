@@ -107,9 +107,8 @@ var shortNames = func() map[string]string {
 }()
 
 // dependencyDirs lists the directories into which package managers install
-// packages. Directories of build output, such as target, and of vendored
-// source, such as vendor, are not among them, because users review and open
-// those.
+// packages. Directories for build output, such as target, and for vendored
+// source, such as vendor, are not listed, because users review and open them.
 var dependencyDirs = map[string]bool{
 	"node_modules": true, "bower_components": true, "jspm_packages": true, // npm, Bower, jspm
 	"site-packages": true, "dist-packages": true, "__pycache__": true, ".venv": true, "venv": true, ".tox": true, ".nox": true, "__pypackages__": true, // Python

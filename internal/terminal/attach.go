@@ -18,8 +18,8 @@ type attachError struct {
 func (e *attachError) Error() string { return e.err.Error() }
 func (e *attachError) Unwrap() error { return e.err }
 
-// attach returns the text of the files that an input names. It notes files that
-// are not read because their paths are pasted.
+// attach returns the text of the files that an input names. It emits a notice
+// about each file that is not read because its path was pasted.
 func (m *model) attach(ctx context.Context, in input, emit func(agent.Event)) (string, error) {
 	const most = 5
 	for i, name := range in.pastedFiles() {
@@ -75,7 +75,8 @@ func (m *model) completeFile(path string) {
 	}
 }
 
-// setFiles offers files if their path is still the typed one.
+// setFiles shows completions if the path that they complete is still before the
+// cursor.
 func (m *model) setFiles(msg filesMsg) {
 	path, at, ok := m.input.mention()
 	if !ok || path != msg.path || m.completion.path == nil || *m.completion.path != path {

@@ -7,8 +7,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// maxInput is the maximum length of the input in grapheme clusters, and that of
-// folded texts in bytes.
+// maxInput is the maximum length of the input in letters, and the maximum total
+// size of its folded text in bytes.
 const maxInput = 1 << 20
 
 // editor is a multi-line text input.
@@ -18,7 +18,8 @@ type editor struct {
 	secret  bool // whether the text is shown as dots
 }
 
-// letter is a grapheme cluster, or a folded text, which is edited as a whole.
+// letter is a grapheme cluster, or a block of folded text, which is edited as a
+// whole.
 type letter struct {
 	text   string
 	pasted bool
@@ -87,7 +88,7 @@ func splitLetters(text string, pasted bool) []letter {
 
 func (e *editor) insert(text string) { e.insertLetters(splitLetters(text, false)) }
 
-// paste inserts pasted text. It folds a long text.
+// paste inserts pasted text. It folds long text.
 func (e *editor) paste(text string) {
 	if text = cleanInput(text); !isFolded(text) {
 		e.insertLetters(splitLetters(text, true))
@@ -104,8 +105,8 @@ func (e *editor) paste(text string) {
 	}
 }
 
-// unfold replaces the folded text before the cursor by its letters. It returns
-// false if there is none.
+// unfold replaces the folded text before the cursor with its letters. It
+// returns false if there is none.
 func (e *editor) unfold() bool {
 	if e.at == 0 || !e.letters[e.at-1].folded() {
 		return false
@@ -271,7 +272,7 @@ func (e *editor) rows(width int) (rows []string, x, y int) {
 	return rows, x, y
 }
 
-// shownLetters returns what is shown for each letter, in up to width columns.
+// shownLetters returns the text displayed for each letter, in up to width columns.
 func (e *editor) shownLetters(width int) []string {
 	out := make([]string, len(e.letters))
 	pastes := 0

@@ -15,9 +15,10 @@ const (
 // Filter passes the output of an untrusted program to a terminal. It passes
 // text, line feeds, CR, BS, tabs, and the sequences that set colors (SGR) or
 // erase the line (EL). It replaces the sequence that moves the cursor to the
-// first column (CHA) by CR. It removes all other control characters and sequences,
-// such as those that move the cursor, clear the screen, set the title or the
-// clipboard, link text, or reorder text. Invalid UTF-8 becomes U+FFFD.
+// first column (CHA) with CR. It removes all other control characters and
+// sequences, such as those that move the cursor, clear the screen, set the
+// title or the clipboard, link text, or reorder text. Invalid UTF-8 becomes
+// U+FFFD.
 //
 // A sequence or character may be split over several writes; it is written when
 // it is complete. A Filter is not safe for concurrent use.

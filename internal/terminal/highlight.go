@@ -14,7 +14,7 @@ const (
 	commentStyle = faint
 )
 
-// syntax describes a programming language as far as highlighting needs it.
+// syntax describes the syntax of a programming language for highlighting.
 type syntax struct {
 	keywords   map[string]bool
 	ignoreCase bool     // whether keywords match in any case
@@ -51,7 +51,7 @@ var (
 	xmlSyntax  = &syntax{open: "<!--", close: "-->", quotes: []string{`"`}}
 )
 
-// syntaxes holds the languages by the names in front of code blocks.
+// syntaxes maps the language names of code blocks to their syntax.
 var syntaxes = func() map[string]*syntax {
 	out := map[string]*syntax{}
 	for s, names := range map[*syntax]string{goSyntax: "go golang", rustSyntax: "rust rs", jsSyntax: "js jsx mjs javascript ts tsx typescript", pySyntax: "py python python3", rubySyntax: "rb ruby",
@@ -196,9 +196,9 @@ func charLength(text string) int {
 	return 0
 }
 
-// closing returns the offset behind the delimiter in text, at or after from, or
-// -1 if there is none. In strings, a backslash escapes the next character, but not
-// in the single quotes of a shell.
+// closing returns the offset after the first occurrence of the delimiter end in
+// text at or after from, or -1 if there is none. In strings, a backslash
+// escapes the next character, but not in the single quotes of a shell.
 func (h *highlighter) closing(text string, from int, end string) int {
 	escapes := end != h.close && end != "`" && !(h.syntax == shSyntax && end == "'")
 	for i := from; i < len(text); i++ {

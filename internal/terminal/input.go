@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// input is a text that the user entered.
+// input is text that the user entered.
 type input struct {
 	text   string
 	pasted []extent // the pasted parts of text, in order
@@ -19,10 +19,10 @@ type input struct {
 // value holds nothing.
 type Unsent struct{ in input }
 
-// extent is a range of bytes of a text.
+// extent is a range of byte offsets in text.
 type extent struct{ from, to int }
 
-// A pasted text of more lines or characters is folded: it is shown as one label.
+// Limits for pasted text. Longer text is folded: it is shown as a label.
 const (
 	maxPasteLines      = 5
 	maxPasteCharacters = 800
@@ -32,8 +32,8 @@ func isFolded(pasted string) bool {
 	return countLines(pasted) > maxPasteLines || len(pasted) > maxPasteCharacters && utf8.RuneCountInString(pasted) > maxPasteCharacters
 }
 
-// pasteLabel returns the label that is shown instead of the nth folded text of
-// an input.
+// pasteLabel returns the label that is shown instead of pasted, the nth block
+// of folded text in an input.
 func pasteLabel(n int, pasted string) string {
 	if lines := countLines(pasted); lines > 1 {
 		return fmt.Sprintf("[Pasted text #%d, %d lines]", n, lines)
@@ -41,8 +41,8 @@ func pasteLabel(n int, pasted string) string {
 	return fmt.Sprintf("[Pasted text #%d]", n)
 }
 
-// countLines returns the number of lines of a text. A line break at its end
-// begins no line.
+// countLines returns the number of lines in text. A line break at the end does
+// not start another line.
 func countLines(text string) int { return strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1 }
 
 // shown returns the text with labels for folded parts.
@@ -118,8 +118,8 @@ func (in input) files() []string {
 	return out
 }
 
-// pastedFiles returns the paths after an @ that are not read because a part of
-// them is pasted. It ignores folded texts.
+// pastedFiles returns the paths after an @ that are not read because part of
+// them is pasted. It ignores folded text.
 func (in input) pastedFiles() []string {
 	all := input{text: in.text}
 	for _, p := range in.pasted {

@@ -65,11 +65,11 @@ type turn struct {
 
 // Messages that the event loop receives.
 type (
-	eventMsg  agent.Event
-	askMsg    approval.Event
-	overMsg   struct{ err error } // end of a turn
-	replyMsg  struct{ text string }
-	noticeMsg struct{ text string } // from [Notices]
+	eventMsg     agent.Event
+	askMsg       approval.Event
+	turnEndedMsg struct{ err error } // end of a turn
+	replyMsg     struct{ text string }
+	noticeMsg    struct{ text string } // from [Notices]
 	// attachedMsg says that a file was attached.
 	attachedMsg struct{ text string }
 	tickMsg     struct{}
@@ -146,7 +146,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case filesMsg:
 		m.setFiles(msg)
-	case overMsg:
+	case turnEndedMsg:
 		cmd = m.finish(msg.err)
 	case pickMsg:
 		m.picker = msg.picker
@@ -216,7 +216,7 @@ func (m *model) start(f func(ctx context.Context, emit func(agent.Event)) (strin
 		if text != "" {
 			m.send(replyMsg{text})
 		}
-		m.send(overMsg{err})
+		m.send(turnEndedMsg{err})
 	})
 	return m.wakeUp()
 }
@@ -334,8 +334,8 @@ func (m *model) greetingRows() []string {
 // maxPastLines is the maximum number of lines shown of a user's earlier message.
 const maxPastLines = 20
 
-// shorten returns a text of up to limit lines. In a longer text, it replaces the
-// last lines with a line that says how many they are.
+// shorten truncates text to limit lines. If it omits lines, the last line of
+// the result states their number.
 func shorten(text string, limit int) string {
 	lines := strings.Split(text, "\n")
 	if len(lines) <= limit {

@@ -11,8 +11,8 @@ import (
 // maxPicked is the maximum number of visible choices of a picker.
 const maxPicked = 10
 
-// maxFilter is the maximum length of an input that becomes the filter of a
-// search, in characters. A longer one is a draft.
+// maxFilter is the maximum length, in letters, of an input that becomes the
+// initial filter of a history search. A longer input is treated as a draft.
 const maxFilter = 80
 
 // picker is a list of choices that is shown instead of the input. The words

@@ -130,9 +130,9 @@ type Options struct {
 	Unsent *Unsent
 	// History stores inputs; nil means that they are kept only in memory.
 	History *History
-	// CompleteFile returns the files and directories that users may mean by the
-	// start of a path; the names of directories end in a slash. It may read
-	// directories. nil means that there are no completions.
+	// CompleteFile returns the completions of a partly typed path: files, and
+	// directories, whose names end in a slash. It may read directories. nil
+	// means that there are no completions.
 	CompleteFile func(path string) []Choice
 	// Attach returns the text of the files that the user named with @ in a
 	// message, to append to it. notes say what it did. If Attach is nil, @ has no

@@ -21,7 +21,7 @@ func Safe(s string) string { return untrusted.New(s).ForTerminalLines() }
 // Plain is like [Safe], but returns the text on one line.
 func Plain(s string) string { return untrusted.New(s).ForTerminal() }
 
-// Printable reports whether a terminal shows all of s on one line as it is.
+// Printable reports whether a terminal shows s unchanged on one line.
 func Printable(s string) bool { return Safe(s) == s && !strings.ContainsAny(s, "\n\t") }
 
 // onOneLine is like [Plain], but keeps repeated spaces, which matter in a path.

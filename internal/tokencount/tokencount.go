@@ -1,4 +1,4 @@
-// Package tokencount estimates the number of tokens in a text, for budgets and
+// Package tokencount estimates the number of tokens in text, for budgets and
 // warnings. It uses no vocabulary.
 package tokencount
 
@@ -11,8 +11,8 @@ import (
 // counts in text. The estimate was fitted to the o200k vocabulary on published
 // skills in English, Chinese and code; bench/README.md has the comparison.
 // Other languages in Latin letters may have up to 40 % more tokens, and other
-// vocabularies differ by up to 20 %. The estimate for a text is never lower
-// than for its beginning. Use it for budgets and warnings, not for billing.
+// vocabularies differ by up to 20 %. The estimate is never lower than that for
+// a prefix of text. Use it for budgets and warnings, not for billing.
 func Estimate(text string) int {
 	const unit = 100 // hundredths of a token
 	total, state := 0, afterLine
@@ -62,7 +62,7 @@ const (
 	maxClasses = 8
 )
 
-// States of the automaton that splits a text as a vocabulary does. A word is
+// States of the automaton that splits text as a vocabulary does. A word is
 // usually one token with the space before it, and more tokens inside a name. In
 // a run of capitals before a small letter, the last capital starts a word.
 const (

@@ -1,6 +1,6 @@
 // Package toolresult encodes the results of MCP tool calls only once. In
-// contrast, the SDK encodes a text with its content, compacts it for the result
-// and compacts it again for the message.
+// contrast, the SDK encodes the text of each content block, compacts it for the
+// result and compacts it again for the message.
 package toolresult
 
 import (
@@ -10,8 +10,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Result is a complete result of a tool call that encodes each text once, with the
-// same values as the SDK. Create it with [New].
+// Result is a complete result of a tool call. It encodes each string once, with
+// the same values as the SDK. Create it with [New].
 type Result struct {
 	mcp.Result `json:"-"` // same value as of; an interface, because it has no encoding methods to promote
 	of         *mcp.CallToolResult
@@ -30,7 +30,7 @@ type text struct {
 	Text string `json:"text"`
 }
 
-// New returns r as a Result. r must be complete and must not change anymore.
+// New returns r as a Result. r must be complete and must not change afterwards.
 func New(r *mcp.CallToolResult) *Result {
 	out := &Result{Result: r, of: r, Meta: r.Meta, Content: make([]any, len(r.Content)), StructuredContent: r.StructuredContent,
 		IsError: r.IsError, RequestState: r.RequestState, ResultType: resultType(r)}

@@ -56,7 +56,7 @@ func readTrusted(dir string, store *Store) projectSnapshot {
 	return projectSnapshot{path: dir}
 }
 
-// Service returns the command of a server. It replaces project paths by paths
+// Service returns the command of a server. It replaces project paths with paths
 // in the sandbox. If the project is not trusted, the error is a
 // [*upstream.NotAllowedError].
 func (s *Servers) Service(_ context.Context, c *upstream.Config) (*execution.ServiceRequest, error) {
@@ -103,8 +103,8 @@ func (s *Servers) untrustedError(why, dir string) error {
 	return &upstream.NotAllowedError{Reason: fmt.Sprintf("the configuration of the project %s %s: review it, %s, and restart Loadout", dir, why, s.hint(dir))}
 }
 
-// sandboxPath replaces occurrences of the project directory in text by its path
-// in the sandbox.
+// sandboxPath replaces occurrences of the project directory in text with its
+// path in the sandbox.
 func (at projectSnapshot) sandboxPath(text string) string {
 	for _, dir := range []string{at.path, at.Dir} {
 		var out strings.Builder
@@ -127,9 +127,9 @@ func (at projectSnapshot) sandboxPath(text string) string {
 }
 
 // isPathEnd reports whether a path in text ends before byte i: at the end of
-// text, at a delimiter, or at a byte in besides.
-func isPathEnd(text string, i int, besides string) bool {
-	return i < 0 || i >= len(text) || strings.IndexByte(besides+"=:,;'\" ", text[i]) >= 0
+// text, at a delimiter, or at one of the bytes in more.
+func isPathEnd(text string, i int, more string) bool {
+	return i < 0 || i >= len(text) || strings.IndexByte(more+"=:,;'\" ", text[i]) >= 0
 }
 
 // sandboxSubdir converts a working directory to a path relative to the project.

@@ -39,7 +39,7 @@ var isControl = func() (out [utf8.RuneSelf]bool) {
 }()
 
 // isPlainASCII reports whether s is ASCII without control characters, as most
-// texts are.
+// text is.
 func isPlainASCII(s string) bool {
 	var odd bool
 	for i := 0; i < len(s); i++ {
@@ -48,7 +48,7 @@ func isPlainASCII(s string) bool {
 	return !odd
 }
 
-// character is a disallowed character at an offset of a text. r is
+// character is a disallowed character at an offset in text. r is
 // [utf8.RuneError] and size is 1 for an invalid byte.
 type character struct {
 	at, size int
@@ -98,7 +98,7 @@ func disallowedIn(s string) iter.Seq[character] {
 }
 
 // allowedInContext reports whether the joiner, variation selector or invisible
-// space r is allowed between the texts before and after.
+// space r is allowed between the strings before and after.
 func allowedInContext(r rune, before, after string) bool {
 	last, _ := utf8.DecodeLastRuneInString(before)
 	next, _ := utf8.DecodeRuneInString(after)
@@ -123,11 +123,11 @@ func allowedInContext(r rune, before, after string) bool {
 	return r >= 0xe0100 && r <= 0xe010f && unicode.Is(unicode.Han, last)
 }
 
-// keepsForm reports whether a joiner between the texts before and after changes
-// how the characters around it look in Indic and Arabic scripts. It does if
-// last, the end of before, is a letter and after begins with a virama of the
-// same script. It also does if before ends with a letter that would join a next
-// letter, and no such letter follows.
+// keepsForm reports whether a joiner between the strings before and after
+// changes how the characters around it look in Indic and Arabic scripts. It
+// does if last, the end of before, is a letter and after begins with a virama
+// of the same script. It also does if before ends with a letter that would join
+// a next letter, and no such letter follows.
 func keepsForm(last rune, before, after string) bool {
 	next, n := utf8.DecodeRuneInString(after)
 	if inRanges(viramas, next) {

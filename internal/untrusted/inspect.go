@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Report describes the disallowed characters of a text.
+// Report describes the disallowed characters in text.
 type Report struct {
 	Count int    // number of disallowed characters; 0 if there are none
 	Line  int    // line of the first, starting at 1
@@ -39,7 +39,7 @@ func Inspect(s string) Report {
 // order mark at its start, which some editors write.
 func InspectFile(text string) Report { return Inspect(strings.TrimPrefix(text, "\ufeff")) }
 
-// Line is a line of a text with disallowed characters.
+// Line is a line of text that contains disallowed characters.
 type Line struct {
 	Number int    `json:"line"` // starting at 1
 	Text   string `json:"text"` // text of the line as returned by [Text.Visible], shortened

@@ -47,15 +47,15 @@ func EscapeJSON(js string) string {
 }
 
 // CleanJSON returns a JSON document, such as a schema, in which each string,
-// even a key, is replaced by the result of [Text.ForModelLines]. If no string
+// even a key, is replaced with the result of [Text.ForModelLines]. If no string
 // changes, it returns js. It returns nil if js is not valid JSON.
 func CleanJSON(js json.RawMessage) json.RawMessage { return rewriteJSON(js, Text.ForModelLines) }
 
-// VisibleJSON is like [CleanJSON], but replaces each string by the result of
+// VisibleJSON is like [CleanJSON], but replaces each string with the result of
 // [Text.Visible].
 func VisibleJSON(js json.RawMessage) json.RawMessage { return rewriteJSON(js, Text.Visible) }
 
-// rewriteJSON returns a JSON document in which each string is replaced by the
+// rewriteJSON returns a JSON document in which each string is replaced with the
 // result of rewrite.
 func rewriteJSON(js json.RawMessage, rewrite func(Text) string) json.RawMessage {
 	d := json.NewDecoder(bytes.NewReader(js))
@@ -75,8 +75,8 @@ func rewriteJSON(js json.RawMessage, rewrite func(Text) string) json.RawMessage 
 	return out
 }
 
-// rewriteValue returns a decoded JSON value with rewritten strings, and whether any string changed.
-// It may change v.
+// rewriteValue returns a decoded JSON value with rewritten strings, and whether
+// any string changed. It may change v.
 func rewriteValue(v any, rewrite func(Text) string) (clean any, changed bool) {
 	switch v := v.(type) {
 	case string:

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 )
 
-// LogHandler returns a handler that makes the texts of each record safe, as
+// LogHandler returns a handler that makes the text of each record safe, as
 // [Text.ForLog] does, and passes the record to h. It changes the message, the
 // attributes that are strings, and those whose text has hidden characters, such
 // as errors.

@@ -1,11 +1,11 @@
 // Package untrusted makes text that someone else wrote safe to show: names,
-// descriptions and errors of skills and servers. [Text] holds such a text, and
-// has one method for each kind of reader. [Inspect] reports what is hidden in a
-// text that must not change, such as the instructions of a skill.
+// descriptions and errors of skills and servers. [Text] holds such text and has
+// a method for each kind of reader. [Inspect] reports the disallowed characters
+// in text that must not change, such as the instructions of a skill.
 //
 // One table decides which characters are disallowed; see [Disallowed]. A
 // disallowed character controls a terminal, reorders text, or is visible to a
-// model but not to a user. The package does not judge what a text says.
+// model but not to a user. The package does not judge what the text says.
 package untrusted
 
 import (
@@ -80,7 +80,8 @@ func (t Text) Visible() string {
 // String returns the text as [Text.ForModel] does.
 func (t Text) String() string { return t.ForModel() }
 
-// Format implements [fmt.Formatter], so that no verb prints the text as it is.
+// Format implements [fmt.Formatter], so that no verb prints the unmodified
+// text.
 func (t Text) Format(f fmt.State, verb rune) {
 	if verb == 'q' {
 		fmt.Fprintf(f, "%q", t.ForModel())

@@ -54,8 +54,8 @@ type Status struct {
 	Warnings  []string      `json:"warnings,omitempty"` // tolerated protocol violations
 }
 
-// Listing is a server's tool list, with what the server says about itself. All
-// texts are untrusted.
+// Listing is a server's tool list and the server's description of itself. All
+// strings are untrusted.
 type Listing struct {
 	Tools []*mcp.Tool `json:"tools"` // sorted by name, filtered by Include and Exclude
 	// Title and Description are those of the server, of at most [MaxAbout] bytes
@@ -90,7 +90,7 @@ type SummaryCache interface {
 	// LoadSummary returns the summary that is stored with the current listing
 	// under the given key, or nil and no error if there is none.
 	LoadSummary(digest, key string) (json.RawMessage, error)
-	// StoreSummary stores a summary, unless the cache has another listing than
-	// l. It may discard other summaries.
+	// StoreSummary stores a summary, unless the cache contains a listing other
+	// than l. It may discard other summaries.
 	StoreSummary(digest string, l *Listing, key string, summary json.RawMessage) error
 }

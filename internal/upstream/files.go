@@ -21,15 +21,16 @@ const (
 	maxCached      = 16 << 20                            // maximum size of a cached listing in bytes
 	maxSummary     = 8 << 10                             // maximum size of a summary in bytes
 	maxSummaries   = 4                                   // maximum number of summaries of a listing
-	maxSummaryFile = maxSummaries * (maxSummary + 1<<10) // maximum size of a file of summaries in bytes
+	maxSummaryFile = maxSummaries * (maxSummary + 1<<10) // maximum size of a summary file in bytes
 )
 
-// summaryFile is the content of a file of summaries. It is valid only for the
-// listing that it was written for, which earlier programs and other processes may
-// replace at any time. The modification time of the file of the listing tells them
-// apart: [Files.Store] sets it to the time of the listing.
+// summaryFile is the content of a summary file. It is valid only for the
+// listing that it was written for. Earlier programs and other processes may
+// replace that listing at any time. Listings are distinguished by the
+// modification time of their file, which [Files.Store] sets to the time of the
+// listing.
 type summaryFile struct {
-	At        time.Time       `json:"at"` // modification time of the file of the listing
+	At        time.Time       `json:"at"` // modification time of the listing's file
 	Summaries []storedSummary `json:"summaries"`
 }
 

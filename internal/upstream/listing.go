@@ -21,9 +21,9 @@ const (
 	// MaxDescription is the maximum length of a tool description in bytes.
 	// Longer descriptions are truncated.
 	MaxDescription = 64 << 10
-	// MaxAbout is the maximum length in bytes of the title and of the description
-	// of a server, and MaxInstructions that of its instructions. Longer texts are
-	// truncated.
+	// MaxAbout is the maximum length in bytes of the title and of the
+	// description of a server, and MaxInstructions that of its instructions.
+	// Longer text is truncated.
 	MaxAbout        = 1 << 10
 	MaxInstructions = 16 << 10
 	maxPages        = 1000

@@ -257,9 +257,10 @@ func (r *resolver) lookup(v *variable) (value string, ok bool, hint string) {
 	return "", false, "write ${NAME}, ${{secrets.NAME}} or ${{user.NAME}}, or $${ for the text itself"
 }
 
-// notVisibleHint returns what to do if a configuration is not allowed to use
-// variables of the given kind. It suggests only kinds that the configuration is
-// allowed to use. name is "" if no other variable helps.
+// notVisibleHint returns the hint for a variable of a kind that the
+// configuration is not allowed to use. It suggests a secret or a user variable
+// with the given name, if the configuration is allowed to use these kinds. If
+// name is "", it suggests no variable.
 func (r *resolver) notVisibleHint(kind, name string) string {
 	var next []string
 	owner := "servers of this configuration do"

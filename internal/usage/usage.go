@@ -26,7 +26,7 @@ const (
 	InterfaceRun  = "run"
 )
 
-// Kind tells what was used.
+// Kind says what was used.
 type Kind string
 
 // Kinds of uses.
@@ -38,7 +38,7 @@ const (
 	KindModel  Kind = "model"  // a model completed a response
 )
 
-// Outcome tells how a use ended.
+// Outcome says how a use ended.
 type Outcome string
 
 // Outcomes of a use.

@@ -28,9 +28,10 @@ func (f *folder) readFile(name string) ([]byte, error) {
 	return data, err
 }
 
-// replaceFile replaces the content of a file with the result of change. If
-// programs or agents obey the file, the user must agree first. For any other
-// file, no other call of this server changes the file while change runs.
+// replaceFile replaces the content of a file with the result of change. If it
+// is a steering file, which programs or agents obey, the user must agree first.
+// Otherwise, no other call to this server can change the file while change
+// runs.
 func (f *folder) replaceFile(ctx context.Context, name string, change func() ([]byte, error)) error {
 	if f.opts.Own {
 		if execution.IsProtected(name) {

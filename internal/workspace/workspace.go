@@ -60,8 +60,8 @@ type Options struct {
 	// nil, is called with the name of a skill after it was saved.
 	Project string
 	OnSave  func(ctx context.Context, name string) error
-	// Agree asks the user before a file that steers programs or agents is
-	// written; see package steering. If it is nil, such files are not written.
+	// Agree asks the user before a steering file is written; see package
+	// steering. If it is nil, steering files are not written.
 	Agree execution.Agree
 	// Own is set for a folder in which no user works, such as one created for a
 	// conversation. Then only files with protected names are not written; see
@@ -370,7 +370,7 @@ func (f *folder) edit(ctx context.Context, _ *mcp.CallToolRequest, in editArgs) 
 	return textResult(fmt.Sprintf("Replaced it %d times in %s.", count, in.Path)), nil, nil
 }
 
-// apply returns the edited content and the number of replaced texts.
+// apply returns the edited content and the number of replacements.
 func (in *editArgs) apply(data []byte) ([]byte, int, error) {
 	count := bytes.Count(data, []byte(in.Old))
 	switch {

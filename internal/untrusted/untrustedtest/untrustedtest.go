@@ -1,4 +1,4 @@
-// Package untrustedtest provides texts for tests of programs that show
+// Package untrustedtest provides strings for tests of programs that show
 // untrusted text: hostile ones, and legitimate ones that must not change.
 package untrustedtest
 
@@ -16,13 +16,13 @@ var hostile string
 //go:embed testdata/legitimate.txt
 var legitimate string
 
-// Hostile returns texts with hidden characters, control characters, invalid
-// bytes or delimiters of prompts. If a text contains a joiner, variation
-// selector or isolate, at least one of them is not in a legitimate sequence.
+// Hostile returns strings with hidden characters, control characters, invalid
+// bytes or prompt delimiters. If a string contains a joiner, variation selector
+// or isolate, at least one of them is not in a legitimate sequence.
 func Hostile() []string { return parse(hostile) }
 
-// Legitimate returns texts in many scripts, emoji and code, which every reader
-// must get unchanged.
+// Legitimate returns strings in many scripts, emoji and code, which every
+// reader must receive unchanged.
 func Legitimate() []string { return parse(legitimate) }
 
 // parse returns the Go strings in text, one in each line.
@@ -45,9 +45,9 @@ var hidden = regexp.MustCompile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x{9f}\u00ad\u034
 // delimiters matches the delimiters that Hostile contains.
 var delimiters = regexp.MustCompile(`(?i)<[\s\p{Z}]*/[\s\p{Z}]*[a-z]|<[\s\p{Z}]*(s|system|function_calls|tool_calls|tool_use|available_skills|command-name|local-command-stdout|start_of_turn|invoke)[\s\p{Z}>]|<(function|parameter)=|<\||<｜|<<SYS|\[/?(INST|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\]|<!--|<!\[CDATA|\n\s*\n\s*(Human|Assistant):`)
 
-// Hidden returns the first character of s that a cleaned text must not contain,
-// quoted, or "" if there is none. An emoji with a joiner or a selector is
-// reported too: use it for hostile texts only.
+// Hidden returns the first character of s that cleaned text must not contain,
+// quoted, or "" if there is none. It also reports an emoji with a joiner or a
+// selector, so use it only for hostile strings.
 func Hidden(s string) string {
 	if i := hidden.FindStringIndex(s); i != nil {
 		return strconv.QuoteToASCII(s[max(0, i[0]-20):min(len(s), i[1]+20)])
@@ -58,7 +58,7 @@ func Hidden(s string) string {
 	return ""
 }
 
-// Forged returns the first delimiter in s that a text for a model must not
+// Forged returns the first delimiter in s that text for a model must not
 // contain, quoted, or "" if there is none.
 func Forged(s string) string {
 	if i := delimiters.FindStringIndex(s); i != nil {
@@ -68,7 +68,7 @@ func Forged(s string) string {
 }
 
 // Skill returns a SKILL.md with text in each field that a client, a model or a
-// user gets to see.
+// user can see.
 func Skill(name, text string) string {
 	quoted := YAML(text)
 	return "---\nname: " + name + "\ndescription: " + quoted + "\ndisplayName: " + quoted + "\nversion: " + quoted + "\nargument-hint: " + quoted +
