@@ -618,3 +618,33 @@ func TestEveryPackageIsDocumented(t *testing.T) {
 		}
 	}
 }
+
+// All files of a directory belong to one package, whatever system they are for.
+func TestDirectoriesHoldOnePackage(t *testing.T) {
+	names := map[string]string{}
+	err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && p != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules"):
+			return fs.SkipDir
+		case d.IsDir() || !strings.HasSuffix(p, ".go"):
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), p, nil, parser.PackageClauseOnly)
+		if err != nil {
+			return err
+		}
+		dir, name := filepath.Dir(p), strings.TrimSuffix(f.Name.Name, "_test")
+		if names[dir] == "" {
+			names[dir] = name
+		}
+		if name != names[dir] {
+			t.Errorf("%s is of package %s, others in its directory are of package %s", p, name, names[dir])
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,6 +1,6 @@
 //go:build unix && !linux && !darwin
 
-package plain
+package direct
 
 // rssUnit is the unit of Rusage.Maxrss in bytes.
 const rssUnit = 1024
