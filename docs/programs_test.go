@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -51,6 +52,32 @@ func TestProgramsAreExamples(t *testing.T) {
 	}
 	if found == 0 {
 		t.Errorf("%s has no programs", path)
+	}
+}
+
+// The first program only loads skills, so it does not link the code that asks users
+// for approval, executes templates or opens connections. It has 5.5 MB at most if it is
+// stripped.
+func TestProgramThatLoadsIsSmall(t *testing.T) {
+	if testing.Short() {
+		t.Skip("linking takes seconds")
+	}
+	source, err := os.ReadFile("../example_load_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, _ := programOf(t, string(source))
+	program, err := os.ReadFile(compile(t, strings.Join(lines, "\n")+"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(program, []byte("main.main")) { // the table of functions is there
+		t.Fatal("no function names in the program")
+	}
+	for _, function := range []string{module + ".(*Runtime).requestApproval", "text/template.(*state).evalField", "net/http.(*Client).do"} {
+		if bytes.Contains(program, []byte(function)) {
+			t.Errorf("the program links %s", function)
+		}
 	}
 }
 
