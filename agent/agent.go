@@ -69,14 +69,15 @@ type Outcome struct {
 // Its functions are called during a turn, BeforeCall and LoadSkill also
 // concurrently.
 type Options struct {
-	// Instructions is the system prompt of a new conversation. A resumed
-	// conversation keeps its own.
+	// Instructions is the system prompt of a new conversation; see also
+	// RenewInstructions. A resumed conversation keeps its own.
 	Instructions string
 	// Folder is recorded in the log of a new conversation, for programs that
 	// resume it. It is not sent to the model.
 	Folder string
 	// RenewInstructions returns the instructions to use after a compaction;
-	// nil keeps the current ones.
+	// nil keeps the current ones. If Instructions is "", it also returns those
+	// of a new conversation, at the start of its first turn.
 	RenewInstructions func() string
 	// State is the state of the conversation at [session.Options.State], or after
 	// an earlier event; nil is the state before the first event. The agent uses

@@ -488,3 +488,46 @@ func TestStartsOfReadingCalls(t *testing.T) {
 		}
 	}
 }
+
+// The instructions of a conversation are taken once, at its first turn. A later
+// program keeps them until the conversation is compacted.
+func TestInstructionsAreTakenOnce(t *testing.T) {
+	log := &session.MemoryLog{}
+	sent := func(now string, compact bool) (instructions []string) {
+		s, err := session.Open(t.Context(), nil, &session.Options{Log: log})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		m := &script{answers: []*llm.Answer{says("Yes."), says("A summary."), says("Yes.")}}
+		a := agent.New(m, s, &agent.Options{RenewInstructions: func() string { return now }})
+		if err := a.RunTurn(t.Context(), "Go on.", nil); err != nil {
+			t.Fatal(err)
+		}
+		if compact {
+			if err := a.Compact(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+			if err := a.RunTurn(t.Context(), "Go on.", nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, r := range m.requests {
+			instructions = append(instructions, r.Instructions)
+		}
+		return instructions
+	}
+	for _, tt := range []struct {
+		now     string
+		compact bool
+		want    []string
+	}{
+		{"one server", false, []string{"one server"}},
+		{"two servers", true, []string{"one server", "one server", "two servers"}},
+		{"three servers", false, []string{"two servers"}},
+	} {
+		if got := sent(tt.now, tt.compact); !slices.Equal(got, tt.want) {
+			t.Errorf("with %s: %q, want %q", tt.now, got, tt.want)
+		}
+	}
+}

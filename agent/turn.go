@@ -101,7 +101,11 @@ func (t *turn) emit(e Event) {
 // crash left pending.
 func (t *turn) start(ctx context.Context) error {
 	if !t.folded().HasStarted() {
-		if err := t.session.Append(ctx, t.startEvent(t.opts.Instructions)); err != nil {
+		instructions := t.opts.Instructions
+		if instructions == "" && t.opts.RenewInstructions != nil {
+			instructions = t.opts.RenewInstructions()
+		}
+		if err := t.session.Append(ctx, t.startEvent(instructions)); err != nil {
 			return err
 		}
 	}

@@ -2,13 +2,13 @@ package mcpserver
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout/internal/clientprofile"
+	"github.com/loadout-dev/loadout/internal/servertext"
 	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/tools"
@@ -22,20 +22,10 @@ import (
 const (
 	findLead    = "Find tools of MCP servers and loaded skills, to call with call_tool."
 	serverGuide = "The description of find_tools lists the user's other MCP servers." // in the instructions
-	// serverBytes is the maximum size of all lines together, in bytes, or
-	// allServerBytes for clients that show descriptions of any length. maxServers
-	// is the maximum number of lines.
-	serverBytes    = 1800
-	allServerBytes = 6000
-	maxServers     = 40
+	// serverBytes is the maximum size of all lines together, in bytes, for clients
+	// that may truncate descriptions.
+	serverBytes = 1800
 )
-
-// lineBytes lists the possible sizes of a line, in bytes. The largest one that
-// fits is used. A line of size 0 has only the name and the number of tools.
-var lineBytes = []int{240, 210, 180, 150, 120, minWithExamples, 75, 60, 45, 0}
-
-// minWithExamples is the minimum size of a line that names tools, in bytes.
-const minWithExamples = 90
 
 // serverInfo describes a server to clients.
 type serverInfo struct {
@@ -48,8 +38,8 @@ type serverInfo struct {
 
 func serverInfos(all []tools.ServerSummary) []serverInfo {
 	var out []serverInfo
-	for _, sum := range all[:min(len(all), maxServers)] {
-		out = append(out, serverInfo{Name: sum.Name, Purpose: purposeOf(sum, 200), Tools: sum.Tools, Problem: sum.Problem, summary: sum})
+	for _, sum := range all[:min(len(all), servertext.MaxServers)] {
+		out = append(out, serverInfo{Name: sum.Name, Purpose: servertext.Purpose(sum, 200), Tools: sum.Tools, Problem: sum.Problem, summary: sum})
 	}
 	return out
 }
@@ -58,7 +48,7 @@ func serverInfos(all []tools.ServerSummary) []serverInfo {
 func listServers(all []serverInfo) string {
 	var b strings.Builder
 	for _, s := range all {
-		b.WriteString(strings.TrimSuffix(serverLine(s.summary, 200), "\n"))
+		b.WriteString(servertext.Line(s.summary, 200))
 		switch {
 		case s.Problem != "" && s.Tools < 0:
 			b.WriteString(" [not available: " + s.Problem + "]")
@@ -68,87 +58,6 @@ func listServers(all []serverInfo) string {
 		b.WriteByte('\n')
 	}
 	return b.String()
-}
-
-// describeServers returns one line for each server, with a total size of at most
-// limit bytes. The lines depend only on the configuration and the known tools, not
-// on the state of the servers. If some servers do not fit, the last line gives
-// their number.
-func describeServers(all []tools.ServerSummary, limit int) string {
-	shown := all[:min(len(all), maxServers)]
-	for {
-		rest := ""
-		if n := len(all) - len(shown); n > 0 {
-			rest = fmt.Sprintf("… and %d more: find_tools finds their tools too\n", n)
-		}
-		for _, size := range lineBytes {
-			var b strings.Builder
-			for _, sum := range shown {
-				b.WriteString(serverLine(sum, size))
-			}
-			if b.WriteString(rest); b.Len() <= limit || len(shown) == 0 {
-				return b.String()
-			}
-		}
-		shown = shown[:len(shown)-1]
-	}
-}
-
-// serverLine describes a server in about limit bytes.
-func serverLine(sum tools.ServerSummary, limit int) string {
-	line := "- " + truncate(sum.Name, 60)
-	facts := ""
-	switch {
-	case sum.Tools == 1:
-		facts = "1 tool"
-	case sum.Tools >= 0:
-		facts = fmt.Sprintf("%d tools", sum.Tools)
-	}
-	if limit >= minWithExamples && len(sum.Examples) > 0 {
-		facts += ": " + strings.Join(sum.Examples, ", ")
-	}
-	if facts != "" {
-		facts = " (" + facts + ")"
-	}
-	if purpose := purposeOf(sum, limit-len(line)-len(facts)-2); purpose != "" {
-		line += ": " + purpose
-	}
-	return line + facts + "\n"
-}
-
-// purposeOf returns what a server is for, in at most limit bytes: its purpose and
-// as many topics of its tools as fit.
-func purposeOf(sum tools.ServerSummary, limit int) string {
-	text := ""
-	switch {
-	case sum.Project:
-		text = "[project]"
-	case sum.Shared:
-		text = "[shared]"
-	}
-	if sum.Purpose != "" && limit > 20 {
-		text = strings.TrimSpace(text + " " + sum.Purpose)
-		if len(text) > limit {
-			text = cutBytes(text, limit)
-		}
-	}
-	sep := "; "
-	if sum.Purpose == "" {
-		sep = " "
-	}
-	for _, topic := range sum.Topics {
-		if len(text)+len(sep)+len(topic) > limit {
-			break
-		}
-		text = strings.TrimSpace(text + sep + topic)
-		sep = ", "
-	}
-	return text
-}
-
-// cutBytes truncates s to n bytes.
-func cutBytes(s string, n int) string {
-	return strings.ToValidUTF8(s[:max(n-len("…"), 0)], "") + "…"
 }
 
 // serversFor returns the description of find_tools for the client of req, with a
@@ -182,9 +91,9 @@ func (s *Server) serverText(ctx context.Context, p *clientprofile.Profile) strin
 	}
 	limit := serverBytes
 	if p.Description == clientprofile.All {
-		limit = allServerBytes
+		limit = servertext.MaxBytes
 	}
-	return findLead + " Its query matches words. Servers:\n" + describeServers(all, limit)
+	return findLead + " Its query matches words. Servers:\n" + servertext.Lines(all, limit)
 }
 
 // setServers adds the lines about servers to a list of tools.
@@ -208,7 +117,7 @@ const shortInstructions = 2 << 10
 func serverInstructions(server, text string, short bool) string {
 	text = strings.TrimSpace(untrusted.New(text).ForModelLines())
 	if short && len(text) > shortInstructions {
-		text = cutBytes(text, shortInstructions)
+		text = servertext.Cut(text, shortInstructions)
 	}
 	if text == "" {
 		return ""

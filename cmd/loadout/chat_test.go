@@ -143,3 +143,39 @@ func TestChatWorksOnDirectory(t *testing.T) {
 		})
 	}
 }
+
+// The instructions have a line for each MCP server of the user, also before the server
+// was started, but none for the built-in server. The first request of a conversation
+// fixes them: a resumed conversation sends the same instructions and tools.
+func TestChatListsServers(t *testing.T) {
+	home := t.TempDir()
+	config := filepath.Join(home, "mcp.json")
+	v := newVendor(t, `{"content":"Hello."}`, `{"content":"Hello again."}`, `{"content":"Hello."}`)
+	env := map[string]string{"HOME": home, "PATH": os.Getenv("PATH"), "LOADOUT_STATE": filepath.Join(home, "state"), "LOADOUT_CACHE": filepath.Join(home, "cache")}
+	says := func(purpose string, more ...string) (instructions, tools, session string) {
+		if err := os.WriteFile(config, []byte(`{"mcpServers":{"harbour":{"command":"no-such-program","description":"`+purpose+`. More."}}}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var out, errs bytes.Buffer
+		code := run(t.Context(), append([]string{"chat", "-p", "hello", "--json", "--model", "openai:small", "--base-url", v.URL + "/v1", "--skills", t.TempDir(), "--mcp-config", config}, more...),
+			environment{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: func(k string) string { return env[k] }})
+		var done struct{ Session string }
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &done); err != nil || code != 0 || done.Session == "" {
+			t.Fatalf("exit code %d, %v: %s", code, err, errs.String())
+		}
+		last := v.requests[len(v.requests)-1]
+		return fmt.Sprint(last["messages"].([]any)[0].(map[string]any)["content"]), jsonOf(last["tools"]), done.Session
+	}
+	before, tools, id := says("Berths and arrivals of ships")
+	if !strings.HasSuffix(before, "\nMCP servers (find_tools finds their tools; its query matches words):\n- harbour: Berths and arrivals of ships\n") {
+		t.Errorf("the instructions are %q", before)
+	}
+	after, toolsAfter, _ := says("Dues and fees", "--session", id)
+	if after != before || toolsAfter != tools {
+		t.Errorf("after a restart the instructions are %q, and the tools %s", after, toolsAfter)
+	}
+	if now, _, _ := says("Dues and fees"); !strings.HasSuffix(now, "- harbour: Dues and fees\n") {
+		t.Errorf("a new conversation has %q", now)
+	}
+}

@@ -15,9 +15,11 @@ import (
 	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/internal/chatlog"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/servertext"
 	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/workspace"
 	"github.com/loadout-dev/loadout/session"
+	"github.com/loadout-dev/loadout/tools"
 )
 
 // conversation holds the agent, session, skills and tools that a chat has
@@ -100,9 +102,10 @@ func (t *conversation) preloadSkills(ctx context.Context, named []string) error 
 	return nil
 }
 
-// buildInstructions returns the system prompt for an agent. The prompt starts
-// with lead.
-func buildInstructions(rt *loadout.Runtime, lead string) string {
+// buildInstructions returns the system prompt for an agent: lead, the general
+// instructions, the skills and the MCP servers. Later calls can return another
+// prompt, for example because the tools of more servers are known.
+func buildInstructions(rt *loadout.Runtime, servers []tools.ServerSummary, lead string) string {
 	text := "You help the user. Read and write the files in your working folder; commands run there, in a sandbox. Skills are instructions for kinds of tasks: before a task that one of them covers, load it with load_skill and follow it. " +
 		"Call the tools it provides with call_tool, and run its scripts with run_skill_script. Say plainly what failed.\n"
 	if lead != "" {
@@ -111,7 +114,8 @@ func buildInstructions(rt *loadout.Runtime, lead string) string {
 	if skills := rt.CatalogText(4000); skills != "" {
 		text += "\nSkills:\n" + skills
 	}
-	return text
+	servers = slices.DeleteFunc(slices.Clone(servers), func(s tools.ServerSummary) bool { return s.Name == setup.BuiltinName }) // its tools are always available
+	return text + servertext.Section(servers)
 }
 
 // approvalStore returns the store of pending approval requests. Without a state

@@ -167,9 +167,9 @@ func (b *conversationBuilder) connectAgent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rt, lead := b.runtime, setup.ProfilePrompt(b.profile)
-	instructions := func() string { return buildInstructions(rt, lead) }
-	o := &agent.Options{Instructions: instructions(), RenewInstructions: instructions, Folder: b.named, Tools: tools, BeforeCall: b.watcher.Refresh,
+	rt, set, lead := b.runtime, b.set, setup.ProfilePrompt(b.profile)
+	instructions := func() string { return buildInstructions(rt, set.Summaries(), lead) }
+	o := &agent.Options{RenewInstructions: instructions, Folder: b.named, Tools: tools, BeforeCall: b.watcher.Refresh,
 		Skills: func() []*catalog.Entry { return rt.Catalog().Snapshot().ForModel() }, SkillModel: a.ModelResolver(ctx, b.config), Approvals: b.queue, MaxTokens: b.config.Models.MaxTokens, ContextWindow: b.config.Models.Window}
 	if b.asks {
 		o.LoadSkill = consent.loadSkill

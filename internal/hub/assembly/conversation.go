@@ -17,6 +17,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
+	"github.com/loadout-dev/loadout/internal/servertext"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/mcpserver"
@@ -161,8 +162,8 @@ func (t *conversation) stopWhenDisabled(ctx context.Context) error {
 const maxAnnounced = 1000
 
 func (t *conversation) agentOptions(ctx context.Context) agent.Options {
-	renew := func() string { return t.instructions(context.Background()) }
-	o := agent.Options{Instructions: t.instructions(ctx), RenewInstructions: renew, BeforeCall: t.setup.Refresh}
+	instructions := func() string { return t.instructions(context.WithoutCancel(ctx)) }
+	o := agent.Options{RenewInstructions: instructions, BeforeCall: t.setup.Refresh}
 	if t.setup.Runtime.Catalog().Snapshot().Count() <= maxAnnounced {
 		o.Skills = func() []*catalog.Entry { return t.setup.Runtime.Catalog().Snapshot().ForModel() }
 	}
@@ -170,7 +171,7 @@ func (t *conversation) agentOptions(ctx context.Context) agent.Options {
 }
 
 // instructions returns the system prompt: the agent's own prompt, the general
-// instructions and the skill catalog.
+// instructions, the skill catalog and the MCP servers.
 func (t *conversation) instructions(ctx context.Context) string {
 	text := "You help the user. Your working directory contains the files of this conversation. Read and write them, and run commands there in a sandbox. " +
 		"Skills are instructions for kinds of tasks: before a task that a skill covers, load it with load_skill and follow it. " +
@@ -181,7 +182,7 @@ func (t *conversation) instructions(ctx context.Context) string {
 	if skills := t.setup.base.catalogText(ctx); skills != "" {
 		text += "\nSkills:\n" + skills
 	}
-	return text
+	return text + servertext.Section(t.setup.Tools.Summaries())
 }
 
 // tools returns all tools of a conversation: the tools of skills, servers and the

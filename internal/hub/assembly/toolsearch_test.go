@@ -8,8 +8,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 )
 
-// K23: a model does not get the schemas of all tools but searches for them, and its
-// first request is the same for any number of servers.
+// K23: a model does not get the schemas of all tools but searches for them: its tools
+// are the same for any number of servers, and its instructions have a line for each.
+// The line of a conversation does not change when tools become known.
 func TestK23ToolsAreSearchedNotListed(t *testing.T) {
 	w := sqlite(t)
 	server := newRemote(t, "weather", "forecast_for_tomorrow")
@@ -18,15 +19,24 @@ func TestK23ToolsAreSearchedNotListed(t *testing.T) {
 ---
 {apiVersion: loadout/v1, kind: Ghost, metadata: {name: with, namespace: team}, spec: {skills: [], mcpServers: {weather: {type: streamable-http, url: %s}}}}
 `, server.URL))
-	reported := map[string]string{}
-	for _, agent := range []string{"without", "with"} {
-		w.ask(w.ada, w.begin(w.ada, "Ghost/team/"+agent), "hello", "heard: hello")
-		reported[agent] = fmt.Sprint(w.model.last().Instructions, w.model.last().Tools)
+	first := func(agent string) (id, instructions, tools string) {
+		id = w.begin(w.ada, "Ghost/team/"+agent)
+		w.ask(w.ada, id, "hello", "heard: hello")
+		return id, w.model.last().Instructions, fmt.Sprint(w.model.last().Tools)
 	}
-	if reported["with"] != reported["without"] || strings.Contains(reported["with"], "forecast") {
-		t.Errorf("the model got %q, and without a server %q", reported["with"], reported["without"])
+	_, plain, same := first("without")
+	id, before, tools := first("with")
+	line, ok := strings.CutPrefix(before, plain+"\nMCP servers (find_tools finds their tools; its query matches words):\n")
+	if !ok || !strings.HasPrefix(line, "- weather: [shared]") || strings.Count(line, "\n") != 1 || tools != same {
+		t.Errorf("the model got %q and %q; without a server %q and %q", before, tools, plain, same)
 	}
-	w.ask(w.ada, w.begin(w.ada, "Ghost/team/with"), `call find_tools {"query":"forecast"}`, "weather__forecast_for_tomorrow")
+	w.ask(w.ada, id, `call find_tools {"query":"forecast"}`, "weather__forecast_for_tomorrow")
+	if now := w.model.last().Instructions; now != before {
+		t.Errorf("the instructions changed to %q", now)
+	}
+	if _, later, _ := first("with"); !strings.Contains(later, "(2 tools: forecast_for_tomorrow, change)") {
+		t.Errorf("a new conversation has %q", later)
+	}
 }
 
 // K23: while a skill is updated, a conversation that loaded it keeps its version, a new
