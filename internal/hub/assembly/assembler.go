@@ -51,6 +51,9 @@ type Options struct {
 	DB      *store.DB
 	Library *library.Library
 	Agents  *agents.Registry
+	// Single means that the hub has no accounts: its only user configured all
+	// servers, in every namespace.
+	Single bool
 	// Model returns the model for a choice with its API key. A nil choice selects
 	// the hub's default model.
 	Model func(choice *agents.ModelChoice, key string) (llm.Model, error)

@@ -235,7 +235,7 @@ func (b *base) newTools() *tools.Set {
 	return tools.ForRuntime(b.rt, toolset.With(&tools.Options{
 		Profile: configs, Rules: b.plan.rules,
 		Shared: func(c *upstream.Config) bool {
-			return b.servers[c.Name].In != store.UserNamespace(string(b.principal.User))
+			return !k.o.Single && b.servers[c.Name].In != store.UserNamespace(string(b.principal.User))
 		},
 		Variables:    upstream.Variables{HowToSet: agents.HowToSet},
 		VariablesFor: func(c *upstream.Config) upstream.Variables { return b.plan.values[c.Name] },

@@ -312,11 +312,31 @@ func TestServersOfOthersAreMarked(t *testing.T) {
 	w := sqlite(t)
 	w.apply(w.ada, "apiVersion: loadout/v1\nkind: MCPServer\nmetadata: {name: mine, description: Knows fish.}\nspec: {url: 'https://mine.example.com/mcp'}\n")
 	w.apply(w.meg, "apiVersion: loadout/v1\nkind: MCPServer\nmetadata: {name: ours, namespace: team}\nspec: {url: 'https://ours.example.com/mcp', description: Knows birds.}\n")
-	got := map[string]string{}
-	for _, s := range w.open(assembly.Request{Principal: w.ada}).Tools.ConfiguredSummaries() {
-		got[s.Name] = fmt.Sprint(s.Shared, " ", s.Purpose)
+	if got, want := w.marks(w.ada), map[string]string{"mine": "false Knows fish", "ours": "true Knows birds"}; !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
-	if want := map[string]string{"mine": "false Knows fish", "ours": "true Knows birds"}; !maps.Equal(got, want) {
+}
+
+// marks returns which servers of a principal are marked as shared, with their
+// purpose.
+func (w *fixture) marks(p account.Principal) map[string]string {
+	out := map[string]string{}
+	for _, s := range w.open(assembly.Request{Principal: p}).Tools.ConfiguredSummaries() {
+		out[s.Name] = fmt.Sprint(s.Shared, " ", s.Purpose)
+	}
+	return out
+}
+
+// The only user of a hub without accounts configured all its servers.
+func TestSingleUserSharesNoServers(t *testing.T) {
+	w := newFixture(t, storetest.Open(t, storetest.SQLite(t)), func(o *assembly.Options) { o.Single = true })
+	local := account.SinglePrincipal()
+	_, err := w.db.Users.Create(t.Context(), store.User{ID: string(local.User), Name: local.Name})
+	must(t, err)
+	for name, namespace := range map[string]string{"mine": "default", "everyone": "public"} {
+		w.apply(local, fmt.Sprintf("apiVersion: loadout/v1\nkind: MCPServer\nmetadata: {name: %s, namespace: %s}\nspec: {url: 'https://%s.example.com/mcp', description: Knows fish.}\n", name, namespace, name))
+	}
+	if got, want := w.marks(local), map[string]string{"mine": "false Knows fish", "everyone": "false Knows fish"}; !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
