@@ -81,7 +81,8 @@ func (a *app) disconnectAll(ctx context.Context, o connectOptions) error {
 			}
 			if key != "" && !planned[key] {
 				planned[key] = true
-				s.add(c, "", change, err)
+				s.plans = append(s.plans, clientPlan{client: c, change: change, err: err,
+					planAgain: func() (*clientconfig.Change, error) { return clientconfig.PlanUndo(t, o.name) }})
 			}
 		}
 	}

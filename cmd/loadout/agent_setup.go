@@ -81,7 +81,8 @@ func (a *app) runSetup(ctx context.Context, yes bool) error {
 		target := a.clientTarget(c, clientconfig.User, "")
 		if found, ok := c.Installed(target.Environment); ok {
 			change, err := plan(target, entry)
-			s.add(c, found, change, err)
+			s.plans = append(s.plans, clientPlan{client: c, found: found, change: change, err: err,
+				planAgain: func() (*clientconfig.Change, error) { return plan(target, entry) }})
 		}
 	}
 	if len(s.plans) == 0 && !a.JSON {
@@ -114,10 +115,29 @@ type clientPlan struct {
 	change *clientconfig.Change // nil if err is not nil
 	err    error
 	shown  bool // whether the printed plan contains err
+
+	planAgain func() (*clientconfig.Change, error) // plans the change of the file as it is now
 }
 
-func (s *clientSetup) add(c clientconfig.Client, found string, change *clientconfig.Change, err error) {
-	s.plans = append(s.plans, clientPlan{client: c, found: found, change: change, err: err})
+// apply applies the change and reports whether it wrote the file. If the file
+// changed meanwhile, for example because setup runs twice, apply plans the change
+// again. It writes a new change only if the user wants no review.
+func (p *clientPlan) apply(review bool) bool {
+	p.err = p.change.Apply()
+	if p.err == nil || !errors.Is(p.err, clientconfig.ErrChanged) {
+		return p.err == nil
+	}
+	again, err := p.planAgain()
+	switch {
+	case err != nil:
+		p.err = err
+	case again.Action == clientconfig.None:
+		p.change, p.err = again, nil
+	case !review:
+		p.change, p.err = again, again.Apply()
+		return p.err == nil
+	}
+	return false
 }
 
 // pending returns the plans that change a file.
@@ -146,7 +166,7 @@ func (s *clientSetup) run(ctx context.Context, yes bool) error {
 		}
 		if apply {
 			for _, p := range pending {
-				if p.err = p.change.Apply(); p.err == nil {
+				if p.apply(!yes) {
 					s.out.Applied = true
 				}
 			}

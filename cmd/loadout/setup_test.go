@@ -5,7 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
+
+	"github.com/loadout-dev/loadout/internal/clientconfig"
 )
 
 // The path that a client starts must survive an upgrade, so it is the one that
@@ -56,5 +59,55 @@ func TestSetupNotes(t *testing.T) {
 	}
 	if n := setupNotes("linux"); len(n) != 0 {
 		t.Errorf("on Linux: %v", n)
+	}
+}
+
+// If a file changes between the plan and its application, setup plans again: it is
+// content if another setup connected the client, and writes over other changes only
+// with --yes.
+func TestSetupPlansChangedFilesAgain(t *testing.T) {
+	entry := clientconfig.Entry{Name: clientconfig.DefaultName, Command: "/usr/bin/loadout", Args: []string{"mcp"}}
+	const other = `{"mcpServers": {"other": {"command": "x"}}}`
+	for _, tt := range []struct {
+		name          string
+		review, twice bool // twice: another setup connects the client
+		applied       bool
+		err           error
+	}{
+		{"two setups", false, true, false, nil},
+		{"two setups with review", true, true, false, nil},
+		{"another program", false, false, true, nil},
+		{"another program with review", true, false, false, clientconfig.ErrChanged},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "mcp.json")
+			cursor, _ := clientconfig.Lookup("cursor")
+			plan := func() (*clientconfig.Change, error) {
+				return clientconfig.PlanMissing(clientconfig.Target{Client: cursor, File: file}, entry)
+			}
+			change, err := plan()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tt.twice {
+				first, err := plan()
+				if err := errors.Join(err, first.Apply()); err != nil {
+					t.Fatal(err)
+				}
+			} else if err := os.WriteFile(file, []byte(other), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			p := clientPlan{client: cursor, change: change, planAgain: plan}
+			if applied := p.apply(tt.review); applied != tt.applied || !errors.Is(p.err, tt.err) {
+				t.Errorf("applied: %v, error %v", applied, p.err)
+			}
+			b, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text := string(b); strings.Contains(text, "/usr/bin/loadout") != (tt.err == nil) || strings.Contains(text, "other") == tt.twice {
+				t.Errorf("the file has %s", text)
+			}
+		})
 	}
 }
