@@ -40,7 +40,7 @@ func (a *app) reportError(err error) int {
 		}
 	}
 	text = strings.TrimSuffix(text, "; "+plain(hint)) // printed below
-	fmt.Fprintf(a.Stderr, "loadout: %s\n  %s\n", text, plain(hint))
+	fmt.Fprintf(a.Stderr, "loadout: %s\n  %s\n", text, hintLine(hint))
 	return code
 }
 

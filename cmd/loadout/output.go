@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/console"
@@ -17,6 +18,12 @@ func safe(s string) string { return terminal.Safe(s) }
 // control characters. It also changes prompt delimiters, so that they have no
 // effect on an agent that reads the output, even from a terminal.
 func plain(s string) string { return untrusted.New(s).ForModel() }
+
+// hintLine is like plain, but keeps repeated spaces, because the user copies the
+// command in a hint.
+func hintLine(s string) string {
+	return strings.NewReplacer("\n", " ", "\t", " ").Replace(describe(s))
+}
 
 // describe is like plain, but keeps line breaks.
 func describe(s string) string { return untrusted.New(s).ForModelLines() }

@@ -91,7 +91,7 @@ func TestFailedTurnSuggestsNextStep(t *testing.T) {
 		{"a cut stream", cutting(t), 1, 0, "continue with: loadout chat --session ID --model openai:x --base-url URL --workspace", "Half an ans\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			folder := filepath.Join(t.TempDir(), "my folder")
+			folder := filepath.Join(t.TempDir(), "my  folder")
 			if err := os.Mkdir(folder, 0o755); err != nil {
 				t.Fatal(err)
 			}
@@ -118,8 +118,10 @@ func TestFailedTurnSuggestsNextStep(t *testing.T) {
 					t.Errorf("the hint is %q, want %q", hint, tt.hint)
 				}
 			}
-			if tt.said != "" && !strings.Contains(last.Hint, "--workspace '"+folder+"'") {
-				t.Errorf("the folder is not in %q", last.Hint)
+			for _, hint := range []string{text.stderr, last.Hint} {
+				if tt.said != "" && !strings.Contains(hint, "--workspace '"+folder+"'") {
+					t.Errorf("the folder is not in %q", hint)
+				}
 			}
 		})
 	}

@@ -38,7 +38,7 @@ func (t *dialog) classifyTurnError(err error, again string) *exit.Error {
 // describeError formats the error of a turn or command for the screen.
 func (t *dialog) describeError(err error) string {
 	if e, ok := errors.AsType[*exit.Error](err); ok && e.Err != nil {
-		return terminal.Plain(e.Error()) + "\n" + terminal.Plain(e.Hint)
+		return terminal.Plain(e.Error()) + "\n" + terminal.OneLine(e.Hint)
 	}
 	const another = "switch the model with /model"
 	_, refused := errors.AsType[*llm.StatusError](err)
@@ -52,7 +52,7 @@ func (t *dialog) describeError(err error) string {
 	if !strings.Contains(e.Hint, another) {
 		e.Hint = strings.ToUpper(e.Hint[:1]) + e.Hint[1:] + "; or " + another + "."
 	}
-	return terminal.Plain(err.Error()) + "\n" + terminal.Plain(e.Hint)
+	return terminal.Plain(err.Error()) + "\n" + terminal.OneLine(e.Hint)
 }
 
 // resumeCommand returns the shell command that continues the conversation with

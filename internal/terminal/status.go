@@ -23,7 +23,7 @@ func statusLine(s Status, width int) line {
 		short = fmt.Sprintf("%d skill%s", n, plural(n))
 	}
 	usage := FormatUsage(s)
-	for _, parts := range [][]string{{skills, usage, onOneLine(s.Folder)}, {skills, usage}, {short, usage}, {short}, {}} {
+	for _, parts := range [][]string{{skills, usage, OneLine(s.Folder)}, {skills, usage}, {short, usage}, {short}, {}} {
 		out := line{model}
 		for _, p := range parts {
 			if p != "" {

@@ -24,8 +24,8 @@ func Plain(s string) string { return untrusted.New(s).ForTerminal() }
 // Printable reports whether a terminal shows s unchanged on one line.
 func Printable(s string) bool { return Safe(s) == s && !strings.ContainsAny(s, "\n\t") }
 
-// onOneLine is like [Plain], but keeps repeated spaces, which matter in a path.
-func onOneLine(s string) string {
+// OneLine is like [Plain], but keeps repeated spaces, which matter in a path.
+func OneLine(s string) string {
 	return strings.NewReplacer("\n", " ", "\t", " ").Replace(Safe(s))
 }
 
