@@ -3,6 +3,9 @@
 package main
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -61,6 +64,39 @@ func TestKeysScreen(t *testing.T) {
 	p.golden("keys-40", "Ctrl-O")
 	p.types("why?")
 	p.waitFor("> why?", func(screen string) bool { return !strings.Contains(screen, "Ctrl-O") })
+}
+
+// The list of models gets those of the server after it is shown. A file name with two
+// spaces is complete in the command that resumes the conversation.
+func TestOfferedModelsScreen(t *testing.T) {
+	home := harbourHome(t)
+	folder := filepath.Join(home, "my  work")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/v1/models":
+			_, _ = io.WriteString(w, `{"data": [{"id": "small"}, {"id": "large"}]}`)
+		default:
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"content":"Hello."},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
+		}
+	}))
+	defer server.Close()
+	p := openPane(t, 160, home, nil, "--skills", "skills", "--workspace", folder, "--model", "openai:small", "--base-url", server.URL+"/v1")
+	p.types("/model", "Enter")
+	t.Log(p.shows("offered by 127.0.0.1"))
+	p.types("large", "Enter")
+	p.shows("large at 127.0.0.1")
+	p.types("hello", "Enter")
+	p.shows("Hello.")
+	p.types("", "C-d")
+	screen := p.ends("left with 0")
+	t.Log(screen)
+	if !strings.Contains(screen, "--workspace '"+folder+"'") {
+		t.Errorf("the folder is not complete on the screen:\n%s", screen)
+	}
 }
 
 // Conversations, models and earlier inputs are picked from lists. Titles cannot

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/llm/vendors"
@@ -26,7 +27,7 @@ func (t *dialog) slashCommands(ctx context.Context) []terminal.Command {
 		{Name: "load", Args: "NAME", Help: "load a skill until /unload", Complete: t.completeSkills, Run: ignoreEvents(t.loadSkill)},
 		{Name: "unload", Args: "NAME", Help: "unload a skill", Complete: t.completeLoaded, Run: ignoreEvents(t.unloadSkill)},
 		{Name: "tools", Help: "list tools of the agent, skills and servers", Run: ignoreEvents(t.listTools)},
-		{Name: "model", Aliases: []string{"models"}, Args: "[VENDOR:NAME]", Help: "choose a model, or switch to VENDOR:NAME", Complete: t.completeModels, Pick: t.pickModels, PickTitle: "Choose a model", Free: true, Run: ignoreEvents(t.switchModel)},
+		{Name: "model", Aliases: []string{"models"}, Args: "[VENDOR:NAME]", Help: "choose a model, or switch to VENDOR:NAME", Complete: t.completeModels, Pick: t.pickModels, PickMore: t.offeredModels, PickTitle: "Choose a model", Free: true, Run: ignoreEvents(t.switchModel)},
 		{Name: "cost", Help: "show tokens and cost, with and without cache", Run: ignoreEvents(t.formatCost)},
 		{Name: "resume", Aliases: []string{"sessions"}, Args: "[ID]", Help: "choose a conversation to resume, or resume ID", Complete: t.completeConversations, Pick: t.pickConversations, PickTitle: "Resume a conversation", Run: ignoreEvents(t.resumeConversation)},
 		{Name: "new", Help: "start a new conversation", Run: ignoreEvents(t.startConversation(false))},
@@ -135,6 +136,29 @@ func (t *dialog) switchModel(ctx context.Context, name string) (string, error) {
 
 // pickModels returns the models for the list of /model.
 func (t *dialog) pickModels() ([]terminal.Choice, string) { return t.listModels(), "" }
+
+// modelListTimeout is the time that servers have to list their models.
+const modelListTimeout = 5 * time.Second
+
+// offeredModels returns the models that the servers of the conversation's models
+// offer. It omits the servers that do not answer, and names that cannot be typed.
+func (t *dialog) offeredModels(ctx context.Context) []terminal.Choice {
+	ctx, cancel := context.WithTimeout(ctx, modelListTimeout)
+	defer cancel()
+	var out []terminal.Choice
+	for _, k := range t.answering.Listable(t.config) {
+		names, _ := t.host.ListModels(ctx, k) // the user can also type a name
+		for _, name := range names {
+			if terminal.Printable(name) && !strings.Contains(name, " ") && len(name) <= maxModelName {
+				out = append(out, terminal.Choice{Name: name, Help: "offered by " + k.Host()})
+			}
+		}
+	}
+	return out
+}
+
+// maxModelName is the maximum length of a listed model's name, in bytes.
+const maxModelName = 200
 
 // listModels returns the current model, those of the configuration, and the demo.
 func (t *dialog) listModels() []terminal.Choice {

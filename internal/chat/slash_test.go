@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -418,4 +420,44 @@ func TestClassifyTurnError(t *testing.T) {
 		}
 	}
 
+}
+
+// The list of /model gets the models of the server that a choice would use. A server
+// that fails, the demo, and a vendor without a key add nothing.
+func TestOfferedModels(t *testing.T) {
+	requests := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if requests++; r.URL.Path != "/v1/models" {
+			http.NotFound(w, r)
+			return
+		}
+		fmt.Fprintf(w, `{"data": [{"id": "small"}, {"id": "org/large:tag"}, {"id": "two words"}, {"id": "bad\u202e"}, {"id": "bad\n"}, {"id": %q}]}`, strings.Repeat("x", 300))
+	}))
+	defer server.Close()
+	u := newUser(t)
+	d := u.open(&Flags{})
+	for _, tt := range []struct {
+		model    setup.ModelChoice
+		want     string
+		requests int
+	}{
+		{setup.ModelChoice{Name: "openai:x", Server: server.URL + "/v1"}, "openai:org/large:tag openai:small", 1},
+		{setup.ModelChoice{Name: "openai:x", Server: server.URL + "/none"}, "", 1},
+		{setup.ModelChoice{Name: "openai:x"}, "", 0},
+		{setup.ModelChoice{Name: "demo"}, "", 0},
+		{setup.ModelChoice{}, "", 0},
+	} {
+		requests = 0
+		d.answering = &setup.ActiveModel{Began: tt.model, Now: tt.model}
+		var names []string
+		for _, c := range d.offeredModels(t.Context()) {
+			names = append(names, c.Name)
+			if c.Help != "offered by "+strings.TrimPrefix(server.URL, "http://") {
+				t.Errorf("%s: %q", c.Name, c.Help)
+			}
+		}
+		if got := strings.Join(names, " "); got != tt.want || requests != tt.requests {
+			t.Errorf("%+v: got %q after %d requests", tt.model, got, requests)
+		}
+	}
 }

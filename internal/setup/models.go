@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
@@ -64,6 +65,21 @@ func (s *Setup) NewModel(ctx context.Context, c *config.Config, k ModelChoice) (
 		return nil, exit.Errorf(exit.Usage, "see: loadout chat --help", "model %s: %w", k.Name, err)
 	}
 	return llm.Retry(m, nil), nil
+}
+
+// ListModels returns the models that the server of a choice offers, as vendor:NAME.
+// The names are untrusted. Without a key that the server may get, it sends nothing.
+func (s *Setup) ListModels(ctx context.Context, k ModelChoice) ([]string, error) {
+	vendor := k.vendor()
+	key, err := s.findModelKey(ctx, vendor.KeyVariable, k.Key, k.Server)
+	if err != nil {
+		return nil, err
+	}
+	names, err := vendor.Models(ctx, vendors.Options{Key: key, BaseURL: k.Server})
+	for i := range names {
+		names[i] = vendor.Name + ":" + names[i]
+	}
+	return names, err
 }
 
 // ModelResolver returns a function that creates models by the short names in
@@ -157,6 +173,22 @@ type ActiveModel struct {
 	Began ModelChoice
 	Now   ModelChoice
 	Model llm.Model
+}
+
+// Listable returns the choices whose servers the user can select a model from by
+// its vendor:NAME: that of the current model, and that with which the conversation
+// began.
+func (w *ActiveModel) Listable(c *config.Config) []ModelChoice {
+	var out []ModelChoice
+	for _, k := range []ModelChoice{w.Now, w.Began} {
+		if vendor := k.vendor(); !k.IsDemo() && vendor.Name != "" {
+			listed := w.ResolveName(c, vendor.Name+":*")
+			if !slices.Contains(out, listed) {
+				out = append(out, listed)
+			}
+		}
+	}
+	return out
 }
 
 // ResolveName returns the model for a name given in a conversation. A model of

@@ -150,6 +150,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		cmd = m.finish(msg.err)
 	case pickMsg:
 		m.picker = msg.picker
+	case moreMsg:
+		msg.to.add(msg.more)
 	case editedMsg:
 		m.applyEdited(msg)
 	case tickMsg:

@@ -21,12 +21,19 @@ type picker struct {
 	title  string
 	all    []Choice
 	note   string // shown below the choices
+	loads  bool   // whether further choices are being loaded
 	free   bool   // whether the user can also pick the typed text
 	accept func(Choice) tea.Cmd
 
 	filter editor
 	shown  []Choice
 	at     int
+}
+
+// moreMsg adds choices to a picker.
+type moreMsg struct {
+	to   *picker
+	more []Choice
 }
 
 // pickMsg opens a picker whose choices were loaded in the background.
@@ -53,6 +60,22 @@ func (p *picker) update() {
 	if p.free && !exact {
 		p.shown = append(p.shown, Choice{Name: typed, Help: "as typed"})
 	}
+}
+
+// add adds choices after the others. The selected one stays selected.
+func (p *picker) add(more []Choice) {
+	p.loads = false
+	for _, c := range more {
+		if !slices.ContainsFunc(p.all, func(o Choice) bool { return o.Name == c.Name }) {
+			p.all = append(p.all, c)
+		}
+	}
+	selected := ""
+	if p.at < len(p.shown) {
+		selected = p.shown[p.at].Name
+	}
+	p.update()
+	p.at = max(slices.IndexFunc(p.shown, func(c Choice) bool { return c.Name == selected }), 0)
 }
 
 func containsAll(text string, words []string) bool {
@@ -106,6 +129,9 @@ func (p *picker) lines(width, height int) (out []line, x int) {
 	if len(shown) == 0 {
 		foot = "Esc cancels"
 	}
+	if p.loads {
+		foot = "loading more · " + foot
+	}
 	if p.note != "" {
 		foot = p.note + " · " + foot
 	}
@@ -150,12 +176,15 @@ func (m *model) pickerKey(name, text string) tea.Cmd {
 // pickArgument loads the choices of a command in the background and lets the
 // user pick its argument.
 func (m *model) pickArgument(k *Command) {
-	name, title, load, free := k.Name, k.PickTitle, k.Pick, k.Free
+	name, title, load, more, free := k.Name, k.PickTitle, k.Pick, k.PickMore, k.Free
 	m.running.Go(func() {
 		choices, note := load()
 		p := newPicker(title, choices, free, func(c Choice) tea.Cmd { return m.enter(input{text: "/" + name + " " + c.Name}) })
-		p.note = note
+		p.note, p.loads = note, more != nil
 		m.send(pickMsg{p})
+		if more != nil {
+			m.send(moreMsg{p, more(m.ctx)})
+		}
 	})
 }
 

@@ -70,6 +70,41 @@ func TestPicker(t *testing.T) {
 	}
 }
 
+// Choices that arrive later, such as those of a server, are added below the others.
+// The selected choice stays selected, and they are not loaded if the user types the
+// argument.
+func TestPickerAddsChoices(t *testing.T) {
+	for _, tt := range []struct{ keys, want string }{
+		{"enter", "[small]"},
+		{"down enter", "[vendor:new]"},
+		{"down down enter", "[vendor:new]"},
+		{"esc", "[]"},
+	} {
+		var ran []string
+		commands := func() []Command {
+			all := pickCommands(&ran, true)()
+			all[0].PickMore = func(context.Context) []Choice {
+				return []Choice{{Name: "small", Help: "offered"}, {Name: "vendor:new", Help: "offered"}}
+			}
+			return all
+		}
+		s := newScreen(t, &Options{Commands: commands})
+		s.open("/model")
+		s.keys("down", "down")
+		s.has(s.bottom(), "› small", "loading more · ↑ ↓ choose")
+		s.update(<-s.messages)
+		s.has(s.bottom(), "› small", "vendor:two", "vendor:new", "offered")
+		if strings.Contains(s.bottom(), "loading") {
+			t.Errorf("it is still loading:\n%s", s.bottom())
+		}
+		s.keys(strings.Fields(tt.keys)...)
+		s.finish()
+		if fmt.Sprint(ran) != tt.want {
+			t.Errorf("%s: it ran %q, want %s", tt.keys, ran, tt.want)
+		}
+	}
+}
+
 // A picker shows no hidden characters of names and descriptions, stays within
 // the screen, and yields to an approval.
 func TestPickerFits(t *testing.T) {

@@ -72,7 +72,10 @@ type Command struct {
 	// that is shown below them. It may read files. If Pick is nil, Run is called
 	// without an argument. PickTitle says what the user chooses. Free means that
 	// the user may also type an argument that is not a choice.
-	Pick      func() (choices []Choice, note string)
+	Pick func() (choices []Choice, note string)
+	// PickMore returns choices that are added when they arrive, such as those of
+	// a server; nil means none. ctx is done when the program ends.
+	PickMore  func(ctx context.Context) []Choice
 	PickTitle string
 	Free      bool
 	// Files is set if files that users name with @ in the arguments are

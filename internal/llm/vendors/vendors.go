@@ -27,6 +27,7 @@ type Vendor struct {
 	KeyVariable string   // environment variable that holds the key; "" if no key is needed
 	Host        string   // host of the vendor's own server; "" if there is none
 	new         func(model string, o Options) (llm.Model, error)
+	list        listRequest // nil if the vendor has no list of models
 }
 
 // Options configures the connection to a model.
@@ -39,11 +40,11 @@ type Options struct {
 }
 
 var table = []Vendor{
-	{Name: "anthropic", Aliases: []string{"claude"}, KeyVariable: "ANTHROPIC_API_KEY", Host: "api.anthropic.com",
+	{Name: "anthropic", Aliases: []string{"claude"}, KeyVariable: "ANTHROPIC_API_KEY", Host: "api.anthropic.com", list: anthropicList,
 		new: func(model string, o Options) (llm.Model, error) {
 			return anthropic.New(model, &anthropic.Options{Key: o.Key, BaseURL: o.BaseURL, MaxTokens: o.MaxTokens, HTTP: o.HTTP, Logger: o.Logger})
 		}},
-	{Name: "openai", KeyVariable: "OPENAI_API_KEY", Host: "api.openai.com",
+	{Name: "openai", KeyVariable: "OPENAI_API_KEY", Host: "api.openai.com", list: openaiList,
 		new: func(model string, o Options) (llm.Model, error) {
 			return openai.New(model, &openai.Options{Key: o.Key, BaseURL: o.BaseURL, MaxTokens: o.MaxTokens, HTTP: o.HTTP})
 		}},
