@@ -29,7 +29,9 @@ const (
 	maxOfferedFiles  = 50
 	maxWalked        = 100_000 // directory entries read to complete a path
 	maxWalkDepth     = 8
-	maxPendingReads  = 8 // reads that have not returned
+	maxPendingReads  = 8       // reads that have not returned
+	maxTypeChecks    = 200     // offered files whose content is checked
+	maxTypeBytes     = 1 << 10 // bytes that such a check reads
 )
 
 // attacher reads and completes the files that the user names with @ in a
@@ -38,6 +40,7 @@ const (
 type attacher struct {
 	dir, home string
 	agentDir  string // directory whose files the agent can read
+	agentOnly bool   // whether only those files are attached
 }
 
 // attacher returns an attacher for the conversation. It resolves relative paths
@@ -54,7 +57,9 @@ func (t *dialog) attacher() (*attacher, error) {
 	return &attacher{dir: dir, home: t.host.Home(), agentDir: t.folder}, nil
 }
 
-// attach returns the text of the files that the user named with @ in a line.
+// attach returns the text of the files that are named with @ in a line. Without a
+// screen, a pasted line cannot be told from a typed one, so it must not make the
+// chat read more than the agent can read by itself.
 func (t *dialog) attach(ctx context.Context, line string, emit func(agent.Event)) (string, error) {
 	names := terminal.MentionedFiles(line)
 	if len(names) == 0 {
@@ -64,6 +69,7 @@ func (t *dialog) attach(ctx context.Context, line string, emit func(agent.Event)
 	if err != nil {
 		return "", err
 	}
+	a.agentOnly = true
 	text, notes, err := a.attach(ctx, names)
 	for _, n := range notes {
 		emit(agent.Event{Type: agent.Notice, Text: n.Text})
@@ -81,10 +87,13 @@ func (a *attacher) resolve(name string) string {
 	return filepath.Join(a.dir, name)
 }
 
+// errAgentOnly is returned for a file that a.agentOnly excludes.
+var errAgentOnly = errors.New("the agent cannot read the file")
+
 // attach returns the content of the named files, as text to append to a
 // message, and notes for the user. It does not fail if a file does not exist,
-// because the name may be ordinary text. It fails for directories and for files
-// that are not text.
+// because the name may be ordinary text, or is excluded by agentOnly. It fails for
+// directories and for files that are not text.
 func (a *attacher) attach(ctx context.Context, names []string) (string, []terminal.AttachNote, error) {
 	if len(names) > maxAttached {
 		return "", nil, exit.Errorf(exit.Usage, "name fewer files in a message", "too many files after @ (%d, limit %d)", len(names), maxAttached)
@@ -99,6 +108,9 @@ func (a *attacher) attach(ctx context.Context, names []string) (string, []termin
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			notes = append(notes, terminal.AttachNote{Text: fmt.Sprintf("no file %s; @%s is sent as text", name, name), Warning: true})
+			continue
+		case errors.Is(err, errAgentOnly):
+			notes = append(notes, terminal.AttachNote{Text: fmt.Sprintf("@%s is not attached: without a screen, only files in the directory given with --workspace are", name), Warning: true})
 			continue
 		case err != nil:
 			return "", nil, err
@@ -189,6 +201,8 @@ func (a *attacher) read(name string) (*attachedFile, error) {
 	switch {
 	case err != nil && errors.Is(err, fs.ErrNotExist):
 		return nil, err
+	case a.agentOnly && !setup.IsInside(a.agentDir, file):
+		return nil, errAgentOnly
 	case err != nil:
 		return nil, exit.Errorf(exit.Failure, "name a file that you can read", "attach %s: %w", name, exit.FileCause(err))
 	case info.IsDir():
@@ -206,8 +220,8 @@ func (a *attacher) read(name string) (*attachedFile, error) {
 		return nil, exit.Errorf(exit.Failure, "name a file that you can read", "attach %s: %w", name, exit.FileCause(err))
 	}
 	size := max(info.Size(), int64(len(data)))
-	for cut := 0; int64(len(data)) < size && cut < utf8.UTFMax && !utf8.Valid(data); cut++ { // drop an incomplete character
-		data = data[:len(data)-1]
+	if int64(len(data)) < size {
+		data = trimCut(data)
 	}
 	if !filetype.IsText(data) {
 		return nil, exit.Errorf(exit.Usage, "start the chat with --workspace DIR and let the agent inspect it", "attach %s: not UTF-8 text", name)
@@ -215,16 +229,33 @@ func (a *attacher) read(name string) (*attachedFile, error) {
 	return &attachedFile{name, file, data, size}, nil
 }
 
+// trimCut drops an incomplete character at the end of data, which may be the start
+// of a text.
+func trimCut(data []byte) []byte {
+	for n := len(data); n > max(len(data)-utf8.UTFMax, 0); n-- {
+		if utf8.Valid(data[:n]) {
+			return data[:n]
+		}
+	}
+	return data
+}
+
 // complete returns the completions of a partly typed path: first the matching
 // files in its directory, then other files whose names contain its last
 // element, nearest directories first. It omits files that cannot be attached,
-// such as pipes.
+// such as pipes and binary files.
 func (a *attacher) complete(typed string) []terminal.Choice {
 	dir, prefix := path.Split(filepath.ToSlash(typed))
 	var out []terminal.Choice
 	add := func(name string) {
 		if terminal.Plain(name) == name && len(out) < maxOfferedFiles && !slices.ContainsFunc(out, func(c terminal.Choice) bool { return c.Name == name }) {
 			out = append(out, terminal.Choice{Name: name})
+		}
+	}
+	checks := maxTypeChecks
+	addFile := func(dir, name, rel string) {
+		if len(out) < maxOfferedFiles && !isBinary(filepath.Join(dir, name), &checks) {
+			add(rel)
 		}
 	}
 	budget := maxWalked
@@ -236,7 +267,7 @@ func (a *attacher) complete(typed string) []terminal.Choice {
 		case isDir:
 			add(dir + e.Name() + "/")
 		case ok:
-			add(dir + e.Name())
+			addFile(a.resolve(dir), e.Name(), dir+e.Name())
 		}
 	}
 	if dir != "" || prefix == "" || strings.HasPrefix(prefix, ".") || strings.HasPrefix(prefix, "~") {
@@ -256,13 +287,36 @@ func (a *attacher) complete(typed string) []terminal.Choice {
 				if e.IsDir() {
 					next = append(next, path.Join(rel, e.Name()))
 				} else if isDir, ok := attachable(dir, e); ok && !isDir {
-					add(path.Join(rel, e.Name()))
+					addFile(dir, e.Name(), path.Join(rel, e.Name()))
 				}
 			}
 		}
 		level = next
 	}
 	return out
+}
+
+// isBinary reports whether a regular file is known to be binary: by its extension or,
+// if that is unknown, by its first bytes. It reads up to checks files, and reduces
+// checks by their number.
+func isBinary(file string, checks *int) bool {
+	if filetype.ByName(file) != "" {
+		return !filetype.IsTextFile(file, []byte{0})
+	}
+	if *checks <= 0 {
+		return false
+	}
+	*checks--
+	f, err := os.Open(file)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxTypeBytes))
+	if len(data) == maxTypeBytes {
+		data = trimCut(data)
+	}
+	return err == nil && !filetype.IsText(data)
 }
 
 // attachable reports whether an entry of a directory is a directory or a regular

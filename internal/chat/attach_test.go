@@ -70,13 +70,14 @@ func TestAttach(t *testing.T) {
 	}
 }
 
-// In a conversation line by line, the files that a message or the arguments of a
-// skill name are attached too. A file that cannot be attached stops the message.
+// In a conversation line by line, files of the working directory are attached too, if a
+// message or the arguments of a skill name them. A file that cannot be attached stops
+// the message.
 func TestAttachInLines(t *testing.T) {
 	u := newUser(t)
-	writeFiles(t, u.home, map[string]string{"a.txt": "the content"})
-	t.Chdir(u.home)
-	d := u.open(&Flags{})
+	project := filepath.Join(u.home, "project")
+	writeFiles(t, project, map[string]string{"a.txt": "the content", "docs/b.txt": ""})
+	d := u.open(&Flags{Workspace: project})
 	for _, line := range []string{"hello @a.txt", "/tides @a.txt"} {
 		u.stderr.Reset()
 		if _, err := u.enter(d, line); err != nil || !strings.Contains(u.stderr.String(), "attached a.txt (11 bytes)") {
@@ -93,8 +94,37 @@ func TestAttachInLines(t *testing.T) {
 		t.Error("no message has the content")
 	}
 	before := len(d.session.Events(0))
-	if _, err := u.enter(d, "hello @skills"); err == nil || len(d.session.Events(0)) != before {
+	if _, err := u.enter(d, "hello @docs"); err == nil || len(d.session.Events(0)) != before {
 		t.Errorf("with a directory: %v", err)
+	}
+}
+
+// A pasted line cannot be recognized without a screen. It must not send a file that
+// the agent cannot read by itself, whatever path leads there.
+func TestPastedLineSendsNoOtherFiles(t *testing.T) {
+	u := newUser(t)
+	project := filepath.Join(u.home, "project")
+	writeFiles(t, u.home, map[string]string{".ssh/id_ed25519": "SECRET", "here.txt": "SECRET", "project/own.txt": "of the project"})
+	if err := os.Symlink(filepath.Join(u.home, ".ssh", "id_ed25519"), filepath.Join(project, "link.txt")); err != nil {
+		t.Skip(err)
+	}
+	t.Chdir(u.home)
+	for _, workspace := range []string{"", project} {
+		d := u.open(&Flags{Workspace: workspace})
+		for _, name := range []string{"~/.ssh/id_ed25519", filepath.Join(u.home, ".ssh", "id_ed25519"), "../.ssh/id_ed25519", "~/.ssh", filepath.Join(project, "link.txt"), filepath.Join(u.home, "here.txt") + ".", "here.txt"} {
+			u.stderr.Reset()
+			if _, err := u.enter(d, "Please explain @"+name); err != nil {
+				t.Errorf("%q, %s: %v", workspace, name, err)
+			}
+			if said := u.stderr.String(); !strings.Contains(said, "is not attached: without a screen") && !strings.Contains(said, "no file ") {
+				t.Errorf("%q, %s: the notes are %q", workspace, name, said)
+			}
+		}
+		for _, e := range d.session.Events(0) {
+			if e.Message != nil && strings.Contains(e.Message.Text, "SECRET") {
+				t.Errorf("%q: sent %q", workspace, e.Message.Text)
+			}
+		}
 	}
 }
 
@@ -153,10 +183,10 @@ func TestCompleteInLargeDirectories(t *testing.T) {
 }
 
 // Completion offers the entries of a directory first, and then files below it.
-// It does not look into directories such as .git.
+// It does not look into directories such as .git, and offers no binary files.
 func TestCompleteFile(t *testing.T) {
 	a := &attacher{dir: t.TempDir(), home: t.TempDir()}
-	writeFiles(t, a.dir, map[string]string{"README.md": "", "docs/readme.txt": "", "docs/other.md": "", ".git/readme": "", "node_modules/x/readme.js": "", ".env": "", "bad\u202eread": "", "with space.txt": ""})
+	writeFiles(t, a.dir, map[string]string{"bin/tool": "\x7fELF\x00", "bin/tone": strings.Repeat("é", maxTypeBytes) + "\x00", "bin/tor": "é", "bin/torn": strings.Repeat("a", maxTypeBytes-1) + "é", "bin/to.png": "", "bin/to.json": "", "README.md": "", "docs/readme.txt": "", "docs/other.md": "", ".git/readme": "", "node_modules/x/readme.js": "", ".env": "", "bad\u202eread": "", "with space.txt": ""})
 	writeFiles(t, a.home, map[string]string{"notes.txt": ""})
 	for typed, want := range map[string]string{
 		"rea":    "README.md docs/readme.txt",
@@ -169,6 +199,8 @@ func TestCompleteFile(t *testing.T) {
 		"other":  "docs/other.md",
 		"none/x": "",
 		"with s": "with space.txt",
+		"bin/to": "bin/to.json bin/tone bin/tor bin/torn",
+		"tool":   "",
 	} {
 		var got []string
 		for _, c := range a.complete(typed) {
