@@ -1,5 +1,5 @@
-// An MCP server over HTTP with one modifying tool, which can fail. It implements enough of protocol
-// 2025-11-25, without sessions.
+// An MCP server over HTTP with a tool that modifies and one that only reads, which can fail. It
+// implements enough of protocol 2025-11-25, without sessions.
 import { once } from "node:events";
 import { createServer } from "node:http";
 
@@ -46,9 +46,17 @@ export class Gates {
               description: "Opens a gate of the harbour.",
               inputSchema: { type: "object", properties: { gate: { type: "string" } }, required: ["gate"] },
             },
+            {
+              name: "list_gates",
+              description: "Lists the open gates of the harbour.",
+              inputSchema: { type: "object" },
+              annotations: { readOnlyHint: true },
+            },
           ],
         },
       };
+    if (method === "tools/call" && params.name === "list_gates")
+      return { result: { content: [{ type: "text", text: `Open gates: ${this.opened.length}.` }] } };
     if (method === "tools/call") {
       this.opened.push(params.arguments.gate);
       return { result: { content: [{ type: "text", text: `The gate ${params.arguments.gate} is open.` }] } };

@@ -206,6 +206,57 @@ test("chat: a skill is loaded and shown, a tool needs approval, and a second bro
   second.calm();
 });
 
+test("chat: a server's read-only declaration is shown, sent if always allowed, and shown with the permission", async (t) => {
+  const gates = await Gates.start();
+  t.after(() => gates.end());
+  const hub = await scene(t, { flags: ["--private", "127.0.0.0/8"] });
+  await hub.ask("PUT", "/kinds/MCPServer/default/gates", {
+    apiVersion: "loadout/v1",
+    kind: "MCPServer",
+    metadata: { name: "gates", namespace: "default" },
+    spec: { type: "http", url: gates.url, safety: "HIGH" },
+  });
+  const page = await window_(t, hub);
+  const answers = [];
+  page.on("request", (r) => r.method() === "POST" && /\/asks\//.test(r.url()) && answers.push(r.postDataJSON()));
+  const declared = page.getByText("The server declares that this tool is read-only.");
+  await page.goto("/");
+
+  // A tool that declares nothing.
+  await say(page, "call gates__open_gate with gate=north");
+  await page.getByRole("button", { name: "Allow once" }).waitFor();
+  assert.equal(await declared.count(), 0);
+  await page.getByRole("button", { name: "Allow once" }).click();
+  await page.getByText("The gate north is open.").first().waitFor();
+
+  // One call is not a saved permission.
+  await say(page, "call gates__list_gates");
+  await declared.waitFor();
+  await page.screenshot({ path: join(pictures, "approval-read-only.png") });
+  await page.getByRole("button", { name: "Allow once" }).click();
+  await page.getByText("Open gates: 1.").first().waitFor();
+  await say(page, "call gates__list_gates");
+  await declared.waitFor();
+  await page.getByRole("button", { name: "More options" }).click();
+  await page.getByRole("menuitem", { name: /[Aa]lways/ }).click();
+  await page.getByText("Open gates: 1.").nth(1).waitFor();
+  assert.deepEqual(
+    answers.map((a) => [a.scope, a.read_only]),
+    [
+      ["once", undefined],
+      ["once", undefined],
+      ["always", true],
+    ],
+  );
+  const [grant] = (await hub.ask("GET", "/grants")).items;
+  assert.equal(grant.read_only, true);
+  await page.goto("/settings/grants");
+  await page.getByText("gates__list_gates").waitFor();
+  await page.getByText("also with read_tool").waitFor();
+  await page.screenshot({ path: join(pictures, "permission-read-only.png") });
+  page.calm();
+});
+
 test("chat: the form of an approval appears, though the first attempts to load it fail", async (t) => {
   const { hub } = await harbour(t);
   const page = await window_(t, hub);

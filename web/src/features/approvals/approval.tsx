@@ -61,7 +61,7 @@ export function Approval({ ask, reply }: { ask: ApprovalRequest; reply: (answer:
         <ActionButton look="primary" icon="check" act={() => allow("once")}>
           {msg("approvals.allow")}
         </ActionButton>
-        <Menu label={msg("approvals.more")} icon="down" place="start">
+        <Menu label={msg("approvals.more")} icon="down" place="start up">
           <MenuItem onClick={() => void allow("session").catch(failed)}>{msg("approvals.session")}</MenuItem>
           <MenuItem onClick={() => void allow("always").catch(failed)}>{msg("approvals.always")}</MenuItem>
         </Menu>

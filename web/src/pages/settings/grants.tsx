@@ -55,6 +55,12 @@ export function Grants() {
                       </td>
                       <td>
                         {findMsg("settings.scopeWords", g.scope)}
+                        {g.read_only && (
+                          <>
+                            <br />
+                            <span class="small muted">{msg("settings.readTool")}</span>
+                          </>
+                        )}
                         {g.session && (
                           <>
                             <br />
