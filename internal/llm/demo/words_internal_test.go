@@ -91,3 +91,12 @@ func TestSplitWords(t *testing.T) {
 		}
 	}
 }
+
+// Texts do not share a topic because both have a common word.
+func TestCommonWordsAreIgnored(t *testing.T) {
+	for w := range commonWords {
+		if shareWord(w, w) {
+			t.Errorf("%s is significant", w)
+		}
+	}
+}
