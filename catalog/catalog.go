@@ -62,7 +62,7 @@ type Options struct {
 // Catalog combines the skills of several sources. It is safe for concurrent
 // use. Use [New] to create a Catalog. It does not need to be closed.
 type Catalog struct {
-	sources []Source
+	sources atomic.Pointer[sourceSet]
 	filter  atomic.Pointer[filter]
 	poll    time.Duration
 	wait    time.Duration
@@ -73,11 +73,7 @@ type Catalog struct {
 
 	reload sync.Mutex // held during a reload; locked before state
 
-	state     sync.Mutex // held while building a snapshot; guards the fields below
-	listings  []layered  // result of the last successful read of each source
-	failed    []error    // error of the last read of each source, if it failed
-	durations []time.Duration
-	pending   []pending
+	state sync.Mutex // held while building a snapshot, and while sources is replaced; guards the fields of each sourceState
 
 	mu          sync.Mutex // guards the fields below; never held during callbacks
 	subscribers map[int]func(old, new *Snapshot)
@@ -99,27 +95,15 @@ func New(sources []Source, opts *Options) (*Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	origins := map[string]bool{}
-	for _, s := range sources {
-		if !isLabel(s.Origin()) {
-			return nil, fmt.Errorf("invalid skill source label %q: want lower-case letters, digits, dots and hyphens", s.Origin())
-		}
-		if origins[s.Origin()] {
-			return nil, fmt.Errorf("duplicate skill source label %s", s.Origin())
-		}
-		origins[s.Origin()] = true
+	if err := checkLabels(sources); err != nil {
+		return nil, err
 	}
 	c := &Catalog{
-		sources:     slices.Clone(sources),
 		poll:        opts.Poll,
 		wait:        opts.Wait,
 		rank:        opts.Search,
 		confirm:     opts.Confirm,
 		log:         opts.Logger,
-		listings:    make([]layered, len(sources)),
-		failed:      make([]error, len(sources)),
-		durations:   make([]time.Duration, len(sources)),
-		pending:     make([]pending, len(sources)),
 		subscribers: map[int]func(old, new *Snapshot){},
 		hashers:     map[*Entry]*skill.Hasher{},
 	}
@@ -130,24 +114,14 @@ func New(sources []Source, opts *Options) (*Catalog, error) {
 		c.log = slog.New(slog.DiscardHandler)
 	}
 	c.filter.Store(f)
+	c.sources.Store(newSourceSet(sources, nil))
 	c.current.Store(newSnapshot(nil, nil, f, true, nil))
 	return c, nil
-}
-
-// isLabel reports whether s is a valid source label. Labels are part of
-// references and URIs.
-func isLabel(s string) bool {
-	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '.' && r != '-'
-	})
 }
 
 // Snapshot returns the current snapshot, which is empty before the first
 // reload. It never returns nil and does not block.
 func (c *Catalog) Snapshot() *Snapshot { return c.current.Load() }
-
-// Sources returns a new slice of the sources in order of preference.
-func (c *Catalog) Sources() []Source { return slices.Clone(c.sources) }
 
 // Reload reads all sources, up to four at a time unless [Options.Wait] is set.
 // Of the sources with [DirOptions.Within], it reads at most one per CPU at a
@@ -157,11 +131,7 @@ func (c *Catalog) Sources() []Source { return slices.Clone(c.sources) }
 // Concurrent calls are serialized. Reload returns an error only if ctx is done;
 // it then publishes nothing. The error wraps the cause.
 func (c *Catalog) Reload(ctx context.Context) error {
-	all := make([]int, len(c.sources))
-	for i := range all {
-		all[i] = i
-	}
-	return c.refresh(ctx, all)
+	return c.refresh(ctx, c.sources.Load().all)
 }
 
 // reuse replaces entries with equal ones from old. Both slices are sorted by
@@ -210,15 +180,15 @@ func (c *Catalog) build() *Snapshot {
 	var layers []*Layer
 	var problems []Problem
 	keep := true
-	for i, l := range c.listings {
-		layers = append(layers, l.layers...)
-		problems = append(problems, l.problems...)
-		keep = keep && !l.isShared
-		if err := c.failed[i]; err != nil {
-			problems = append(problems, Problem{Path: sourcePath(c.sources[i]), Origin: c.sources[i].Origin(), Diagnostic: unreadable(err)})
+	for _, s := range c.sources.Load().all {
+		layers = append(layers, s.listing.layers...)
+		problems = append(problems, s.listing.problems...)
+		keep = keep && !s.listing.isShared
+		if s.failed != nil {
+			problems = append(problems, Problem{Path: sourcePath(s.source), Origin: s.source.Origin(), Diagnostic: unreadable(s.failed)})
 		}
-		if c.pending[i] != notPending && c.durations[i] == 0 {
-			problems = append(problems, Problem{Path: sourcePath(c.sources[i]), Origin: c.sources[i].Origin(), Diagnostic: pendingProblem(c.wait)})
+		if s.pending != notPending && s.duration == 0 {
+			problems = append(problems, Problem{Path: sourcePath(s.source), Origin: s.source.Origin(), Diagnostic: pendingProblem(c.wait)})
 		}
 	}
 	var confirm func(ProjectSkill) string
@@ -302,53 +272,72 @@ func (c *Catalog) Run(ctx context.Context) error {
 	if c.confirm != nil {
 		wg.Go(func() { c.recheckProjectSkills(ctx) })
 	}
-	poll := func(i int, reason error) {
-		c.log.Info("polling a skill source that cannot be watched", "origin", c.sources[i].Origin(), "reason", reason)
-		wg.Go(func() { c.pollSource(ctx, i) })
+	for replaced := false; ctx.Err() == nil; replaced = true {
+		c.watch(ctx, c.sources.Load(), replaced)
+	}
+	wg.Wait()
+	return nil
+}
+
+// watch keeps the skills of sources up to date until ctx is done or the sources
+// are replaced. again means that the set replaces another.
+func (c *Catalog) watch(ctx context.Context, set *sourceSet, again bool) {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	poll := func(s *sourceState, reason error) {
+		c.log.Info("polling a skill source that cannot be watched", "origin", s.source.Origin(), "reason", reason)
+		wg.Go(func() { c.pollSource(ctx, s) })
 	}
 	var dirs []*dirSource
-	var at []int // indexes of dirs in c.sources
-	for i, s := range c.sources {
-		switch s := s.(type) {
+	var states []*sourceState // of dirs
+	for _, s := range set.all {
+		switch src := s.source.(type) {
 		case *dirSource:
-			dirs, at = append(dirs, s), append(at, i)
+			dirs, states = append(dirs, src), append(states, s)
 		case Watcher:
+			refresh := func() { _ = c.refresh(ctx, []*sourceState{s}) } // fails only if ctx is done
 			wg.Go(func() {
-				if err := s.Watch(ctx, func() { _ = c.refresh(ctx, []int{i}) }); err != nil { // fails only if ctx is done
-					poll(i, err)
+				if again { // it may have changed while it was not watched
+					refresh()
+				}
+				if err := src.Watch(ctx, refresh); err != nil {
+					poll(s, err)
 				}
 			})
 		default:
-			wg.Go(func() { c.pollSource(ctx, i) })
+			wg.Go(func() { c.pollSource(ctx, s) })
 		}
 	}
 	if len(dirs) > 0 && !c.filter.Load().disabled {
 		wg.Go(func() {
 			watchDirs(ctx, dirs, func(which []int) {
-				changed := make([]int, len(which))
+				changed := make([]*sourceState, len(which))
 				for j, i := range which {
-					changed[j] = at[i]
+					changed[j] = states[i]
 				}
 				_ = c.refresh(ctx, changed) // fails only if ctx is done
-			}, func(i int, err error) { poll(at[i], err) })
+			}, func(i int, err error) { poll(states[i], err) })
 		})
 	}
+	select {
+	case <-ctx.Done():
+	case <-set.replaced:
+	}
+	cancel()
 	wg.Wait()
-	<-ctx.Done()
-	return nil
 }
 
-func (c *Catalog) pollSource(ctx context.Context, i int) {
+func (c *Catalog) pollSource(ctx context.Context, s *sourceState) {
 	for !c.filter.Load().disabled {
 		c.state.Lock()
-		wait := max(c.poll, 20*c.durations[i])
+		wait := max(c.poll, 20*s.duration)
 		c.state.Unlock()
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(wait):
 		}
-		if err := c.refresh(ctx, []int{i}); err != nil {
+		if err := c.refresh(ctx, []*sourceState{s}); err != nil {
 			return // ctx is done
 		}
 	}
@@ -356,9 +345,9 @@ func (c *Catalog) pollSource(ctx context.Context, i int) {
 
 // source returns the source that lists e.
 func (c *Catalog) source(e *Entry) (Source, error) {
-	for _, s := range c.sources {
-		if s.Origin() == e.Origin {
-			return s, nil
+	for _, s := range c.sources.Load().all {
+		if s.source.Origin() == e.Origin {
+			return s.source, nil
 		}
 	}
 	return nil, fmt.Errorf("skill %s: source %s is not in this catalog", e.Name, e.Origin)

@@ -25,7 +25,7 @@ const (
 
 // refresh reads the given sources and publishes their skills; see
 // [Catalog.Reload].
-func (c *Catalog) refresh(ctx context.Context, which []int) error {
+func (c *Catalog) refresh(ctx context.Context, which []*sourceState) error {
 	c.reload.Lock()
 	defer c.reload.Unlock()
 	var r *reading
@@ -57,14 +57,14 @@ func (c *Catalog) refresh(ctx context.Context, which []int) error {
 
 // idle returns the sources that are not being read. It requests another read of
 // the others.
-func (c *Catalog) idle(which []int) []int {
+func (c *Catalog) idle(which []*sourceState) []*sourceState {
 	c.state.Lock()
 	defer c.state.Unlock()
-	return slices.DeleteFunc(slices.Clone(which), func(i int) bool {
-		if c.pending[i] == notPending {
+	return slices.DeleteFunc(slices.Clone(which), func(s *sourceState) bool {
+		if s.pending == notPending {
 			return false
 		}
-		c.pending[i] = readAgain
+		s.pending = readAgain
 		return true
 	})
 }
@@ -74,7 +74,7 @@ func (c *Catalog) idle(which []int) []int {
 // publishes its result itself.
 type reading struct {
 	c     *Catalog
-	which []int
+	which []*sourceState
 	done  chan struct{} // closed when all sources were read
 
 	mu       sync.Mutex // guards the fields below
@@ -102,7 +102,7 @@ type listResult struct {
 // four at a time; with it, all at once, so that a slow source does not delay
 // the others. Because a project determines the number of its sources, these
 // share a budget, and at most one per CPU is read at a time.
-func (c *Catalog) read(ctx context.Context, which []int) *reading {
+func (c *Catalog) read(ctx context.Context, which []*sourceState) *reading {
 	r := &reading{c: c, which: which, done: make(chan struct{}), results: make([]*listResult, len(which)), left: len(which)}
 	most := 4
 	if c.wait > 0 {
@@ -110,8 +110,8 @@ func (c *Catalog) read(ctx context.Context, which []int) *reading {
 	}
 	var inProjects, others []int // indexes in which
 	var dirs []*dirSource
-	for at, i := range which {
-		if d, ok := c.sources[i].(*dirSource); ok && d.opts.Within != "" {
+	for at, s := range which {
+		if d, ok := s.source.(*dirSource); ok && d.opts.Within != "" {
 			inProjects, dirs = append(inProjects, at), append(dirs, d)
 		} else {
 			others = append(others, at)
@@ -137,18 +137,18 @@ func (r *reading) start(ctx context.Context, indexes []int, limit int, shared *s
 		go func() {
 			for n := next.Add(1); n <= int64(len(indexes)); n = next.Add(1) {
 				at := indexes[n-1]
-				r.finish(ctx, at, r.c.list(ctx, r.which[at], shared))
+				r.finish(ctx, at, r.which[at].list(ctx, shared))
 			}
 		}()
 	}
 }
 
-// list reads source i. shared may be nil.
-func (c *Catalog) list(ctx context.Context, i int, shared *sharedBudget) *listResult {
+// list reads a source. shared may be nil.
+func (s *sourceState) list(ctx context.Context, shared *sharedBudget) *listResult {
 	start := time.Now()
 	var l Listing
 	var err error
-	switch src := c.sources[i].(type) {
+	switch src := s.source.(type) {
 	case *dirSource:
 		l, err = src.list(ctx, shared)
 	default:
@@ -180,24 +180,27 @@ func (r *reading) finish(ctx context.Context, at int, res *listResult) {
 	r.mu.Unlock()
 	for late {
 		if late = r.c.publishLate(ctx, r.which[at], res); late {
-			res = r.c.list(ctx, r.which[at], nil)
+			res = r.which[at].list(ctx, nil)
 		}
 	}
 }
 
-// publishLate publishes the result of source i. It reports whether the source
+// publishLate publishes the result of a source. It reports whether the source
 // must be read again.
-func (c *Catalog) publishLate(ctx context.Context, i int, res *listResult) (again bool) {
+func (c *Catalog) publishLate(ctx context.Context, s *sourceState, res *listResult) (again bool) {
 	c.state.Lock()
 	defer c.state.Unlock()
-	first := c.durations[i] == 0
-	_, blocked := errors.AsType[*blockedError](res.err)
-	again = c.pending[i] == readAgain && !blocked
-	c.pending[i] = notPending
-	if again {
-		c.pending[i] = readPending
+	if !slices.Contains(c.sources.Load().all, s) {
+		return false // it was removed
 	}
-	if c.storeResult(ctx, i, res) || first {
+	first := s.duration == 0
+	_, blocked := errors.AsType[*blockedError](res.err)
+	again = s.pending == readAgain && !blocked
+	s.pending = notPending
+	if again {
+		s.pending = readPending
+	}
+	if c.storeResult(ctx, s, res) || first {
 		c.publish(c.build())
 	}
 	return again
@@ -209,32 +212,32 @@ func (r *reading) detach(ctx context.Context) (changed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.detached = true
-	for at, i := range r.which {
+	for at, s := range r.which {
 		if res := r.results[at]; res != nil {
-			changed = r.c.storeResult(ctx, i, res) || changed
+			changed = r.c.storeResult(ctx, s, res) || changed
 			continue
 		}
-		r.c.pending[i] = readPending
-		changed = changed || r.c.durations[i] == 0
+		s.pending = readPending
+		changed = changed || s.duration == 0
 	}
 	return changed
 }
 
-// storeResult stores the result of source i. It reports whether the result
+// storeResult stores the result of a source. It reports whether the result
 // differs from the previous one. A source that does not respond is pending until
 // it does. storeResult must be called with c.state held.
-func (c *Catalog) storeResult(ctx context.Context, i int, a *listResult) bool {
+func (c *Catalog) storeResult(ctx context.Context, s *sourceState, a *listResult) bool {
 	if blocked, ok := errors.AsType[*blockedError](a.err); ok {
-		c.pending[i] = readPending
-		go c.resume(context.WithoutCancel(ctx), i, blocked)
+		s.pending = readPending
+		go c.resume(context.WithoutCancel(ctx), s, blocked)
 	}
-	before, failed := c.listings[i], c.failed[i]
-	c.durations[i], c.failed[i] = a.took, a.err
+	before, failed := s.listing, s.failed
+	s.duration, s.failed = a.took, a.err
 	if a.err != nil {
 		return failed == nil || failed.Error() != a.err.Error()
 	}
 	now, same := before.update(a)
-	c.listings[i] = now
+	s.listing = now
 	return failed != nil || !same || !slices.Equal(before.problems, now.problems)
 }
 

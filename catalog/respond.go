@@ -88,10 +88,10 @@ func (g *scanGuard) end(done chan struct{}) {
 	close(done)
 }
 
-// resume reads source i once its file system responds, and publishes the result.
-func (c *Catalog) resume(ctx context.Context, i int, e *blockedError) {
+// resume reads a source once its file system responds, and publishes the result.
+func (c *Catalog) resume(ctx context.Context, s *sourceState, e *blockedError) {
 	<-e.done
 	for again := true; again; {
-		again = c.publishLate(ctx, i, c.list(ctx, i, nil))
+		again = c.publishLate(ctx, s, s.list(ctx, nil))
 	}
 }

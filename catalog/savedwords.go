@@ -132,7 +132,7 @@ func (c *Catalog) openSaved(s *Snapshot) {
 	for _, l := range s.layers {
 		used[l.entries[0].Origin] = true
 	}
-	for _, src := range c.sources {
+	for _, src := range c.Sources() {
 		d, ok := src.(*dirSource)
 		if !ok || d.opts.IndexFile == "" || !used[d.origin] {
 			continue
@@ -183,7 +183,7 @@ func (c *Catalog) saveSearch(ctx context.Context, s *Snapshot) {
 	x := &c.index
 	x.save.Lock()
 	defer x.save.Unlock()
-	for _, src := range c.sources {
+	for _, src := range c.Sources() {
 		if d, ok := src.(*dirSource); ok && d.opts.IndexFile != "" && ctx.Err() == nil {
 			if err := c.saveWords(ctx, d, s); err != nil {
 				c.log.Warn("cannot save the search index", "origin", d.origin, "reason", err)
