@@ -95,7 +95,11 @@ func New(o *Options) ([]catalog.Source, error) {
 	return b.sources, nil
 }
 
-const bundledLabel = "bundled"
+const (
+	bundledLabel = "bundled"
+	projectLabel = "project" // begins the labels of the default locations in the project
+	rootLabel    = "root"    // begins those in the roots of a client
+)
 
 type sourceBuilder struct {
 	opts    *Options
@@ -185,12 +189,9 @@ func isArchive(path string) bool {
 
 func defaultLocations(o *Options, workDir string) []Location {
 	var locations []Location
-	home := o.Home
-	if home == "" {
-		home, _ = os.UserHomeDir() // without a home directory, there are no locations below it
-	}
+	home := o.home()
 	if !o.NoProject {
-		locations = projectLocations(workDir, home)
+		locations = projectLocations(workDir, home, projectLabel, nil)
 	}
 	if o.NoHome || home == "" {
 		return locations
@@ -201,24 +202,35 @@ func defaultLocations(o *Options, workDir string) []Location {
 	return append(locations, pluginLocations(home, workDir, o.NoProject)...)
 }
 
+// home returns the home directory, or "" if there is none. There are then no
+// locations below it.
+func (o *Options) home() string {
+	if o.Home != "" {
+		return o.Home
+	}
+	home, _ := os.UserHomeDir()
+	return home
+}
+
 func clientName(dir string) string {
 	return strings.TrimPrefix(strings.TrimSuffix(dir, "/skills"), ".")
 }
 
 // projectLocations returns the locations from the working directory up to the
 // repository root, except those in dependency directories. Outside a
-// repository, it returns only those in the working directory.
-func projectLocations(workDir, home string) []Location {
+// repository, it returns only those in the working directory. Labels begin with
+// label. skip reports whether a directory is omitted; it may be nil.
+func projectLocations(workDir, home, label string, skip func(dir string) bool) []Location {
 	var locations []Location
 	dirs := projectDirs(workDir)
 	for level, dir := range dirs {
-		if isInDependency(dirs[len(dirs)-1], dir) {
+		if isInDependency(dirs[len(dirs)-1], dir) || skip != nil && skip(dir) {
 			continue
 		}
 		within := projectBoundary(dir, dirs[len(dirs)-1], home)
-		prefix := "project."
+		prefix := label + "."
 		if level > 0 {
-			prefix = fmt.Sprintf("project.up%d.", level)
+			prefix += fmt.Sprintf("up%d.", level)
 		}
 		locations = append(locations, Location{Path: filepath.Join(dir, "skills"), Scope: catalog.Project, Label: prefix + "skills", Optional: true, Within: within})
 		if sameDir(dir, home) {
