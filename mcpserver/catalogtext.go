@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 	"unicode/utf16"
+	"unicode/utf8"
 	"unique"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -20,6 +21,7 @@ import (
 // it starts.
 type catalogText struct {
 	instructions string // server instructions
+	listed       int    // length of the list of skills at the end of the instructions
 	description  string // description of the tool that loads skills
 	hidden       bool   // whether that tool is not listed
 }
@@ -66,11 +68,15 @@ type catalogTexts struct {
 }
 
 // conn records the profile of a connection's client and the catalog text that it
-// was sent first. They do not change.
+// was sent first. They do not change, except that the description can have more
+// skills than at first, until the client lists the tools.
 type conn struct {
 	text    catalogText
 	profile *clientprofile.Profile
 	seen    *catalog.Snapshot // latest snapshot reported to the connection
+
+	roots    connRoots
+	hasTools bool // whether the client has the description in text; guarded by catalogTexts.mu
 
 	serversOnce sync.Once
 	servers     string // description of find_tools; set by serversOnce
@@ -82,6 +88,27 @@ func (t *catalogTexts) get(s *Server, req mcp.Request) catalogText {
 		return c.text
 	}
 	return s.catalogTextOf(s.view(), profileOf(req))
+}
+
+// forTools is like get, for a list of tools. If the client has roots, the
+// description in the first list has the skills that were found in them since
+// the instructions were sent.
+func (t *catalogTexts) forTools(s *Server, req mcp.Request) catalogText {
+	c := t.conn(s, req)
+	if c == nil || !s.handlesRoots(req) {
+		return t.get(s, req)
+	}
+	now := s.view()
+	c.roots.mu.Lock()
+	project := c.roots.project
+	c.roots.mu.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !c.hasTools && c.seen.Version < now.snap.Version {
+		c.text = s.continueText(c, now, project)
+	}
+	c.hasTools = true
+	return c.text
 }
 
 // isTextOnly reports whether the client of req gets only text from the tools in
@@ -256,6 +283,9 @@ const (
 	skillsDisabled = "Skills are switched off by the configuration (skills.enabled)."
 	loadLead       = "Load the instructions of a skill. Do this before starting work that a skill fits."
 	moreInTool     = ", continued in the description of load_skill"
+	skillsLead     = " Skills"
+	moreSkills     = " More skills"
+	endLead        = ":\n"
 )
 
 // newCatalogText returns the catalog text for clients with the given profile.
@@ -268,23 +298,13 @@ func (s *Server) newCatalogText(snap *catalog.Snapshot, p *clientprofile.Profile
 	if snap.Disabled || snap.Count() == 0 {
 		return t, true
 	}
-	const shortName = len("- abcde\n")
-	shown, most, partial := [2]int{p.Instructions, p.Description}, p.Catalog, partialList
-	if snap.Count() > most/shortName {
-		most = partialList // without reading all the names
-	}
-	if s.opts.TextBudget > 0 {
-		most, partial = s.opts.TextBudget, 0
-		if p.Recording == "" { // the user knows better
-			shown[1] = clientprofile.All
-		}
-	}
-	const before, between = "\n\nSkills", ":\n"
-	sizes := [2]int{shown[0] - length(t.instructions+before+moreInTool+between), shown[1] - length(t.description+" More skills"+between)}
-	o := catalog.FormatOptions{Characters: most, Partial: partial, Fits: func(text string) bool {
+	const before = "\n\nSkills"
+	o, shown := s.listOptions(snap, p)
+	sizes := [2]int{shown[0] - length(t.instructions+before+moreInTool+endLead), shown[1] - length(t.description+moreSkills+endLead)}
+	o.Fits = func(text string) bool {
 		_, rest := splitLines(text, sizes[0])
 		return length(rest) <= sizes[1]
-	}}
+	}
 	complete = true
 	if s.opts.FirstSkills != nil {
 		o.First = func() (keys []string) {
@@ -292,23 +312,108 @@ func (s *Server) newCatalogText(snap *catalog.Snapshot, p *clientprofile.Profile
 			return keys
 		}
 	}
-	if s.opts.ClientHome != "" && len(p.Reads) > 0 {
-		o.Omit = func(e *catalog.Entry) bool { return p.ReadsItself(e.Path, s.opts.ClientHome, s.opts.ClientProject) }
-	}
+	o.Omit = s.omitNative(p, "")
 	list := snap.Text(o)
 	first, rest := splitLines(list, sizes[0])
+	t.listed = len(first)
 	switch {
 	case list == "":
 	case rest == "":
-		t.instructions += before + between + first
+		t.instructions += before + endLead + first
 		t.description += " The instructions of this server list the skills."
 	case first == "":
-		t.description += " Skills" + between + rest
+		t.description += skillsLead + endLead + rest
 	default:
-		t.instructions += before + moreInTool + between + first
-		t.description += " More skills" + between + rest
+		t.instructions += before + moreInTool + endLead + first
+		t.description += moreSkills + endLead + rest
 	}
 	return t, complete
+}
+
+// listOptions returns the limits on the list of skills for clients with a profile,
+// and how many characters of the instructions and of the description they show.
+func (s *Server) listOptions(snap *catalog.Snapshot, p *clientprofile.Profile) (o catalog.FormatOptions, shown [2]int) {
+	const shortName = len("- abcde\n")
+	shown = [2]int{p.Instructions, p.Description}
+	o = catalog.FormatOptions{Characters: p.Catalog, Partial: partialList}
+	if snap.Count() > o.Characters/shortName {
+		o.Characters = partialList // without reading all the names
+	}
+	if s.opts.TextBudget > 0 {
+		o.Characters, o.Partial = s.opts.TextBudget, 0
+		if p.Recording == "" { // the user knows better
+			shown[1] = clientprofile.All
+		}
+	}
+	return o, shown
+}
+
+// omitNative returns a function that reports whether a client lists a skill itself,
+// or nil if it lists none. root is another project of the client; it may be "".
+func (s *Server) omitNative(p *clientprofile.Profile, root string) func(*catalog.Entry) bool {
+	if s.opts.ClientHome == "" || len(p.Reads) == 0 {
+		return nil
+	}
+	return func(e *catalog.Entry) bool {
+		return p.ReadsItself(e.Path, s.opts.ClientHome, s.opts.ClientProject) || root != "" && p.ReadsItself(e.Path, "", root)
+	}
+}
+
+// continueText returns the text of a connection with the skills of a newer view. The
+// instructions were sent, so the description lists all skills that they lack. project
+// is the project of the client, or "".
+func (s *Server) continueText(c *conn, now *view, project string) catalogText {
+	if s.opts.ToolsOnly || s.opts.Compat != "" {
+		t := s.catalogTextOf(now, c.profile)
+		t.instructions = c.text.instructions
+		return t
+	}
+	t := c.text
+	list := t.instructions[len(t.instructions)-t.listed:]
+	listed := namesIn(list)
+	before := map[string]*catalog.Entry{}
+	for _, e := range c.seen.ForModel() {
+		before[e.Name] = e
+	}
+	omit := s.omitNative(c.profile, project)
+	o, shown := s.listOptions(now.snap, c.profile)
+	o.Characters = max(o.Characters-utf8.RuneCountInString(list), 1)
+	o.Omit = func(e *catalog.Entry) bool {
+		was := before[e.Name]
+		return omit != nil && omit(e) || was != nil && was.Description == e.Description && listed[untrusted.New(e.Name).ForModel()]
+	}
+	lead := loadLead + moreSkills + endLead
+	if list == "" {
+		lead = loadLead + skillsLead + endLead
+	}
+	o.Fits = func(text string) bool { return length(lead)+length(text) <= shown[1] }
+	if s.opts.FirstSkills != nil {
+		o.First = func() []string { keys, _ := s.opts.FirstSkills(); return keys }
+	}
+	more := now.snap.Text(o)
+	if more == "" {
+		return t
+	}
+	t.description = lead + more
+	for _, e := range now.snap.ForModel() {
+		delete(before, e.Name)
+	}
+	if len(before) == 0 { // otherwise, the next result reports the changes
+		c.seen = now.snap
+	}
+	return t
+}
+
+// namesIn returns the names in a list of skills.
+func namesIn(list string) map[string]bool {
+	names := map[string]bool{}
+	for line := range strings.Lines(list) {
+		if line, ok := strings.CutPrefix(line, "- "); ok {
+			name, _, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+			names[name] = true
+		}
+	}
+	return names
 }
 
 // partialList is the maximum size of a list that lacks some of the names. Such

@@ -20,6 +20,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -70,6 +71,20 @@ type Options struct {
 	// Remote means that clients run on other machines and cannot use local
 	// paths. Skills then refer to their files by URI.
 	Remote bool
+	// SetRoots is called with the local directories that a client names as its
+	// projects (roots/list), after it connects and when they change. Each call
+	// replaces the directories of the one before. At most 16 directories are
+	// passed; they are absolute, but need not exist. The caller decides whether to
+	// add the skills in them to the catalog. SetRoots must return when ctx is done.
+	// Calls do not overlap. It is for a server with one client: only connections of
+	// [Server.Run] with a protocol version before 2026-07-28 are asked. It may be
+	// nil.
+	SetRoots func(ctx context.Context, dirs []string) error
+	// RootsWait is how long the first list of tools of a connection waits for the
+	// client's roots and SetRoots, so that the description of load_skill has the
+	// skills in them; default one second. Skills that are found later are reported
+	// like other changes of the catalog.
+	RootsWait time.Duration
 	// Workspace is a user's directory that scripts can read as /workspace, and
 	// write to if a grant allows it; "" mounts none.
 	Workspace string
@@ -160,8 +175,9 @@ type Server struct {
 	// contains the catalog text.
 	loadTool string
 
-	stateless statelessCalls
-	memory    toolresult.Memory
+	stateless  statelessCalls
+	rootsTasks rootsTasks
+	memory     toolresult.Memory
 
 	mu          sync.Mutex                  // guards the fields below, and changes to current
 	lasting     atomic.Pointer[definitions] // definitions for connections; nil until they are needed
@@ -263,6 +279,7 @@ func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
 func (s *Server) Close() error {
 	s.cancel()
 	defer s.memory.Close()
+	defer s.rootsTasks.close()
 	s.stateless.close()
 	s.releaseShared()
 	if d := s.lasting.Load(); d != nil {
@@ -337,9 +354,15 @@ func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 			req = routed
 		}
+		if method == "tools/list" {
+			s.waitForRoots(ctx, req)
+		}
 		res, err := next(ctx, method, req)
 		if err != nil {
 			return res, cleanError(err)
+		}
+		if method == "notifications/initialized" || method == "notifications/roots/list_changed" {
+			s.askRoots(req)
 		}
 		switch r := res.(type) {
 		case *mcp.InitializeResult:
@@ -347,7 +370,7 @@ func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 		case *mcp.DiscoverResult:
 			r.Instructions = s.texts.get(s, req).instructions
 		case *mcp.ListToolsResult:
-			s.setDescription(r, s.texts.get(s, req))
+			s.setDescription(r, s.texts.forTools(s, req))
 			setServers(r, s.texts.serversFor(ctx, s, req))
 			if s.texts.isTextOnly(s, req) {
 				s.removeTextSchemas(r)

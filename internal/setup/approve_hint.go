@@ -14,7 +14,10 @@ import (
 // approval would not help, it returns the error's own hint. In managed mode,
 // the command shows what the administrator can approve.
 func (s *Setup) ApproveHint(e *loadout.RefusedError) string {
-	dryRun := ""
+	dryRun, command := "", "loadout approve"
+	if dir := s.RootOf(e.Skill); dir != "" && e.Call == nil {
+		command = inDirectory(dir, command)
+	}
 	if s.IsManaged() {
 		dryRun = " --dry-run" // shows what the administrator approves
 	}
@@ -22,9 +25,9 @@ func (s *Setup) ApproveHint(e *loadout.RefusedError) string {
 	case e.Call != nil || !e.NeedsApproval:
 		return e.Decision.Hint
 	case strings.HasPrefix(e.Skill, "-"): // would be parsed as a flag
-		return "loadout approve" + dryRun + s.SkillFlags() + " -- " + console.ShellQuote(e.Skill)
+		return command + dryRun + s.SkillFlags() + " -- " + console.ShellQuote(e.Skill)
 	}
-	return "loadout approve " + console.ShellQuote(e.Skill) + dryRun + s.SkillFlags()
+	return command + " " + console.ShellQuote(e.Skill) + dryRun + s.SkillFlags()
 }
 
 // HowToApprove returns text for an MCP client that says how the user can

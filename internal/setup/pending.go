@@ -57,14 +57,16 @@ func (s *Setup) pendingPath() string {
 }
 
 // AddPending adds a request, or updates the one for the same command. It sets
-// the directory and the time. If the request cannot be stored, AddPending
+// the time, and the directory unless that is given. If the request cannot be stored, AddPending
 // prints a note; the refusal itself names the command too.
 func (s *Setup) AddPending(ctx context.Context, r PendingRequest) {
 	file := s.pendingFile()
 	if file == nil || len(formatCommand(r.Args)) > maxPendingArgs {
 		return
 	}
-	r.Dir, _ = os.Getwd()
+	if r.Dir == "" {
+		r.Dir, _ = os.Getwd()
+	}
 	r.Time = time.Now().UTC().Round(time.Second)
 	err := s.changePending(ctx, file, func(all []PendingRequest) []PendingRequest {
 		all = slices.DeleteFunc(all, func(o PendingRequest) bool { return o.Dir == r.Dir && slices.Equal(o.Args, r.Args) })

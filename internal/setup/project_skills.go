@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/privatefile"
+	"github.com/loadout-dev/loadout/internal/sources"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -27,18 +29,25 @@ import (
 type projectSkills struct {
 	s      *Setup
 	config *config.Config
-	roots  map[string]string // directories of the sources in projects, by origin
-	dirs   map[string]string // names of these directories in the file; see listedDirectory
-	later  map[string]bool   // origins of directories that the project may not have had when it was first listed
 
 	mu      sync.Mutex
+	dirs    map[string]*projectDir // directories of the sources in projects, by origin
 	listed  listedSkills
 	stamp   time.Time           // modification time of the file with listed
 	unknown error               // why the listed skills are unknown
 	changed map[string][]string // directories and skills to store
 	checked time.Time           // when the fields below were read
-	trusted bool
+	trusted map[string]bool     // whether the project around a directory is trusted
 	granted []policy.Grant
+}
+
+// projectDir is a directory of skills in a project.
+type projectDir struct {
+	path    string // as in the source
+	name    string // in the file; see listedDirectory
+	project string // directory in the project: the working directory, or the root of a client
+	isRoot  bool   // whether project is the root of a client
+	later   bool   // whether the project may not have had it when it was first listed
 }
 
 // confirmInterval is how long answers about trust and approvals are reused. A
@@ -52,25 +61,59 @@ func (s *Setup) newProjectSkills(c *config.Config, sources []catalog.Source) *pr
 	if s.ShowPending || len(s.Skills) > 0 {
 		return nil
 	}
-	p := &projectSkills{s: s, config: c, roots: map[string]string{}, dirs: map[string]string{}, later: map[string]bool{}, changed: map[string][]string{}}
-	for _, source := range sources {
-		if at, ok := source.(interface{ Root() string }); ok && source.Scope() == catalog.Project {
-			p.roots[source.Origin()], p.dirs[source.Origin()] = at.Root(), s.listedDirectory(at.Root())
-		}
-	}
+	p := &projectSkills{s: s, config: c, dirs: map[string]*projectDir{}, changed: map[string][]string{}}
 	if err := p.readListed(); err != nil {
 		s.Note("cannot tell which skills were added to a project: %v", err)
 		if _, unsafe := errors.AsType[*privatefile.UnsafeError](err); !unsafe && !errors.Is(err, fs.ErrPermission) {
 			p.unknown = err // the file exists, but its content is not understood
 		}
 	}
-	if _, root := s.listedRoot(); s.isProjectListed(root, p.listed) {
-		for origin, dir := range p.dirs {
-			_, ok := p.listed[dir]
-			p.later[origin] = !ok
+	p.addProject(s.ConfigInput().WorkDir, false, sources)
+	return p
+}
+
+// addProject adds the sources in the project around a directory. It must be called
+// before a catalog has them. p.mu must be held if a catalog uses p.
+func (p *projectSkills) addProject(dir string, isRoot bool, sources []catalog.Source) {
+	root, real := listedRoot(dir)
+	isListed := p.s.isProjectListed(real, p.listed)
+	for _, source := range sources {
+		if at, ok := source.(interface{ Root() string }); ok && source.Scope() == catalog.Project {
+			d := &projectDir{path: at.Root(), name: listedDirectory(at.Root(), root, real), project: dir, isRoot: isRoot}
+			_, known := p.listed[d.name]
+			d.later = isListed && !known
+			p.dirs[source.Origin()] = d
 		}
 	}
-	return p
+}
+
+// setRoots replaces the projects of a client. p may be nil.
+func (p *projectSkills) setRoots(roots []sources.Root) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.dirs, func(_ string, d *projectDir) bool { return d.isRoot })
+	_ = p.readListed() // the skills that are known stay known
+	for _, r := range roots {
+		p.addProject(r.Dir, true, r.Sources)
+	}
+	p.checked = time.Time{}
+}
+
+// rootOf returns the root of a client that contains a skill, or "" if there is
+// none. p may be nil.
+func (p *projectSkills) rootOf(e *catalog.Entry) string {
+	if p == nil {
+		return ""
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if d := p.dirs[e.Origin]; d != nil && d.isRoot {
+		return d.project
+	}
+	return ""
 }
 
 // readListed reads the file with the listed skills if it changed. Another process
@@ -94,25 +137,32 @@ func (p *projectSkills) readListed() error {
 func (p *projectSkills) confirm(r catalog.ProjectSkill, manifest func() (skill.Manifest, error)) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	added := p.isAdded(r.Entry)
+	dir := p.dirs[r.Entry.Origin]
+	if dir == nil { // an archive
+		dir = &projectDir{project: p.s.ConfigInput().WorkDir}
+	}
+	added := p.isAdded(dir, r.Entry)
 	if added && p.readListed() == nil {
-		added = p.isAdded(r.Entry)
+		added = p.isAdded(dir, r.Entry)
 	}
 	if r.Replaced == nil && !added {
 		return ""
 	}
 	p.refresh()
-	if p.trusted || p.isApproved(r.Entry.Name, manifest) {
+	if p.isTrusted(dir.project) || p.isApproved(r.Entry.Name, manifest) {
 		if added {
-			p.add(p.dirs[r.Entry.Origin], listedKey(r.Entry))
+			p.add(dir.name, listedKey(r.Entry))
 		}
 		return ""
 	}
 	command := "loadout approve " + console.ShellQuote(r.Entry.Key())
+	if dir.isRoot { // other commands do not know the roots of a client
+		command = inDirectory(dir.project, "loadout approve "+console.ShellQuote(sources.ProjectKey(r.Entry)))
+	}
 	if r.Replaced != nil {
 		return fmt.Sprintf("pending until you confirm it with `%s`: it would replace %s", command, r.Replaced.Key())
 	}
-	if set := p.listed[p.dirs[r.Entry.Origin]]; p.unknown != nil || set != nil && set.incomplete {
+	if set := p.listed[dir.name]; p.unknown != nil || set != nil && set.incomplete {
 		return fmt.Sprintf("pending until you confirm it with `%s`: Loadout has no complete list of the skills that the project had", command)
 	}
 	return fmt.Sprintf("pending until you confirm it with `%s`: it may have been added after Loadout first listed the project", command)
@@ -120,13 +170,13 @@ func (p *projectSkills) confirm(r catalog.ProjectSkill, manifest func() (skill.M
 
 // isAdded reports whether a skill was, or may have been, added after its
 // project or its directory was first listed.
-func (p *projectSkills) isAdded(e *catalog.Entry) bool {
+func (p *projectSkills) isAdded(dir *projectDir, e *catalog.Entry) bool {
 	if p.unknown != nil {
 		return true
 	}
-	set, ok := p.listed[p.dirs[e.Origin]]
+	set, ok := p.listed[dir.name]
 	if !ok {
-		return p.later[e.Origin]
+		return dir.later
 	}
 	return !set.unread && !set.skills[listedKey(e)]
 }
@@ -150,14 +200,24 @@ func (p *projectSkills) add(dir, skill string) {
 	p.changed[dir] = append(p.changed[dir], skill)
 }
 
-// refresh reads whether the project is trusted and which skills are approved.
+// refresh reads anew which projects are trusted and which skills are approved.
 func (p *projectSkills) refresh() {
 	if time.Since(p.checked) < confirmInterval {
 		return
 	}
-	p.trusted = p.s.isProjectTrusted()
+	p.trusted = map[string]bool{}
 	p.granted, _, _ = p.s.GrantStore().List(context.Background()) // without it, nothing is approved
 	p.checked = time.Now()
+}
+
+// isTrusted reports whether the user trusts the project around a directory.
+func (p *projectSkills) isTrusted(dir string) bool {
+	trusted, ok := p.trusted[dir]
+	if !ok {
+		trusted = p.s.isProjectTrusted(dir)
+		p.trusted[dir] = trusted
+	}
+	return trusted
 }
 
 // record stores which skills each source in a project had when it was first
@@ -174,16 +234,17 @@ func (p *projectSkills) record(ctx context.Context, now *catalog.Snapshot) (more
 	}
 	var incomplete []string // origins
 	for _, problem := range now.Problems() {
-		if problem.Path == p.roots[problem.Origin] && slices.Contains(incompleteCodes, problem.Code) {
+		if d := p.dirs[problem.Origin]; d != nil && problem.Path == d.path && slices.Contains(incompleteCodes, problem.Code) {
 			incomplete = append(incomplete, problem.Origin)
 		}
 	}
 	first := map[string][]string{} // by origin
 	var unread []string
-	for origin, dir := range p.dirs {
+	for origin, d := range p.dirs {
+		dir := d.name
 		set, ok := p.listed[dir]
 		switch {
-		case !ok && p.later[origin]:
+		case !ok && d.later:
 			p.listed.add(dir, nil)
 			p.changed[dir] = nil
 		case (!ok || set.unread) && !slices.Contains(incomplete, origin):
@@ -203,7 +264,7 @@ func (p *projectSkills) record(ctx context.Context, now *catalog.Snapshot) (more
 			}
 		}
 		for origin, found := range first {
-			dir := p.dirs[origin]
+			dir := p.dirs[origin].name
 			p.listed.add(dir, found)
 			p.listed[dir].unread = false
 			p.changed[dir] = append(p.changed[dir], found...)
@@ -233,11 +294,10 @@ func (p *projectSkills) record(ctx context.Context, now *catalog.Snapshot) (more
 var incompleteCodes = []string{"still-reading", "unreadable", "directory-limit", "entry-limit", "time-limit"}
 
 // listedDirectory returns the name of a directory in the file with the listed
-// skills. The name does not depend on the path by which the user enters the
-// project, nor on symlinks in the project, which a script or a git pull can
-// change.
-func (s *Setup) listedDirectory(dir string) string {
-	root, real := s.listedRoot()
+// skills. root is the root of the project, and real is root with symlinks resolved,
+// or "". The name does not depend on the path by which the user enters the project,
+// nor on symlinks in the project, which a script or a git pull can change.
+func listedDirectory(dir, root, real string) string {
 	if real == "" {
 		return dir
 	}
@@ -248,13 +308,12 @@ func (s *Setup) listedDirectory(dir string) string {
 	return filepath.Join(real, rel)
 }
 
-// listedRoot returns the root of the project around the working directory. real
-// is the root with symlinks resolved, or "" if that fails. Outside of a Git
-// repository, the root is the working directory.
-func (s *Setup) listedRoot() (root, real string) {
-	workDir := s.ConfigInput().WorkDir
-	if _, root = config.ProjectFile(workDir); root == "" {
-		root = workDir
+// listedRoot returns the root of the project around a directory. real is the root
+// with symlinks resolved, or "" if that fails. Outside of a Git repository, the root
+// is the directory itself.
+func listedRoot(dir string) (root, real string) {
+	if _, root = config.ProjectFile(dir); root == "" {
+		root = dir
 	}
 	real, err := filepath.EvalSymlinks(root)
 	if err != nil {
@@ -272,10 +331,9 @@ func (s *Setup) isProjectListed(root string, listed listedSkills) bool {
 	return root != "" && (err != nil || home != root) && listed.hasProject(root)
 }
 
-// isProjectTrusted reports whether the user trusts the project around the working
-// directory.
-func (s *Setup) isProjectTrusted() bool {
-	file, root := config.ProjectFile(s.ConfigInput().WorkDir)
+// isProjectTrusted reports whether the user trusts the project around a directory.
+func (s *Setup) isProjectTrusted(dir string) bool {
+	file, root := config.ProjectFile(dir)
 	dirs := []string{root}
 	if file != "" {
 		dirs = append(dirs, config.ProjectDir(file))
@@ -311,13 +369,13 @@ func (p *projectSkills) isApproved(name string, manifest func() (skill.Manifest,
 // RecordListed stores skills that the user added to a directory, so that they
 // are not pending. skills are names of folders.
 func (s *Setup) RecordListed(ctx context.Context, dir string, skills []string) {
-	dir = s.listedDirectory(dir)
-	_, root := s.listedRoot()
+	root, real := listedRoot(s.ConfigInput().WorkDir)
+	dir = listedDirectory(dir, root, real)
 	listed, err := s.readListedSkills()
 	switch set, ok := listed[dir]; {
 	case err != nil: // reported
 		return
-	case ok && set.unread, !ok && !s.isProjectListed(root, listed):
+	case ok && set.unread, !ok && !s.isProjectListed(real, listed):
 		return // it will be listed for the first time
 	}
 	if _, err := s.storeListedSkills(ctx, map[string][]string{dir: skills}); err != nil {

@@ -52,6 +52,7 @@ type Setup struct {
 	SkillWait time.Duration
 
 	answered []string // arguments of the command that RequireUser accepted
+	roots    *Roots   // the roots of the client that this program serves; may be nil
 }
 
 // SkillArgs returns the flags that select the skills, as arguments.

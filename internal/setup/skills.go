@@ -49,18 +49,25 @@ func (s *Setup) NewRuntime(ctx context.Context, c *config.Config, watch bool) (*
 // NewRuntimeWith is like NewRuntime but opens only the chosen skills, or all if
 // chosen is empty. It also opens the sources in more.
 func (s *Setup) NewRuntimeWith(ctx context.Context, c *config.Config, watch bool, chosen []string, more ...sources.Location) (*loadout.Runtime, error) {
+	rt, _, err := s.openRuntime(ctx, c, watch, chosen, more...)
+	return rt, err
+}
+
+// openRuntime is NewRuntimeWith. It also returns the decisions about the skills of
+// projects, or nil if all are available.
+func (s *Setup) openRuntime(ctx context.Context, c *config.Config, watch bool, chosen []string, more ...sources.Location) (*loadout.Runtime, *projectSkills, error) {
 	filter := catalogFilter(c)
 	filter.Select = chosen
 	if _, err := catalog.New(nil, &catalog.Options{Filter: filter}); err != nil {
-		return nil, exit.Errorf(exit.Usage, "see where it is set: loadout config show", "configuration: skills.allow: %w", err)
+		return nil, nil, exit.Errorf(exit.Usage, "see where it is set: loadout config show", "configuration: skills.allow: %w", err)
 	}
 	sources, err := s.skillSources(c, more...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	scripts, err := s.scriptOptions(c)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	grants := &configuredGrants{currentGrants: currentGrants{s}, stamps: s.statConfigFiles(), approved: policy.NewMemoryStore()}
 	if scripts != nil {
@@ -82,7 +89,7 @@ func (s *Setup) NewRuntimeWith(ctx context.Context, c *config.Config, watch bool
 	if err == nil && scripts != nil {
 		grants.open(ctx, rt, c)
 	}
-	return rt, err
+	return rt, inProjects, err
 }
 
 // OpenRuntime loads the configuration and opens the skills. The caller must
@@ -119,8 +126,7 @@ func (s *Setup) OpenScripts(ctx context.Context) (*loadout.Runtime, *config.Conf
 // skillSources returns the skill sources selected by the configuration and the
 // flags.
 func (s *Setup) skillSources(c *config.Config, more ...sources.Location) ([]catalog.Source, error) {
-	o := &sources.Options{Home: s.Home(), NoHome: !c.Skills.Home, NoProject: !c.Skills.Project, NoBundled: !c.Skills.Bundled,
-		Depth: c.Skills.Depth, CacheDir: s.CacheDir()}
+	o := s.sourceOptions(c)
 	if _, err := os.Getwd(); err != nil {
 		if !o.NoProject && len(s.Skills) == 0 {
 			s.Note("skills of the project ignored: cannot read the working directory: %v", exit.FileCause(err))
@@ -148,6 +154,12 @@ func (s *Setup) skillSources(c *config.Config, more ...sources.Location) ([]cata
 	o.Extra = append(o.Extra, more...)
 	all, err := sources.New(o)
 	return append(all, s.MoreSources...), err
+}
+
+// sourceOptions returns the default locations that the configuration selects.
+func (s *Setup) sourceOptions(c *config.Config) *sources.Options {
+	return &sources.Options{WorkDir: s.ConfigInput().WorkDir, Home: s.Home(), NoHome: !c.Skills.Home, NoProject: !c.Skills.Project, NoBundled: !c.Skills.Bundled,
+		Depth: c.Skills.Depth, CacheDir: s.CacheDir()}
 }
 
 // flagLocations returns the locations given with --skills. Each must exist.

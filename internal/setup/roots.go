@@ -1,0 +1,121 @@
+package setup
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/console"
+	"github.com/loadout-dev/loadout/internal/sources"
+)
+
+// Roots adds the skills in the roots of an MCP client to a runtime. Its skills are
+// those of projects: each root has its own trust and its own list of skills. Other
+// files in a root, such as its configuration, have no effect. It is safe for
+// concurrent use. Create it with [Setup.NewRuntimeWithRoots].
+type Roots struct {
+	s      *Setup
+	rt     *loadout.Runtime
+	opts   *sources.Options
+	own    []catalog.Source // the sources without those in roots
+	skills *projectSkills
+
+	mu    sync.Mutex // held while the sources are replaced; guards the fields below
+	dirs  []string   // as given to Set
+	found int        // number of roots with sources
+}
+
+// NewRuntimeWithRoots is like [Setup.NewRuntimeWith] for a runtime that watches its
+// skills, and that serves one MCP client. roots is nil if the client's roots have no
+// effect: with --skills, and if the configuration turns off the skills of projects.
+func (s *Setup) NewRuntimeWithRoots(ctx context.Context, c *config.Config, chosen []string) (rt *loadout.Runtime, roots *Roots, err error) {
+	rt, skills, err := s.openRuntime(ctx, c, true, chosen)
+	if err != nil || len(s.Skills) > 0 || !c.Skills.Project {
+		return rt, nil, err
+	}
+	opts := s.sourceOptions(c)
+	roots = &Roots{s: s, rt: rt, opts: opts, own: rt.Catalog().Sources(), skills: skills}
+	s.roots = roots
+	return rt, roots, nil
+}
+
+// Set replaces the roots of the client by the given directories, and reads the
+// skills in them. It skips directories that are not projects, and prints a note for
+// each. It returns an error if ctx is done.
+func (r *Roots) Set(ctx context.Context, dirs []string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if slices.Equal(dirs, r.dirs) {
+		return nil
+	}
+	found, err := r.find(ctx, dirs)
+	if err != nil {
+		return err
+	}
+	r.dirs = slices.Clone(dirs)
+	if r.found > 0 { // the labels of their sources are used again
+		if err := r.rt.Catalog().SetSources(ctx, r.own); err != nil {
+			return err
+		}
+	}
+	r.found = len(found)
+	r.skills.setRoots(found)
+	if r.found == 0 {
+		return nil
+	}
+	all := slices.Clone(r.own)
+	for _, root := range found {
+		all = append(all, root.Sources...)
+	}
+	if err := r.rt.Catalog().SetSources(ctx, all); err != nil {
+		return err
+	}
+	r.skills.record(context.WithoutCancel(ctx), r.rt.Catalog().Snapshot()) // nothing was published if the roots have no skills
+	return nil
+}
+
+// find returns the roots in directories. It does not wait for a file system that
+// does not respond once ctx is done.
+func (r *Roots) find(ctx context.Context, dirs []string) ([]sources.Root, error) {
+	type result struct {
+		roots   []sources.Root
+		skipped []error
+	}
+	done := make(chan result, 1)
+	go func() {
+		roots, skipped := sources.NewRoots(r.opts, r.own, dirs)
+		done <- result{roots, skipped}
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case res := <-done:
+		for _, err := range res.skipped {
+			r.s.Note("root of the client ignored: %v", err)
+		}
+		return res.roots, nil
+	}
+}
+
+// RootOf returns the root of the MCP client that contains a skill. It returns "" if
+// the skill is elsewhere, or if this program serves no client with roots.
+func (s *Setup) RootOf(skill string) string {
+	r := s.roots
+	if r == nil {
+		return ""
+	}
+	e, err := r.rt.Catalog().Snapshot().Get(skill)
+	if err != nil {
+		return ""
+	}
+	return r.skills.rootOf(e)
+}
+
+// inDirectory returns a command line that runs a command in a directory.
+func inDirectory(dir, command string) string {
+	return "cd " + console.ShellQuote(filepath.Clean(dir)) + " && " + command
+}
