@@ -81,7 +81,9 @@ func field(t *testing.T, object json.RawMessage, name string) string {
 // loadDescription lists the tools and returns the description of load_skill.
 func (c *wire) loadDescription() string {
 	c.t.Helper()
-	var list struct{ Tools []struct{ Name, Description string } }
+	var list struct {
+		Tools []struct{ Name, Description string }
+	}
 	if err := json.Unmarshal(c.ok("tools/list", map[string]any{}), &list); err != nil {
 		c.t.Fatal(err)
 	}

@@ -154,7 +154,13 @@ func (a *app) runMCP(ctx context.Context, c *config.Config, o mcpFlags) error {
 		return err
 	}
 	a.SkillWait = skillWait
-	rt, err := a.NewRuntimeWith(ctx, c, true, setup.ProfileSkills(p))
+	var rt *loadout.Runtime
+	var roots *setup.Roots
+	if c.MCP.Address == "" && o.expose != "direct" { // one client, on this machine
+		rt, roots, err = a.NewRuntimeWithRoots(ctx, c, setup.ProfileSkills(p))
+	} else {
+		rt, err = a.NewRuntimeWith(ctx, c, true, setup.ProfileSkills(p))
+	}
 	if err != nil {
 		return err
 	}
@@ -178,6 +184,9 @@ func (a *app) runMCP(ctx context.Context, c *config.Config, o mcpFlags) error {
 		HowToApprove: a.howToApprove(ctx), HowToRevoke: setup.RevokeCommand, Refresh: follow.Refresh, OnUse: a.RecordSkillUse(c, usage.InterfaceMCP), Version: setup.ReadVersion().Version, Logger: a.Logger()}
 	own := options // profiles with their own path list their tools directly
 	own.Grow = o.grow
+	if roots != nil {
+		own.SetRoots, own.RootsWait = roots.Set, roots.Wait()
+	}
 	if !remote { // the order tells what this user uses
 		order := a.SkillOrder(ctx, c, rt.Catalog().Snapshot)
 		own.FirstSkills = func() ([]string, bool) { return order(), true }

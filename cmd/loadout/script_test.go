@@ -36,6 +36,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(cleanup{m}, map[string]func(){
 		"loadout":           func() { runPatiently(testCaller) },
 		"loadout-detecting": func() { runPatiently(nil) }, // determines who runs it, as the real program does
+		"mcp-client":        runMCPClient,
 	})
 }
 

@@ -72,12 +72,16 @@ func (s *Setup) newProjectSkills(c *config.Config, sources []catalog.Source) *pr
 	return p
 }
 
-// addProject adds the sources in the project around a directory. It must be called
-// before a catalog has them. p.mu must be held if a catalog uses p.
+// addProject adds the sources in the project around a directory, unless they are
+// known. It must be called before a catalog has them. p.mu must be held if a catalog
+// uses p.
 func (p *projectSkills) addProject(dir string, isRoot bool, sources []catalog.Source) {
 	root, real := listedRoot(dir)
 	isListed := p.s.isProjectListed(real, p.listed)
 	for _, source := range sources {
+		if p.dirs[source.Origin()] != nil {
+			continue
+		}
 		if at, ok := source.(interface{ Root() string }); ok && source.Scope() == catalog.Project {
 			d := &projectDir{path: at.Root(), name: listedDirectory(at.Root(), root, real), project: dir, isRoot: isRoot}
 			_, known := p.listed[d.name]
@@ -87,19 +91,35 @@ func (p *projectSkills) addProject(dir string, isRoot bool, sources []catalog.So
 	}
 }
 
-// setRoots replaces the projects of a client. p may be nil.
-func (p *projectSkills) setRoots(roots []sources.Root) {
+// addRoots adds the projects of a client. p may be nil.
+func (p *projectSkills) addRoots(roots []sources.Root) {
 	if p == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	maps.DeleteFunc(p.dirs, func(_ string, d *projectDir) bool { return d.isRoot })
 	_ = p.readListed() // the skills that are known stay known
 	for _, r := range roots {
 		p.addProject(r.Dir, true, r.Sources)
 	}
 	p.checked = time.Time{}
+}
+
+// removeRoots removes the projects of a client that are not among roots. It must be
+// called after a catalog no longer has them. p may be nil.
+func (p *projectSkills) removeRoots(roots []sources.Root) {
+	if p == nil {
+		return
+	}
+	keep := map[string]bool{}
+	for _, r := range roots {
+		for _, source := range r.Sources {
+			keep[source.Origin()] = true
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.dirs, func(origin string, d *projectDir) bool { return d.isRoot && !keep[origin] })
 }
 
 // rootOf returns the root of a client that contains a skill, or "" if there is

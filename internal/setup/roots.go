@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
@@ -24,9 +25,9 @@ type Roots struct {
 	own    []catalog.Source // the sources without those in roots
 	skills *projectSkills
 
-	mu    sync.Mutex // held while the sources are replaced; guards the fields below
-	dirs  []string   // as given to Set
-	found int        // number of roots with sources
+	mu      sync.Mutex // held while the sources are replaced; guards the fields below
+	dirs    []string   // as given to Set
+	current []sources.Root
 }
 
 // NewRuntimeWithRoots is like [Setup.NewRuntimeWith] for a runtime that watches its
@@ -43,6 +44,10 @@ func (s *Setup) NewRuntimeWithRoots(ctx context.Context, c *config.Config, chose
 	return rt, roots, nil
 }
 
+// Wait returns how long a server waits for the roots and their skills before it
+// first lists its tools.
+func (r *Roots) Wait() time.Duration { return skillWait(time.Second) }
+
 // Set replaces the roots of the client by the given directories, and reads the
 // skills in them. It skips directories that are not projects, and prints a note for
 // each. It returns an error if ctx is done.
@@ -56,22 +61,19 @@ func (r *Roots) Set(ctx context.Context, dirs []string) error {
 	if err != nil {
 		return err
 	}
-	r.dirs = slices.Clone(dirs)
-	if r.found > 0 { // the labels of their sources are used again
-		if err := r.rt.Catalog().SetSources(ctx, r.own); err != nil {
-			return err
-		}
-	}
-	r.found = len(found)
-	r.skills.setRoots(found)
-	if r.found == 0 {
+	had := len(r.current) > 0
+	r.dirs, r.current = slices.Clone(dirs), found
+	if !had && len(found) == 0 {
 		return nil
 	}
 	all := slices.Clone(r.own)
 	for _, root := range found {
 		all = append(all, root.Sources...)
 	}
-	if err := r.rt.Catalog().SetSources(ctx, all); err != nil {
+	r.skills.addRoots(found)
+	err = r.rt.Catalog().SetSources(ctx, all)
+	r.skills.removeRoots(found)
+	if err != nil {
 		return err
 	}
 	r.skills.record(context.WithoutCancel(ctx), r.rt.Catalog().Snapshot()) // nothing was published if the roots have no skills
@@ -86,8 +88,9 @@ func (r *Roots) find(ctx context.Context, dirs []string) ([]sources.Root, error)
 		skipped []error
 	}
 	done := make(chan result, 1)
+	current := r.current
 	go func() {
-		roots, skipped := sources.NewRoots(r.opts, r.own, dirs)
+		roots, skipped := sources.NewRoots(r.opts, r.own, current, dirs)
 		done <- result{roots, skipped}
 	}()
 	select {

@@ -19,17 +19,17 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// MinSkillWait is a lower limit of [Setup.SkillWait]. Only tests set it,
-// directly or with the linker, so that a program on a slow machine does not
-// start without its skills.
+// MinSkillWait is a lower limit of [Setup.SkillWait] and [Roots.Wait]. Only
+// tests set it, directly or with the linker, so that a program on a slow machine
+// does not start without its skills.
 var MinSkillWait string
 
-// skillWait returns [Setup.SkillWait], or MinSkillWait if that is longer.
-func (s *Setup) skillWait() time.Duration {
-	if least, err := time.ParseDuration(MinSkillWait); err == nil && s.SkillWait > 0 {
-		return max(s.SkillWait, least)
+// skillWait returns wait, or MinSkillWait if that is longer and wait is not 0.
+func skillWait(wait time.Duration) time.Duration {
+	if least, err := time.ParseDuration(MinSkillWait); err == nil && wait > 0 {
+		return max(wait, least)
 	}
-	return s.SkillWait
+	return wait
 }
 
 // NewRuntime opens the skills selected by the configuration and the flags. The
@@ -74,7 +74,7 @@ func (s *Setup) openRuntime(ctx context.Context, c *config.Config, watch bool, c
 		scripts.Grants = grants
 	}
 	defer s.ShowProgress("reading skills")()
-	options := &loadout.Options{Sources: sources, Filter: filter, Wait: s.skillWait(), Watch: watch && c.Skills.Watch, Scripts: scripts, Logger: s.Logger()}
+	options := &loadout.Options{Sources: sources, Filter: filter, Wait: skillWait(s.SkillWait), Watch: watch && c.Skills.Watch, Scripts: scripts, Logger: s.Logger()}
 	inProjects := s.newProjectSkills(c, sources)
 	if inProjects != nil {
 		options.Confirm = inProjects.confirm

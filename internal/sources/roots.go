@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,6 +17,9 @@ import (
 type Root struct {
 	Dir     string           // absolute, with symlinks resolved
 	Sources []catalog.Source // from the directory up to its repository root
+
+	label string
+	paths []string // of Sources
 }
 
 // maxRootSources is the maximum number of sources in all roots.
@@ -24,14 +28,20 @@ const maxRootSources = 512
 // NewRoots returns the default locations of a project in each of the directories,
 // from it up to its repository root. It omits the locations of the project in
 // o.WorkDir and those of earlier directories, and roots in which no location is
-// left. Labels differ from those of the known sources. skipped has an error for
-// each directory that does not exist, or that is not a project because it contains
-// the home directory. o.WorkDir must be absolute. NewRoots reads no skills.
-func NewRoots(o *Options, known []catalog.Source, dirs []string) (roots []Root, skipped []error) {
+// left. A root that is also in current keeps its sources, and the labels of others
+// differ from those of known and current. skipped has an error for each directory
+// that does not exist, or that is not a project because it contains the home
+// directory. o.WorkDir must be absolute. NewRoots reads no skills.
+func NewRoots(o *Options, known []catalog.Source, current []Root, dirs []string) (roots []Root, skipped []error) {
 	b := sourceBuilder{opts: o, workDir: o.WorkDir, used: map[string]bool{bundledLabel: true}}
 	for _, s := range known {
 		b.used[s.Origin()] = true
 	}
+	labels := map[string]bool{}
+	for _, r := range current {
+		labels[r.label] = true
+	}
+	total := 0
 	home := o.home()
 	if real, err := filepath.EvalSymlinks(home); err == nil && home != "" {
 		home = real
@@ -49,24 +59,35 @@ func NewRoots(o *Options, known []catalog.Source, dirs []string) (roots []Root, 
 			continue
 		}
 		label := rootLabel
-		if n := len(roots); n > 0 {
-			label += strconv.Itoa(n + 1)
+		for n := 2; labels[label]; n++ {
+			label = rootLabel + strconv.Itoa(n)
 		}
 		locations := projectLocations(real, home, label, func(dir string) bool { return listed[dir] || containsHome(dir, home) })
-		if len(b.sources)+len(locations) > maxRootSources {
+		if total += len(locations); total > maxRootSources {
+			total -= len(locations)
 			skipped = append(skipped, fmt.Errorf("%s: too many skill directories in all roots (limit %d)", dir, maxRootSources))
 			continue
 		}
 		for _, dir := range projectDirs(real) {
 			listed[dir] = true
 		}
-		first := len(b.sources)
+		if len(locations) == 0 {
+			continue
+		}
+		root := Root{Dir: real, label: label}
+		for _, l := range locations {
+			root.paths = append(root.paths, l.Path)
+		}
+		if i := slices.IndexFunc(current, func(r Root) bool { return slices.Equal(r.paths, root.paths) }); i >= 0 {
+			roots = append(roots, current[i])
+			continue
+		}
+		labels[label], b.sources = true, nil
 		for _, l := range locations {
 			b.add(l)
 		}
-		if len(locations) > 0 {
-			roots = append(roots, Root{Dir: real, Sources: b.sources[first:len(b.sources):len(b.sources)]})
-		}
+		root.Sources = b.sources
+		roots = append(roots, root)
 	}
 	return roots, skipped
 }

@@ -50,7 +50,7 @@ func TestRoots(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			roots, skipped := sources.NewRoots(o, known, tt.dirs)
+			roots, skipped := sources.NewRoots(o, known, nil, tt.dirs)
 			var got []string
 			for _, r := range roots {
 				for _, s := range r.Sources {
@@ -79,7 +79,7 @@ func TestRootInHomeRepository(t *testing.T) {
 	if err := os.Symlink("../../skills/no", filepath.Join(base, "home", "proj", "skills", "out")); err != nil {
 		t.Skip(err)
 	}
-	roots, skipped := sources.NewRoots(&sources.Options{WorkDir: base, Home: filepath.Join(base, "home")}, nil, []string{filepath.Join(base, "home", "proj")})
+	roots, skipped := sources.NewRoots(&sources.Options{WorkDir: base, Home: filepath.Join(base, "home")}, nil, nil, []string{filepath.Join(base, "home", "proj")})
 	if len(roots) != 1 || len(skipped) > 0 {
 		t.Fatalf("roots %v, skipped %v", roots, skipped)
 	}
@@ -102,6 +102,39 @@ func TestRootInHomeRepository(t *testing.T) {
 	}
 }
 
+// A root that stays keeps its sources, and the labels of those that left are not used
+// again at once.
+func TestRootsThatChange(t *testing.T) {
+	base := t.TempDir()
+	files{"a/x": "", "b/x": "", "c/x": ""}.write(t, base)
+	o := &sources.Options{WorkDir: filepath.Join(base, "none"), Home: filepath.Join(base, "home")}
+	find := func(current []sources.Root, names ...string) []sources.Root {
+		var dirs []string
+		for _, name := range names {
+			dirs = append(dirs, filepath.Join(base, name))
+		}
+		roots, skipped := sources.NewRoots(o, nil, current, dirs)
+		if len(roots) != len(names) || len(skipped) > 0 {
+			t.Fatalf("%v: roots %v, skipped %v", names, roots, skipped)
+		}
+		return roots
+	}
+	labels := func(roots []sources.Root) (out []string) {
+		for _, r := range roots {
+			out = append(out, r.Sources[0].Origin())
+		}
+		return out
+	}
+	before := find(nil, "a", "b")
+	now := find(before, "c", "b")
+	if got := labels(now); !slices.Equal(got, []string{"root3.skills", "root2.skills"}) || now[1].Sources[0] != before[1].Sources[0] {
+		t.Errorf("labels %q, b %v, was %v", got, now[1].Sources[0], before[1].Sources[0])
+	}
+	if got := labels(find(now, "a", "c")); !slices.Equal(got, []string{"root.skills", "root3.skills"}) {
+		t.Errorf("labels %q", got)
+	}
+}
+
 // A client cannot make a catalog search any number of directories.
 func TestManyRoots(t *testing.T) {
 	base := t.TempDir()
@@ -110,7 +143,7 @@ func TestManyRoots(t *testing.T) {
 		dirs = append(dirs, filepath.Join(base, fmt.Sprint(i)))
 		files{fmt.Sprintf("%d/x", i): ""}.write(t, base)
 	}
-	roots, skipped := sources.NewRoots(&sources.Options{WorkDir: base, NoProject: true, Home: filepath.Join(base, "home")}, nil, dirs)
+	roots, skipped := sources.NewRoots(&sources.Options{WorkDir: base, NoProject: true, Home: filepath.Join(base, "home")}, nil, nil, dirs)
 	n := 0
 	for _, r := range roots {
 		n += len(r.Sources)
