@@ -79,6 +79,7 @@ type Catalog struct {
 	subscribers map[int]func(old, new *Snapshot)
 	nextID      int
 	hashers     map[*Entry]*skill.Hasher
+	digests     map[*Entry]knownDigest
 
 	index searchIndex
 }
@@ -106,6 +107,7 @@ func New(sources []Source, opts *Options) (*Catalog, error) {
 		log:         opts.Logger,
 		subscribers: map[int]func(old, new *Snapshot){},
 		hashers:     map[*Entry]*skill.Hasher{},
+		digests:     map[*Entry]knownDigest{},
 	}
 	if c.poll == 0 {
 		c.poll = 1500 * time.Millisecond
@@ -233,6 +235,11 @@ func (c *Catalog) publish(s *Snapshot) {
 	for e := range c.hashers {
 		if s.byKey(e.Key()) != e {
 			delete(c.hashers, e)
+		}
+	}
+	for e := range c.digests {
+		if s.byKey(e.Key()) != e {
+			delete(c.digests, e)
 		}
 	}
 	fns := make([]func(old, new *Snapshot), 0, len(c.subscribers))

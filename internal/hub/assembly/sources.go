@@ -232,6 +232,13 @@ func (g *filteredSource) Open(ctx context.Context, e *catalog.Entry) (*skill.Bun
 	return g.Source.Open(ctx, e)
 }
 
+// ListsVersions reports whether the entries of the wrapped source identify
+// versions; see [catalog.Catalog.Digest].
+func (g *filteredSource) ListsVersions() bool {
+	s, ok := g.Source.(interface{ ListsVersions() bool })
+	return ok && s.ListsVersions()
+}
+
 // Watch implements [catalog.Watcher]. It returns an error if the wrapped source does
 // not support watching.
 func (g *filteredSource) Watch(ctx context.Context, changed func()) error {
@@ -261,6 +268,9 @@ func (c *staticSource) List(context.Context) (catalog.Listing, error) {
 	l, err := c.list()
 	return catalog.Listing{Layer: l.Layer, Problems: slices.Clone(l.Problems)}, err
 }
+
+// ListsVersions reports that the skills never change; see [catalog.Catalog.Digest].
+func (c *staticSource) ListsVersions() bool { return true }
 
 // Watch implements [catalog.Watcher]. It blocks until ctx is done, because the
 // source never changes.

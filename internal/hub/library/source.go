@@ -85,6 +85,10 @@ var _ catalog.Watcher = (*namespaceSource)(nil)
 func (s *namespaceSource) Origin() string       { return s.origin }
 func (s *namespaceSource) Scope() catalog.Scope { return s.scope }
 
+// ListsVersions reports that each version of a skill has an entry of its own; see
+// [catalog.Catalog.Digest].
+func (s *namespaceSource) ListsVersions() bool { return true }
+
 func (s *namespaceSource) List(ctx context.Context) (catalog.Listing, error) {
 	if err := s.l.index.refresh(ctx); err != nil {
 		return catalog.Listing{}, fmt.Errorf("list skills of %s: %w", s.origin, err)
@@ -166,6 +170,7 @@ var _ catalog.Watcher = (*boundSource)(nil)
 
 func (s *boundSource) Origin() string       { return s.origin }
 func (s *boundSource) Scope() catalog.Scope { return catalog.User }
+func (s *boundSource) ListsVersions() bool  { return true }
 
 func (s *boundSource) List(ctx context.Context) (catalog.Listing, error) {
 	var out catalog.Listing
