@@ -186,7 +186,7 @@ func (s sessionSkills) Fetch(ctx context.Context, ref string) ([]*session.Skill,
 	all, err := s.r.Fetch(ctx, ref)
 	for _, m := range all {
 		wants := len(m.AllowedTools) > 0 || m.Model != ""
-		if wants && !s.r.newRunner(nil).CanAcquireLease(ctx, m.ID.Key(), execution.Caller{Session: s.session}) {
+		if wants && !s.IsApproved(ctx, m.ID) {
 			m.AllowedTools, m.Model = nil, ""
 		}
 	}
@@ -198,11 +198,13 @@ func (s sessionSkills) Digest(ctx context.Context, id session.ID) (string, error
 	if e == nil {
 		return "", &catalog.NotFoundError{Ref: id.Key()}
 	}
-	_, src, err := s.r.catalog.Read(ctx, e)
-	if err != nil {
-		return "", err
-	}
-	return digest(src), nil
+	return s.r.catalog.Digest(ctx, e)
+}
+
+// IsApproved reports whether the current version of a skill is approved; see
+// [session.UpdateReload].
+func (s sessionSkills) IsApproved(ctx context.Context, id session.ID) bool {
+	return s.r.newRunner(nil).CanAcquireLease(ctx, id.Key(), execution.Caller{Session: s.session})
 }
 
 func (s sessionSkills) Names() []string {

@@ -112,6 +112,8 @@ type LoadOptions struct {
 	// it. Why is the reason, if it is not apparent from the conversation.
 	By  Cause
 	Why string
+
+	update bool // whether Refresh loads the new version of an active skill
 }
 
 // cause returns the cause of the load, or "" if unknown.
@@ -303,7 +305,10 @@ func (s *Session) planLoad(o LoadOptions, all []*Skill, provided providedTools) 
 func (p *loadPlan) activeForm(m *Skill) (ActiveSkill, bool) {
 	filled := m == p.result.Skill && p.options.Arguments != "" // the text differs for each load
 	a, ok := p.session.state.find(m.ID)
-	return a, ok && a.Digest == m.Digest && !filled && a.Model == m.Model && slices.Equal(a.AllowedTools, m.AllowedTools)
+	if ok && a.Digest != m.Digest {
+		return a, p.session.updates == UpdatePin && p.options.cause() != ByUser
+	}
+	return a, ok && !filled && a.Model == m.Model && slices.Equal(a.AllowedTools, m.AllowedTools)
 }
 
 // reuse records the use of an active skill. It also records the tools that the
@@ -319,6 +324,9 @@ func (p *loadPlan) reuse(m *Skill, active ActiveSkill) {
 	if text := added.text(); text != "" {
 		p.texts = append(p.texts, text)
 	}
+	if p.options.update {
+		active.Used = p.session.state.Turn // an update of another skill is no use
+	}
 	if use.Exact || active.Used != p.session.state.Turn || use.Retention != active.Retention || len(use.Tools) > 0 {
 		p.events = append(p.events, Event{Used: &use})
 	}
@@ -333,7 +341,10 @@ func (p *loadPlan) load(m *Skill) {
 	if old, ok := p.session.state.find(m.ID); ok {
 		l.Retention, _ = o.retentionOf(main, old)
 	}
-	if m != main {
+	if old, ok := p.session.state.find(m.ID); ok && o.update {
+		l.By, l.Why, l.RequiredBy, l.UnusedTurns = old.By, old.Why, old.RequiredBy, p.session.state.Turn-old.Used
+		p.events = append(p.events, Event{Notice: &Notice{Text: updateText(m.ID)}})
+	} else if m != main {
 		l.RequiredBy, l.By, l.Why = main.ID.Name, ByDependency, ""
 		p.result.Dependencies = append(p.result.Dependencies, m.ID.Name)
 	}
@@ -395,11 +406,16 @@ func (s *Session) fetch(ctx context.Context, key loadKey) ([]*Skill, error) {
 	if err != nil {
 		return nil, err
 	}
+	if key.o.update {
+		if err := s.checkUpdate(ctx, all); err != nil {
+			return nil, err
+		}
+	}
 	main := all[len(all)-1]
 	if main.Hidden && key.o.ByModel {
 		return nil, fmt.Errorf("only users can load skill %s (disable-model-invocation)", main.ID.Name)
 	}
-	if key.o.Direct || key.o.Arguments != "" {
+	if key.o.Direct && !key.o.update || key.o.Arguments != "" {
 		filled := *main // main may be shared
 		rest := ""
 		filled.Instructions, rest = skilltext.FillArguments(main.Instructions, []string{key.o.Arguments}, main.ArgumentHint != "")
@@ -460,45 +476,3 @@ func sentence(err error) string {
 // errorText returns the message of err for the model and the user. It is
 // cleaned, because it may contain arguments or text of a skill.
 func errorText(err error) string { return untrusted.ErrorText(err).ForModelLines() }
-
-// Refresh checks whether the SKILL.md of any active skill has changed. It
-// appends and returns a [SkillUpdate] for each skill that changed since the
-// last check. A skill whose digest cannot be read stays active and unchanged,
-// because its text is already in the conversation. If ctx is done or the log
-// cannot be written, Refresh returns the updates so far and an error.
-func (s *Session) Refresh(ctx context.Context) ([]SkillUpdate, error) {
-	var updated []SkillUpdate
-	for _, a := range s.Active() {
-		now, err := s.skills.Digest(ctx, a.Skill)
-		if ctx.Err() != nil {
-			return updated, context.Cause(ctx)
-		}
-		if err != nil || now == a.Current {
-			continue
-		}
-		u, err := s.update(ctx, a.Skill, now)
-		if err != nil {
-			return updated, err
-		}
-		if u != nil {
-			updated = append(updated, *u)
-		}
-	}
-	return updated, nil
-}
-
-// update records the new digest of a skill. It returns nil if that digest is
-// already recorded or the skill is no longer active.
-func (s *Session) update(ctx context.Context, id ID, now string) (*SkillUpdate, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a, ok := s.state.find(id)
-	if !ok || a.Current == now {
-		return nil, nil
-	}
-	u := SkillUpdate{Skill: id, Old: a.Current, Digest: now}
-	if err := s.append(ctx, Event{Updated: &u}); err != nil {
-		return nil, err
-	}
-	return &u, nil
-}

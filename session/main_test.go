@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"sync"
 	"testing"
 
@@ -93,7 +94,7 @@ func (s *shelf) Fetch(ctx context.Context, ref string) ([]*session.Skill, error)
 		out = append(out, &fresh)
 		return nil
 	}
-	if err := add(ref); err != nil {
+	if err := add(strings.TrimPrefix(ref, "test/")); err != nil {
 		return nil, err
 	}
 	return out, nil

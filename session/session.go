@@ -32,6 +32,9 @@ type Options struct {
 	// active skills stay, even if they exceed it. There is no limit if Budget
 	// is 0 or negative.
 	Budget int
+	// Updates determines what [Session.Refresh] does with a changed skill; ""
+	// means [UpdateNotify].
+	Updates UpdateMode
 	// ID identifies the conversation, for grants that apply only to it.
 	ID string
 }
@@ -48,6 +51,7 @@ type Session struct {
 	tools     Tools
 	retention int
 	budget    int
+	updates   UpdateMode
 	id        string
 
 	mu       sync.Mutex // guards the fields below; held while appending, so that log and state agree
@@ -70,7 +74,7 @@ func Open(ctx context.Context, skills Skills, o *Options) (*Session, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	s := &Session{log: o.Log, skills: skills, tools: o.Tools, retention: cmp.Or(o.RetentionTurns, defaultRetentionTurns), budget: o.Budget, id: o.ID, inflight: map[loadKey]*inflightLoad{}}
+	s := &Session{log: o.Log, skills: skills, tools: o.Tools, retention: cmp.Or(o.RetentionTurns, defaultRetentionTurns), budget: o.Budget, updates: o.Updates, id: o.ID, inflight: map[loadKey]*inflightLoad{}}
 	if s.log == nil {
 		s.log = &MemoryLog{}
 	}

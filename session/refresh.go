@@ -1,0 +1,141 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/loadout-dev/loadout/internal/untrusted"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// UpdateMode determines what happens when the SKILL.md of an active skill
+// changes. In every mode, files, scripts and tools are those of the current
+// version, and code runs only if that version is approved.
+type UpdateMode string
+
+// Update modes.
+const (
+	// UpdateNotify tells the model to load the skill again. Until then, the
+	// conversation keeps the text that was loaded. "" is the same.
+	UpdateNotify UpdateMode = "notify"
+	// UpdateReload loads the new version if it has neither scripts nor tools,
+	// or if it is approved. Otherwise it is like UpdateNotify. A version is
+	// approved if the [Skills] have a method IsApproved(context.Context, ID)
+	// bool that says so, as those of a runtime do.
+	UpdateReload UpdateMode = "reload"
+	// UpdatePin ignores the change: loading the skill again does not change
+	// the text either, unless the user does it. After it was unloaded, a load
+	// returns the new version.
+	UpdatePin UpdateMode = "pin"
+)
+
+// Refresh checks whether the SKILL.md of any active skill has changed, and
+// handles that as [Options.Updates] says. For each skill that changed since the
+// last check, it appends a [SkillUpdate] or, if it loaded the new version, a
+// notice and a [SkillLoad]. It returns these changes. A skill whose digest
+// cannot be read stays active and unchanged, because its text is already in the
+// conversation. If ctx is done or the log cannot be written, Refresh returns
+// the changes so far and an error.
+func (s *Session) Refresh(ctx context.Context) ([]SkillUpdate, error) {
+	if s.updates == UpdatePin || s.skills == nil {
+		return nil, nil
+	}
+	var updated []SkillUpdate
+	for _, a := range s.Active() {
+		now, err := s.skills.Digest(ctx, a.Skill)
+		if ctx.Err() != nil {
+			return updated, context.Cause(ctx)
+		}
+		if err != nil || now == a.Current {
+			continue
+		}
+		u, err := s.update(ctx, a, now)
+		if err != nil {
+			return updated, err
+		}
+		if u != nil {
+			updated = append(updated, *u)
+		}
+	}
+	return updated, nil
+}
+
+// update handles the change of a skill to the given digest. It returns nil if
+// the change is already recorded or the skill is no longer active.
+func (s *Session) update(ctx context.Context, a ActiveSkill, now string) (*SkillUpdate, error) {
+	if s.updates == UpdateReload && now != a.Digest && s.staysActive(a) {
+		r, err := s.Load(ctx, a.Skill.Key(), &LoadOptions{Direct: true, Retention: a.Retention, update: true})
+		if err != nil {
+			return nil, err
+		}
+		if r.State == StateLoaded || r.State == StateDegraded {
+			return &SkillUpdate{Skill: a.Skill, Old: a.Current, Digest: r.Skill.Digest}, nil
+		}
+	}
+	return s.recordUpdate(ctx, a.Skill, now)
+}
+
+// staysActive reports whether a skill stays active in the next turn without
+// being used.
+func (s *Session) staysActive(a ActiveSkill) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	left, bounded := s.turnsLeft(a)
+	return !bounded || left > 0
+}
+
+// recordUpdate records the new digest of a skill. It returns nil if that digest
+// is already recorded or the skill is no longer active.
+func (s *Session) recordUpdate(ctx context.Context, id ID, now string) (*SkillUpdate, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a, ok := s.state.find(id)
+	if !ok || a.Current == now {
+		return nil, nil
+	}
+	u := SkillUpdate{Skill: id, Old: a.Current, Digest: now}
+	if err := s.append(ctx, Event{Updated: &u}); err != nil {
+		return nil, err
+	}
+	return &u, nil
+}
+
+var errNotApproved = errors.New("new version is not approved")
+
+// checkUpdate returns an error if an update must not load the skills, which are
+// in load order.
+func (s *Session) checkUpdate(ctx context.Context, all []*Skill) error {
+	main := all[len(all)-1].ID
+	if _, active := s.find(main); !active { // another skill has the key now, or it was unloaded
+		return fmt.Errorf("skill %s: %w", main.Name, ErrNotLoaded)
+	}
+	if !slices.ContainsFunc(all, (*Skill).hasCode) {
+		return nil
+	}
+	if k, ok := s.skills.(interface {
+		IsApproved(context.Context, ID) bool
+	}); !ok || !k.IsApproved(ctx, main) {
+		return fmt.Errorf("skill %s: %w", main.Name, errNotApproved)
+	}
+	return nil
+}
+
+// find returns the active skill with the given ID. active is false if there is
+// none.
+func (s *Session) find(id ID) (a ActiveSkill, active bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state.find(id)
+}
+
+// hasCode reports whether the skill has scripts, MCP servers or a provider.
+func (m *Skill) hasCode() bool {
+	return m.UsesTools || slices.ContainsFunc(m.Files, func(f skill.File) bool { return f.Script })
+}
+
+// updateText returns the notice that precedes the new version of a skill.
+func updateText(id ID) string {
+	return fmt.Sprintf("The skill %s has changed. Its new instructions follow and replace the earlier ones.", untrusted.New(id.Name).ForModel())
+}
