@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loadout-dev/loadout/internal/fold"
 	"github.com/loadout-dev/loadout/internal/tokencount"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
@@ -101,6 +102,9 @@ func (t *turn) chooseSkills() (kept []session.ID, gone []session.Event, text str
 		if stays[a.Skill] {
 			kept = append(kept, a.Skill)
 			b.WriteString("\n" + a.Text + "\n")
+			if a.Current != a.Digest { // the earlier notice is not part of the summary
+				b.WriteString("\n" + fold.UpdateNotice(a.Skill) + "\n")
+			}
 			continue
 		}
 		gone = append(gone, session.Event{Unloaded: &session.SkillUnload{Skill: a.Skill, Reason: "the conversation was compacted and its instructions did not fit"}})

@@ -18,6 +18,7 @@ const (
 	ToolResult     Type = "tool_result"    // Call, Result: a call has ended
 	SkillLoaded    Type = "skill_loaded"   // Skill: a skill became active
 	SkillUnloaded  Type = "skill_unloaded" // Skill, Reason: a skill became inactive
+	SkillUpdated   Type = "skill_updated"  // Skill: an active skill changed; see [session.Session.Refresh]
 	ApprovalNeeded Type = "ask"            // ApprovalRequest: the user is asked for approval
 	Notice         Type = "notice"         // Text: information for the user
 	Compacted      Type = "compacted"      // Text, Usage, Model: the summary that replaced the history

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -26,7 +25,7 @@ func (a *Agent) InvokeSkill(ctx context.Context, skill, arguments string, onEven
 		if r.State == session.StateFailed {
 			return errors.New(strings.Join(r.Problems, "; "))
 		}
-		if err := t.session.AddMessage(ctx, llm.User, strings.TrimSpace("/"+r.Skill.ID.Name+" "+arguments)); err != nil {
+		if err := t.addMessage(ctx, strings.TrimSpace("/"+r.Skill.ID.Name+" "+arguments)); err != nil {
 			return err
 		}
 		if err := t.session.RecordUse(ctx, r.Skill.ID); err != nil {

@@ -30,7 +30,7 @@ func (a *Agent) RunTurn(ctx context.Context, text string, onEvent func(Event)) e
 		if err := t.start(ctx); err != nil {
 			return err
 		}
-		if err := t.session.AddMessage(ctx, llm.User, text); err != nil {
+		if err := t.addMessage(ctx, text); err != nil {
 			return err
 		}
 		return t.run(ctx)
@@ -114,6 +114,19 @@ func (t *turn) start(ctx context.Context) error {
 	}
 	t.cancelStaleRequests(ctx)
 	return t.notifySkillChanges(ctx)
+}
+
+// addMessage adds the user's message, after the changes of active skills since
+// the last one.
+func (t *turn) addMessage(ctx context.Context, text string) error {
+	updated, err := t.session.Refresh(ctx)
+	for _, u := range updated {
+		t.emit(Event{Type: SkillUpdated, Skill: u.Skill.Name})
+	}
+	if err != nil {
+		return err
+	}
+	return t.session.AddMessage(ctx, llm.User, text)
 }
 
 // cancelStaleRequests cancels the approval requests of calls that were

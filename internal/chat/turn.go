@@ -110,6 +110,8 @@ func (s *turnPrinter) printEvent(e agent.Event) {
 		happens("2", "loaded skill "+terminal.Plain(e.Skill))
 	case agent.SkillUnloaded:
 		happens("2", "unloaded skill "+terminal.Plain(e.Skill)+": "+terminal.Plain(e.Reason))
+	case agent.SkillUpdated:
+		happens("2", "skill "+terminal.Plain(e.Skill)+" changed after it was loaded")
 	case agent.Notice:
 		happens("2", terminal.Plain(e.Text))
 	case agent.ToolResult:

@@ -38,8 +38,13 @@ func (r *renderer) apply(e *session.Event) {
 	case e.Unloaded != nil:
 		r.add(llm.Notice, llm.Text("The skill "+e.Unloaded.Skill.Name+" is no longer in force: "+e.Unloaded.Reason+". Load it again where it is needed."))
 	case e.Updated != nil:
-		r.add(llm.Notice, llm.Text("The skill "+e.Updated.Skill.Name+" was changed after it was loaded. Load it again before you go by it."))
+		r.add(llm.Notice, llm.Text(UpdateNotice(e.Updated.Skill)))
 	}
+}
+
+// UpdateNotice tells the model that a skill changed after it was loaded.
+func UpdateNotice(id session.ID) string {
+	return "The skill " + id.Name + " was changed after it was loaded. Load it again before you go by it."
 }
 
 // clone returns a copy that is independent of r. Messages are shared, because

@@ -56,6 +56,8 @@ func (m *model) event(e agent.Event) {
 	case agent.SkillUnloaded:
 		t.skill = e.Skill
 		m.printEvent(line{{"◇ ", purple}, {"skill " + Plain(e.Skill) + " was unloaded", normal}, {reason(e.Reason), faint}})
+	case agent.SkillUpdated:
+		m.printEvent(line{{"◆ ", purple}, {"skill " + Plain(e.Skill) + " changed after it was loaded", normal}})
 	case agent.Notice:
 		m.printEvent(line{{"! ", purple}, {Plain(e.Text), normal}})
 	case agent.Compacted:

@@ -86,7 +86,9 @@ func findLoadReason(earlier []step, a session.ActiveSkill) LoadReason {
 	case session.ByUser:
 		c.Why = "the user loaded it"
 	case session.ByModel:
-		c.findCall(earlier, a)
+		if !a.Direct { // otherwise it was loaded again after a change
+			c.findCall(earlier, a)
+		}
 		c.Why = "the model loaded it"
 		if c.Query != "" {
 			c.Why += fmt.Sprintf(" after a search for %q", c.Query)
