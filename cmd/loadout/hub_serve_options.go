@@ -28,6 +28,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/sandbox"
+	"github.com/loadout-dev/loadout/session"
 )
 
 // keyVariable is the environment variable that contains the hub's encryption
@@ -97,7 +98,7 @@ func (a *app) hubOptions(ctx context.Context, c *config.Config) (hub.Options, er
 	}
 	o.Price, o.Window = hubPrices(c)
 	o.Skills = func(single bool) ([]catalog.Source, error) { return a.HubSources(c, single) }
-	o.BundledSkills = c.Skills.Bundled
+	o.BundledSkills, o.Updates = c.Skills.Bundled, session.UpdateMode(c.Skills.Update)
 	o.ImportFrom = c.Hub.ImportFrom
 	if o.Servers, err = a.hubServers(c); err != nil {
 		return o, err

@@ -24,6 +24,7 @@ type Skills struct {
 	Budget  int
 	Depth   int
 	Watch   bool
+	Update  string // "notify", "reload" or "pin"
 }
 
 // MCP configures the MCP server.
@@ -148,6 +149,9 @@ var settings = []setting{
 		doc: "Depth of the search for skills below a directory."},
 	{key: "skills.watch", env: "LOADOUT_SKILLS_WATCH", value: func(c *Config) any { return &c.Skills.Watch },
 		doc: "Watch for changes while running; otherwise reload on SIGHUP only."},
+	{key: "skills.update", env: "LOADOUT_SKILLS_UPDATE", value: func(c *Config) any { return &c.Skills.Update }, check: oneOf("", "notify", "reload", "pin"),
+		doc: "What happens in a conversation of chat or the hub when a loaded skill changes: notify (tell the\n" +
+			"model to load it again), reload (load it, if it has no code or is approved) or pin (nothing)."},
 	{key: "mcp.address", env: "LOADOUT_MCP_ADDRESS", value: func(c *Config) any { return &c.MCP.Address },
 		doc: "Serve MCP over HTTP at this address, for example 127.0.0.1:8485; empty means stdio."},
 	{key: "mcp.token_file", env: "LOADOUT_MCP_TOKEN_FILE", value: func(c *Config) any { return &c.MCP.TokenFile }, path: true,
@@ -363,7 +367,7 @@ func checkWebAddress(v any) error {
 // defaults returns the default configuration.
 func defaults() *Config {
 	return &Config{
-		Skills:  Skills{Enabled: true, Project: true, Home: true, Bundled: true, Keep: 5, Depth: 6, Watch: true},
+		Skills:  Skills{Enabled: true, Project: true, Home: true, Bundled: true, Keep: 5, Depth: 6, Watch: true, Update: "notify"},
 		Servers: Servers{Connect: "on-load", Deadline: 20, Idle: 600, Safety: "MEDIUM"},
 		Policy:  Policy{Presence: "cooperative", Threshold: "HIGH"},
 		Sandbox: Sandbox{Enabled: true, Backend: "auto", MinTier: 3, MemoryMB: 512, Seconds: 60, DiskMB: 64, Network: []string{"*"}},

@@ -48,6 +48,7 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
+	"github.com/loadout-dev/loadout/session"
 )
 
 // Options configures [Open]. Data is required.
@@ -98,6 +99,9 @@ type Options struct {
 	// BundledSkills specifies whether the library lists the skills that ship
 	// with the program. Conversations can use them in any case.
 	BundledSkills bool
+	// Updates determines what conversations do when a skill changes that they
+	// have loaded; see [session.Options].
+	Updates session.UpdateMode
 	// Servers lists the MCP servers that the operator configured for all users.
 	Servers []*upstream.Config
 	// Private lists non-public addresses that skills, servers and imports may use.

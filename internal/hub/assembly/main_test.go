@@ -103,8 +103,7 @@ func newFixture(t testing.TB, db *store.DB, change ...func(*assembly.Options)) *
 		f(&o)
 	}
 	w.kits = assembly.New(o)
-	w.chat = chat.New(db, chat.Options{Setup: w.kits.ChatSetup, Dir: t.TempDir(), Poll: 10 * time.Millisecond,
-		Principal: func(_ context.Context, u account.UserID) (account.Principal, error) { return w.people[u], nil }})
+	w.chat = w.newChat(nil)
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = w.kinds.Run(ctx) })
@@ -120,6 +119,16 @@ func newFixture(t testing.TB, db *store.DB, change ...func(*assembly.Options)) *
 	})
 	w.settle()
 	return w
+}
+
+// newChat returns an engine for the conversations. change may be nil.
+func (w *fixture) newChat(change func(*chat.Options)) *chat.Engine {
+	o := chat.Options{Setup: w.kits.ChatSetup, Dir: w.t.TempDir(), Poll: 10 * time.Millisecond,
+		Principal: func(_ context.Context, u account.UserID) (account.Principal, error) { return w.people[u], nil }}
+	if change != nil {
+		change(&o)
+	}
+	return chat.New(w.db, o)
 }
 
 func sqlite(t testing.TB, change ...func(*assembly.Options)) *fixture {

@@ -58,7 +58,7 @@ func (w *worker) openSession(ctx context.Context, t *activeConversation) error {
 		return err
 	}
 	t.session, err = t.setup.Runtime.NewSession(ctx, &session.Options{Log: w.journal, ID: w.id, Tools: t.setup.SkillTools,
-		State: t.past.Session, RetentionTurns: w.e.opts.Retention, Budget: w.e.opts.Budget})
+		State: t.past.Session, RetentionTurns: w.e.opts.Retention, Budget: w.e.opts.Budget, Updates: w.e.opts.Updates})
 	if err != nil {
 		return err
 	}

@@ -171,8 +171,9 @@ type Options struct {
 	Drafts, DraftBytes int64
 	// Quotas limits what each user stores. The zero value has no limits.
 	Quotas quota.Quotas
-	// Retention and Budget are passed to sessions; see [session.Options].
+	// Retention, Budget and Updates are passed to sessions; see [session.Options].
 	Retention, Budget int
+	Updates           session.UpdateMode
 	// Trace starts tracing a turn and returns the context for the turn. If it is
 	// nil, turns are not traced.
 	Trace func(ctx context.Context, c Conversation, kind InputKind) (context.Context, Trace)
