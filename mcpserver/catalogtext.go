@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -69,11 +70,13 @@ type catalogTexts struct {
 
 // conn records the profile of a connection's client and the catalog text that it
 // was sent first. They do not change, except that the description can have more
-// skills than at first, until the client lists the tools.
+// skills than at first, until the client lists the tools. It also records what
+// was sent later.
 type conn struct {
 	text    catalogText
 	profile *clientprofile.Profile
 	seen    *catalog.Snapshot // latest snapshot reported to the connection
+	loaded  loadedSkills
 
 	roots    connRoots
 	hasTools bool // whether the client has the description in text; guarded by catalogTexts.mu
@@ -181,11 +184,9 @@ func (t *catalogTexts) dropEndedLocked(s *Server) {
 }
 
 // changesSince describes the catalog changes since the last call for the same
-// connection. It returns "" if there are none.
-func (t *catalogTexts) changesSince(s *Server, req mcp.Request) string {
-	if s.opts.WithoutNotices {
-		return ""
-	}
+// connection, and the changes of skills that it has loaded. It returns "" if
+// there are none.
+func (t *catalogTexts) changesSince(ctx context.Context, s *Server, req mcp.Request) string {
 	ss := longLivedSession(req)
 	if ss == nil {
 		return ""
@@ -193,14 +194,20 @@ func (t *catalogTexts) changesSince(s *Server, req mcp.Request) string {
 	now := s.view().snap
 	t.mu.Lock()
 	c := t.conns[ss]
-	if c == nil || c.seen.Version >= now.Version {
+	if c == nil {
 		t.mu.Unlock()
 		return ""
 	}
 	before := c.seen
-	c.seen = now
+	if before.Version < now.Version {
+		c.seen = now
+	}
 	t.mu.Unlock()
-	return describeChanges(before, now, s.opts.Compat == "")
+	text := ""
+	if before.Version < now.Version {
+		text = describeChanges(before, now, s.opts.Compat == "")
+	}
+	return text + t.updatesSince(ctx, s, c, now)
 }
 
 // notice is the field of structured content for catalog changes.

@@ -107,7 +107,7 @@ func (s *Server) compatRead(ctx context.Context, in compatReadArgs) (*mcp.CallTo
 	if err != nil {
 		return s.compatFailed(ctx, err), nil, ctx.Err()
 	}
-	s.reportLoad(all)
+	s.reportLoad(ctx, all)
 	m := all[len(all)-1]
 	instructions := renderInstructions(all)
 	description := untrusted.New(m.Description).ForModelLines()
@@ -179,7 +179,7 @@ func (s *Server) compatActivate(ctx context.Context, in compatActivateArgs) (*mc
 		failed := session.LoadResult{State: session.StateFailed, Text: res.Content[0].(*mcp.TextContent).Text}
 		return res, failed.Activation(in.SkillName), nil
 	}
-	s.reportLoad(all)
+	s.reportLoad(ctx, all)
 	m := *all[len(all)-1]
 	m.AllowedTools, m.Model = nil, ""
 	instructions := renderInstructions(all)
@@ -203,7 +203,7 @@ func (s *Server) compatLoad(ctx context.Context, _ *mcp.CallToolRequest, in comp
 	case err != nil:
 		return errorResult(fmt.Sprintf("Error: Skill '%s' is not available. Available skills: %s", in.SkillName, s.available())), nil, nil
 	}
-	s.reportLoad(all)
+	s.reportLoad(ctx, all)
 	m := all[len(all)-1]
 	if skilltext.Body(m.Instructions, m.Location) == "" {
 		return errorResult(fmt.Sprintf("Error: Skill '%s' has no prompt content.", m.ID.Name)), nil, nil

@@ -80,7 +80,7 @@ func (s *Server) getPrompt(ctx context.Context, e *catalog.Entry, arguments []st
 		}
 		return nil, invalidParams("%s", s.errorText(err))
 	}
-	s.reportLoad(all)
+	s.reportLoad(ctx, all)
 	m := all[len(all)-1]
 	var rest string
 	m.Instructions, rest = skilltext.FillArguments(m.Instructions, arguments, e.ArgumentHint != "")

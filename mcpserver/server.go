@@ -31,6 +31,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/toolresult"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/session"
 	"github.com/loadout-dev/loadout/tools"
 )
 
@@ -129,7 +130,7 @@ type Options struct {
 	// ToolsOnly disables skill prompts, skill resources and the catalog text,
 	// for an agent in the same program.
 	ToolsOnly bool
-	// WithoutNotices omits notices about added and removed skills from
+	// WithoutNotices omits notices about added, changed and removed skills from
 	// results. Set it if the caller reports them itself.
 	WithoutNotices bool
 	// InvokedByUser reports whether the user loaded a skill that models are
@@ -357,12 +358,20 @@ func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 		if method == "tools/list" {
 			s.waitForRoots(ctx, req)
 		}
+		var delivered *[]*session.Skill
+		before := s.view().snap
+		if !s.opts.WithoutNotices && longLivedSession(req) != nil {
+			ctx, delivered = withDelivered(ctx)
+		}
 		res, err := next(ctx, method, req)
 		if err != nil {
 			return res, cleanError(err)
 		}
 		if method == "notifications/initialized" || method == "notifications/roots/list_changed" {
 			s.askRoots(req)
+		}
+		if delivered != nil {
+			s.texts.rememberLoads(req, before, *delivered)
 		}
 		switch r := res.(type) {
 		case *mcp.InitializeResult:
@@ -379,8 +388,10 @@ func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 			if r.NeedsInput() { // a result that requests input has no content
 				break
 			}
-			if news := s.texts.changesSince(s, req); news != "" {
-				r = withNotice(r, news)
+			if delivered != nil {
+				if news := s.texts.changesSince(ctx, s, req); news != "" {
+					r = withNotice(r, news)
+				}
 			}
 			return toolresult.New(r), nil
 		}

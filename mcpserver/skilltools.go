@@ -215,6 +215,7 @@ func (s *Server) loadSkill(ctx context.Context, in loadArgs) (*mcp.CallToolResul
 	m := all[len(all)-1]
 	out := &loadResult{State: session.StateLoaded, Name: untrusted.New(m.ID.Name), Origin: untrusted.New(m.ID.Origin), Digest: m.Digest}
 	if matchesDigest(in.Have, m.Digest) {
+		noteDelivered(ctx, m)
 		s.reportUse(Use{Kind: useLoad, Skill: m.ID.Name, Key: m.ID.Key()})
 		out.State, out.Problems = session.StateAlreadyLoaded, untrusted.List(m.Problems)
 		return textResult(unchangedText(m)), out, nil
@@ -223,7 +224,7 @@ func (s *Server) loadSkill(ctx context.Context, in loadArgs) (*mcp.CallToolResul
 		out.Problems = append(out.Problems, untrusted.List(m.Problems)...)
 		out.Tokens += m.Tokens
 	}
-	s.reportLoad(all)
+	s.reportLoad(ctx, all)
 	toolText := s.connectTools(ctx, all, out)
 	if len(out.Problems) > 0 {
 		out.State = session.StateDegraded

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -75,8 +76,9 @@ func (s *Server) reportFailedFetch(kind string, e *catalog.Entry, err error) {
 	s.reportFailure(kind, e)
 }
 
-// reportLoad reports that skills were loaded.
-func (s *Server) reportLoad(all []*session.Skill) {
+// reportLoad reports that skills were loaded by the client of ctx's request.
+func (s *Server) reportLoad(ctx context.Context, all []*session.Skill) {
+	noteDelivered(ctx, all...)
 	for _, m := range all {
 		s.reportUse(Use{Kind: useLoad, Skill: m.ID.Name, Key: m.ID.Key(), Tokens: m.Tokens})
 	}
