@@ -257,6 +257,27 @@ test("chat: a server's read-only declaration is shown, sent if always allowed, a
   page.calm();
 });
 
+test("chat: a skill of which a newer version is available says so", async (t) => {
+  const hub = await scene(t);
+  const text = (body) => ({ "SKILL.md": skill("tides", "Reads tide tables. Use for questions on tides.", body) });
+  const made = await hub.upload("tides", text("Add one hour in summer.\n"));
+  const page = await window_(t, hub);
+  await page.goto("/");
+  await say(page, "use the skill tides");
+  await page.getByText("Loaded", { exact: false }).first().waitFor();
+  await page.getByText("newer version available").waitFor({ state: "hidden" });
+  await hub.ask(
+    "POST",
+    `/skills/${made.id}/versions?file_name=tides.zip`,
+    zip(text("Add two hours in summer.\n"), "tides"),
+    { type: "application/zip" },
+  );
+  await say(page, "hello");
+  await page.getByText("The skill tides changed after it was loaded.", { exact: false }).first().waitFor();
+  await page.getByText("newer version available").waitFor();
+  page.calm();
+});
+
 test("chat: the form of an approval appears, though the first attempts to load it fail", async (t) => {
   const { hub } = await harbour(t);
   const page = await window_(t, hub);
