@@ -143,6 +143,24 @@ func TestApproversOfPublishedSkill(t *testing.T) {
 	})
 }
 
+// Versions without code need a decision if they request permitted tools or a model.
+func TestPendingRequests(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
+		for i, field := range []string{"allowed-tools: Bash", "model: large", "model: inherit", "license: MIT"} {
+			w.upload(w.ada, w.team, fmt.Sprint("skill-", i), "Text.", "SKILL.md", fmt.Sprintf("---\nname: skill-%d\ndescription: Does it.\n%s\n---\nText.\n", i, field))
+		}
+		found, _, err := w.lib.ListPending(w.ctx, w.meg, nil, store.Page{})
+		mustDo(t, err)
+		if got := names(found, func(v *library.Version) string { return v.Name }); !slices.Equal(got, []string{"skill-0", "skill-1"}) {
+			t.Fatalf("the versions %v wait", got)
+		}
+		mustDo(t, w.lib.ReviewVersion(w.ctx, w.meg, found[0].SkillID, library.Decision{Digest: found[0].Digest, Review: library.Approved}))
+		found, _, err = w.lib.ListPending(w.ctx, w.meg, nil, store.Page{})
+		mustDo(t, err)
+		wantEqual(t, names(found, func(v *library.Version) string { return v.Name }), []string{"skill-1"})
+	})
+}
+
 // Reviewers see the versions that need their decision: not those without code, those
 // that they uploaded or approved, or those older than the current version.
 func TestPendingReviews(t *testing.T) {

@@ -26,6 +26,7 @@ type meta struct {
 	ModelOnly     bool               `json:"model_only,omitempty"`
 	ProvidesTools bool               `json:"brings,omitempty"` // whether the skill provides tools, through MCP servers or a provider
 	Scripts       int                `json:"scripts,omitempty"`
+	Requests      bool               `json:"requests,omitempty"` // whether the skill requests permitted tools or a model; false for versions of an older program
 	Unnamed       bool               `json:"unnamed,omitempty"`
 	Repaired      bool               `json:"repaired,omitempty"`
 	Tokens        int                `json:"tokens"` // tokens in the instructions
@@ -45,7 +46,8 @@ func newMeta(s *skill.Skill, ds skill.Diagnostics, file string, files skill.Mani
 		Author: cleanLine(s.Author, 256), License: cleanLine(s.License, 256), Category: cleanLine(s.Category, 256), ArgumentHint: cleanLine(s.ArgumentHint, 1024),
 		BindShells: cleanLines(s.BindShells), Dependencies: cleanLines(s.Dependencies),
 		UserOnly: s.DisableModelInvocation, ModelOnly: !s.UserInvocable,
-		Unnamed: s.Unnamed, Repaired: s.Repaired,
+		Requests: len(s.AllowedTools) > 0 || s.Model != "" && s.Model != "inherit",
+		Unnamed:  s.Unnamed, Repaired: s.Repaired,
 		Tokens: tokencount.Estimate(s.Instructions),
 	}
 	m.ProvidesTools = s.MCPServers.Configs != nil || s.Provider != nil
@@ -79,6 +81,10 @@ func readMeta(data json.RawMessage) meta {
 
 // hasCode reports whether the skill has scripts, servers or provided tools.
 func (m *meta) hasCode() bool { return m.Scripts > 0 || m.ProvidesTools || m.undecodable }
+
+// needsReview reports whether the skill has code, or requests that take effect only
+// after a review.
+func (m *meta) needsReview() bool { return m.hasCode() || m.Requests }
 
 // catalogEntry returns the catalog entry of a skill, without origin and path.
 func (m *meta) catalogEntry(name, display, description, label string, tags []string) *catalog.Entry {

@@ -93,11 +93,11 @@ type reviewDetails struct {
 }
 
 // ListPending returns the versions in the given namespaces that need a decision of
-// the principal, oldest first, and the cursor of the next page: those with code
-// that is awaiting review, see [store.Versions.ListPending]. It omits versions that
-// the principal has approved or must not approve. The principal must be allowed to
-// review in each namespace. If in is empty, ListPending uses all namespaces in
-// which the principal may review.
+// the principal, oldest first, and the cursor of the next page: those awaiting
+// review that have code, or request permitted tools or a model, see
+// [store.Versions.ListPending]. It omits versions that the principal has approved or
+// must not approve. The principal must be allowed to review in each namespace. If in
+// is empty, ListPending uses all namespaces in which the principal may review.
 func (l *Library) ListPending(ctx context.Context, p account.Principal, in []Namespace, page store.Page) ([]*Version, string, error) {
 	for _, n := range in {
 		if err := checkNamespace(p, account.SkillReview, n); err != nil {
@@ -153,10 +153,10 @@ func (l *Library) pendingList(p account.Principal, in []Namespace) (func(context
 	}, nil
 }
 
-// undecidedVersion returns a pending version if the principal can decide on its
-// code, and nil otherwise.
+// undecidedVersion returns a pending version if it needs a decision of the principal,
+// and nil otherwise.
 func (l *Library) undecidedVersion(ctx context.Context, p account.Principal, v store.Version) (*Version, error) {
-	if m := readMeta(v.Meta); !m.hasCode() {
+	if m := readMeta(v.Meta); !m.needsReview() {
 		return nil, nil
 	}
 	h, err := l.getSkill(ctx, &l.db.Tables, v.SkillID)
