@@ -96,8 +96,13 @@ func TestMembersInstallWhatTheyMayUse(t *testing.T) {
 		root.send(t, "PUT", "/api/v1/skills/"+shared+"/versions/2/review", map[string]string{"decision": "approved", "digest": second.text(t, "digest")}).want(t, 204)
 		wantOutcome(t, offered(t, n, adas), []string{"own: Mine.", "shared: Pending.", "twice: Mine."})
 
+		approve(upload(root, "?namespace=public", "shared", "Everybody's."), 1)
+		upload(root, "?namespace=team", "other", "The group's.") // is awaiting review
+		approve(upload(root, "?namespace=public", "other", "Everybody's."), 1)
+		wantOutcome(t, offered(t, n, adas), []string{"other: Everybody's.", "own: Mine.", "shared: Pending.", "twice: Mine."})
+
 		root.send(t, "DELETE", member, nil).want(t, 204)
-		wantOutcome(t, offered(t, n, adas), []string{"own: Mine.", "twice: Mine."})
+		wantOutcome(t, offered(t, n, adas), []string{"other: Everybody's.", "own: Mine.", "shared: Everybody's.", "twice: Mine."})
 		ada.send(t, "DELETE", "/api/v1/tokens/"+adaToken, nil).want(t, 204)
 		if _, err := hubIndex(t, n, adas); !isDeniedWith(err, true) {
 			t.Errorf("with a revoked token: %v", err)

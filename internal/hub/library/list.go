@@ -41,6 +41,11 @@ type Query struct {
 	// Shadowed also selects skills whose name resolves to a skill in another
 	// namespace.
 	Shadowed bool
+	// Installable selects only skills that the principal may download and whose
+	// current version was not rejected and has no code that is awaiting review.
+	// Users may install their own skills before the review. Skills that it does not
+	// select do not shadow others.
+	Installable bool
 
 	// The following fields restrict the selection, unless they are zero.
 	OnlyHidden bool
@@ -127,7 +132,8 @@ func (l *Library) List(ctx context.Context, p account.Principal, q Query) (*List
 			ranks[f.id] = i + 1
 		}
 	}
-	found := l.index.collect(in, q.Shadowed || len(in) < 2, func(k *indexedSkill) bool {
+	ignored := func(k *indexedSkill) bool { return q.Installable && !canInstall(p, k.home, k.code, k.review) }
+	found := l.index.collect(in, q.Shadowed || len(in) < 2, ignored, func(k *indexedSkill) bool {
 		return (ranks[k.id] > 0 || k.contains(q.Text)) && (!k.hidden || (q.Hidden || !k.concealed) && k.canSeeHidden(p))
 	})
 	out := &Listing{Facets: countFacets(found)}
@@ -153,7 +159,7 @@ func (l *Library) List(ctx context.Context, p account.Principal, q Query) (*List
 		found = found[:n]
 		out.Next = encodeListCursor(listCursor{from + n, found[n-1].id})
 	}
-	return out, l.loadListed(ctx, out, found, uses)
+	return out, l.loadListed(ctx, p, q, out, found, uses)
 }
 
 // maxRanked is the maximum number of skills that a list sorts by relevance. The
@@ -199,10 +205,16 @@ func (q *Query) selects(k *indexedSkill, uses map[string]int64) bool {
 	return true
 }
 
+// canInstall reports whether the state of a skill's current version permits the
+// principal to install it.
+func canInstall(p account.Principal, home Namespace, code bool, r Review) bool {
+	return r == Approved || r != Rejected && (!code || home == store.UserNamespace(string(p.User)))
+}
+
 // collect returns the matching skills in the namespaces, without duplicates.
 // Unless shadowed is set, it omits skills whose names resolve to other skills
-// in these namespaces.
-func (s *skillIndex) collect(in []Namespace, shadowed bool, matches func(*indexedSkill) bool) []*indexedSkill {
+// in these namespaces. Ignored skills shadow no others.
+func (s *skillIndex) collect(in []Namespace, shadowed bool, ignored, matches func(*indexedSkill) bool) []*indexedSkill {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []*indexedSkill
@@ -213,6 +225,9 @@ func (s *skillIndex) collect(in []Namespace, shadowed bool, matches func(*indexe
 			continue
 		}
 		for name, k := range sh.byName {
+			if ignored(k) {
+				continue
+			}
 			nearest := names[name]
 			if nearest == "" && !k.hidden {
 				names[name] = k.id
@@ -345,24 +360,29 @@ func startOfPage(after string, in []*indexedSkill) (int, error) {
 	return min(c.Offset-1, len(in)), nil
 }
 
-// loadListed adds the rows of skills to a listing, except those that were just deleted.
-func (l *Library) loadListed(ctx context.Context, out *Listing, found []*indexedSkill, uses map[string]int64) error {
+// loadListed adds the rows of skills to a listing, except those that were just
+// deleted, and with [Query.Installable], those that can no longer be installed.
+func (l *Library) loadListed(ctx context.Context, p account.Principal, q Query, out *Listing, found []*indexedSkill, uses map[string]int64) error {
 	ids := make([]string, len(found))
 	for i, k := range found {
 		ids[i] = k.id
 	}
-	rows, _, err := l.db.Skills.GetMany(ctx, ids)
+	rows, listings, err := l.db.Skills.GetMany(ctx, ids)
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
-		if rows[id] != nil {
-			s := newSkill(*rows[id], nil)
-			if n, ok := uses[id]; ok {
-				s.Uses = &n
-			}
-			out.Skills = append(out.Skills, s)
+		if rows[id] == nil {
+			continue
 		}
+		s, h := newSkill(*rows[id], nil), &skillRecord{Skill: *rows[id], listings: listings[id]}
+		if q.Installable && (!canInstall(p, s.Namespace, s.Code, s.Review) || h.check(p, account.SkillDownload, s.CreatedBy) != nil) {
+			continue
+		}
+		if n, ok := uses[id]; ok {
+			s.Uses = &n
+		}
+		out.Skills = append(out.Skills, s)
 	}
 	return l.addScores(ctx, out.Skills)
 }

@@ -2,9 +2,11 @@ package library_test
 
 import (
 	"bytes"
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/store/storetest"
 )
 
 // The server sorts and filters, and counts what it found.
@@ -124,4 +127,43 @@ func TestListByUsesShowsAllowedUsageOnly(t *testing.T) {
 		mustDo(t, err)
 		wantEqual(t, found.Skills[0].Uses, tt.want)
 	}
+}
+
+// A list of installable skills omits those whose code is awaiting review, except for
+// the user's own, and those that were rejected. They do not shadow others.
+func TestListInstallableSkills(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
+		in := must(library.DownloadNamespaces(w.bob))(t)
+		want := func(when string, ids ...string) {
+			t.Helper()
+			got := names(must(w.list(w.bob, library.Query{In: in, Installable: true}))(t), func(s *library.Skill) string { return s.ID })
+			if diff := cmp.Diff(ids, got); diff != "" {
+				t.Errorf("%s: got + and want -:\n%s", when, diff)
+			}
+		}
+		public := w.upload(w.root, store.Public, "pdf", "public")
+		group := w.upload(w.ada, w.team, "pdf", "group", "run.sh", someCode)
+		want("pending in the group", public.ID)
+		w.decide(group.Digest, group, library.Approved)
+		want("approved", group.ID)
+		w.decide(group.Digest, group, library.Rejected)
+		want("rejected", public.ID)
+		own := w.upload(w.bob, ownNamespace(w.bob), "pdf", "own", "run.sh", otherCode)
+		want("with an own skill", own.ID)
+		mustDo(t, w.lib.ReviewVersion(w.ctx, w.root, own.ID, library.Decision{Digest: own.Digest, Review: library.Rejected}))
+		want("with an own skill that was rejected", public.ID)
+	})
+}
+
+// A list of installable skills omits those that were hidden while it was made.
+func TestListChecksDownloadAgain(t *testing.T) {
+	address := storetest.SQLite(t)
+	w := newFixture(t, storetest.Open(t, address), nil)
+	s := w.upload(w.root, store.Public, "pdf", "public")
+	q := library.Query{In: must(library.DownloadNamespaces(w.bob))(t), Installable: true}
+	wantEqual(t, skillNames(must(w.list(w.bob, q))(t)), []string{"pdf"})
+	db := must(sql.Open("sqlite", strings.TrimPrefix(address, "sqlite:")+"?_pragma=busy_timeout(10000)"))(t)
+	defer db.Close()
+	must(db.Exec("UPDATE skills SET hidden = TRUE WHERE id = ?", s.ID))(t) // without a new revision, as if after the library read it
+	wantEqual(t, skillNames(must(w.list(w.bob, q))(t)), []string{})
 }

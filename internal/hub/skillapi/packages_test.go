@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"crypto/sha256"
+	"database/sql"
 	"encoding/hex"
 	"encoding/json"
 	"io"
@@ -181,6 +182,30 @@ func TestSkillIndex(t *testing.T) {
 		if res, text := s.request(p, "GET", "/.well-known/agent-skills/index.json", nil, nil); res.StatusCode != 401 && res.StatusCode != 403 {
 			t.Errorf("%s: %d %s", name, res.StatusCode, text)
 		}
+	}
+}
+
+// A skill whose files cannot be read does not hide the other skills of the index.
+func TestSkillIndexOmitsUnreadableSkills(t *testing.T) {
+	s := newServer(t)
+	for _, name := range []string{"csv", "pdf", "zip"} {
+		s.must(s.ada, "POST", "/skills?file_name="+name+".zip", packed(t, name, "Text.", nil))
+	}
+	db, err := sql.Open("sqlite", strings.TrimPrefix(s.database, "sqlite:")+"?_pragma=busy_timeout(10000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	res, err := db.Exec("UPDATE blob_parts SET data = zeroblob(length(data)) WHERE CAST(data AS TEXT) LIKE '%Does pdf.%'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := res.RowsAffected(); n != 1 || err != nil {
+		t.Fatalf("%d parts of files damaged, error %v", n, err)
+	}
+	found, text := s.request(s.ada, "GET", "/.well-known/agent-skills/index.json", nil, nil)
+	if found.StatusCode != 200 || !strings.Contains(text, `"csv"`) || !strings.Contains(text, `"zip"`) || strings.Contains(text, `"pdf"`) {
+		t.Errorf("%d %s", found.StatusCode, text)
 	}
 }
 

@@ -4,8 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
@@ -46,9 +46,9 @@ type indexedJSON struct {
 // hub as from any site. It requires authentication and lists the skills that the
 // user may use.
 func (h *Handlers) addSkillIndex() {
-	op := api.Operation("get-skill-index", "GET", "/skills", "The skills that you may download, as sites publish theirs")
+	op := api.Operation("get-skill-index", "GET", "/skills", "Index of the skills that you may install")
 	op.Path = indexPath
-	api.Add(h.Server, op, newSkillIndex(h.Library).get)
+	api.Add(h.Server, op, newSkillIndex(h.Library, h.Log).get)
 }
 
 // skillIndex creates skill indexes. It caches package digests, because computing a
@@ -56,14 +56,15 @@ func (h *Handlers) addSkillIndex() {
 // concurrent use.
 type skillIndex struct {
 	library *library.Library
+	log     *slog.Logger
 	turn    chan struct{} // held while reading a package; only one is read at a time
 
 	mu    sync.Mutex
 	known map[string]string // package digests by file digest and name
 }
 
-func newSkillIndex(l *library.Library) *skillIndex {
-	return &skillIndex{library: l, turn: make(chan struct{}, 1), known: map[string]string{}}
+func newSkillIndex(l *library.Library, log *slog.Logger) *skillIndex {
+	return &skillIndex{library: l, log: log, turn: make(chan struct{}, 1), known: map[string]string{}}
 }
 
 func (x *skillIndex) get(ctx context.Context, _ *api.NoBody) (*api.Body[indexJSON], error) {
@@ -73,7 +74,7 @@ func (x *skillIndex) get(ctx context.Context, _ *api.NoBody) (*api.Body[indexJSO
 		return nil, err
 	}
 	out := indexJSON{Schema: indexSchema, Skills: []indexedJSON{}}
-	q := library.Query{In: in, Page: store.Page{Limit: store.MaxPage}}
+	q := library.Query{In: in, Installable: true, Page: store.Page{Limit: store.MaxPage}}
 	for {
 		found, err := x.library.List(ctx, p, q)
 		if err != nil {
@@ -90,12 +91,10 @@ func (x *skillIndex) get(ctx context.Context, _ *api.NoBody) (*api.Body[indexJSO
 	}
 }
 
-// add adds a skill to an index unless the format does not permit its name, or its
-// current version was rejected or has code that is awaiting review. Users see
-// their own skills before the review.
+// add adds a skill to an index unless the format does not permit its name or its
+// files cannot be read. It only returns errors of ctx.
 func (x *skillIndex) add(ctx context.Context, p account.Principal, s *library.Skill, out *indexJSON) error {
-	pending := s.Code && !s.Runnable && s.Namespace != store.UserNamespace(string(p.User))
-	if !skillname.IsPortable(s.Name) || s.Review == library.Rejected || pending {
+	if !skillname.IsPortable(s.Name) {
 		return nil
 	}
 	if len(out.Skills) == maxIndexed {
@@ -103,11 +102,12 @@ func (x *skillIndex) add(ctx context.Context, p account.Principal, s *library.Sk
 		return nil
 	}
 	digest, err := x.digest(ctx, p, s)
-	if _, rejected := errors.AsType[*library.ReviewError](err); rejected || api.IsHidden(err) {
-		return nil // since it was listed
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
-	if err != nil {
-		return err
+	if err != nil { // damaged, or changed since it was listed; the other skills are not affected
+		x.log.WarnContext(ctx, "skill omitted from the skill index", "skill", s.ID, "version", s.Number, "error", err)
+		return nil
 	}
 	out.Skills = append(out.Skills, indexedJSON{
 		Name: s.Name, Type: "archive", Description: shortDescription(untrusted.New(s.Description).ForModel()), Digest: digest,

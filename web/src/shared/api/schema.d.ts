@@ -11,7 +11,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The skills that you may download, as sites publish theirs */
+        /** Index of the skills that you may install */
         get: operations["get-skill-index"];
         put?: never;
         post?: never;
