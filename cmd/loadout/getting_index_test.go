@@ -56,6 +56,7 @@ func TestB11SiteSources(t *testing.T) {
 
 // Members install skills of their hub with its token, which goes to no other host. An
 // update says that a skill is no longer listed for them, or that the token was refused.
+// The token is not sent for archives on the hub's host.
 func TestHubToken(t *testing.T) {
 	x := remotetest.NewIndex(t, published("One."))
 	x.Private("lo_right")
@@ -63,6 +64,9 @@ func TestHubToken(t *testing.T) {
 	none.has(none.types(3, "add", x.URL, "--all").stderr, "requires a credential", "LOADOUT_HUB_TOKEN")
 	other := newGetter(t, "LOADOUT_HUB=https://hub.example.com", "LOADOUT_HUB_TOKEN=lo_right")
 	other.has(other.types(3, "add", x.URL, "--all").stderr, "requires a credential")
+
+	archive := newGetter(t, "LOADOUT_HUB="+x.URL, "LOADOUT_HUB_TOKEN=lo_right")
+	archive.has(archive.types(3, "add", x.URL+"/pdf.zip", "--all").stderr, "requires a credential")
 
 	p := newGetter(t, "LOADOUT_HUB="+x.URL, "LOADOUT_HUB_TOKEN=lo_right")
 	p.has(p.types(0, "add", x.URL, "--all").stdout, "Added 2 skills")

@@ -28,13 +28,13 @@ const (
 // httpSession holds the state of a single call to Open, OpenSkill or Latest:
 // the location's host, the connections, and the credential for the host.
 type httpSession struct {
-	client       *Client
-	host         string // host of the Location's URL, in lower case, with the port if the URL has one
-	name         string // host without the port
-	hidesPrivate bool   // the host may respond with "not found" for private resources
-	mirror       string // host that serves archives for host, or ""
-	direct       *http.Transport
-	proxied      *http.Transport
+	client  *Client
+	host    string // host of the Location's URL, in lower case, with the port if the URL has one
+	name    string // host without the port
+	index   bool   // whether the location is an [Index]
+	mirror  string // host that serves archives for host, or ""
+	direct  *http.Transport
+	proxied *http.Transport
 
 	mu              sync.Mutex // held while the credential is looked up
 	credentialTried bool
@@ -54,7 +54,7 @@ type (
 // Limits.Time, or when the returned function is called.
 func (c *Client) startSession(ctx context.Context, l Location) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.opts.Limits.Time, &timeoutError{c.opts.Limits.Time})
-	t := &httpSession{client: c, hidesPrivate: l.Kind != Index}
+	t := &httpSession{client: c, index: l.Kind == Index}
 	if u, err := url.Parse(l.URL); err == nil && l.Kind != Local {
 		t.host, t.name = strings.ToLower(u.Host), hostName(u.Hostname())
 	}
@@ -131,7 +131,7 @@ func (c *Client) get(ctx context.Context, from string, header http.Header) (*htt
 // required. Many hosts respond with "not found" for private resources. For an
 // index, "not found" is a valid response.
 func (t *httpSession) mayNeedCredential(status int) bool {
-	return status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusNotFound && t.hidesPrivate
+	return status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusNotFound && !t.index
 }
 
 // follow requests a URL, following redirects.
@@ -251,7 +251,7 @@ func (t *httpSession) findCredential(ctx context.Context, u *url.URL) bool {
 		return false
 	}
 	t.credentialTried = true
-	cred, err := t.client.credential(ctx, t.host)
+	cred, err := t.credential(ctx, u)
 	if err != nil || cred == nil { // without a credential, the caller reports the refusal
 		return false
 	}
@@ -260,6 +260,16 @@ func (t *httpSession) findCredential(ctx context.Context, u *url.URL) bool {
 		t.authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte(cred.User+":"+cred.Password))
 	}
 	return true
+}
+
+// credential returns the credential for the session's host, which rejected u.
+func (t *httpSession) credential(ctx context.Context, u *url.URL) (*Credential, error) {
+	if f := t.client.opts.IndexCredential; f != nil && t.index {
+		if cred, err := f(ctx, u); cred != nil || err != nil {
+			return cred, err
+		}
+	}
+	return t.client.credential(ctx, t.host)
 }
 
 // cleanAddress formats a URL for errors, without user, password, query and

@@ -59,6 +59,9 @@ type Options struct {
 	// "example.com" or "example.com:8443", or nil. It is called after the host
 	// rejected a request without a credential. The default is [UserCredential].
 	Credential func(ctx context.Context, host string) (*Credential, error)
+	// IndexCredential, if set, is called before Credential for an [Index]. site is
+	// the URL that was rejected. If the result is nil, Credential is called.
+	IndexCredential func(ctx context.Context, site *url.URL) (*Credential, error)
 	// Private reports whether a host may have an address outside the public
 	// internet. By default, only localhost and addresses that appear literally
 	// in a Location may.

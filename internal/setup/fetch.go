@@ -13,7 +13,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
-	"github.com/loadout-dev/loadout/internal/hubclient"
 	"github.com/loadout-dev/loadout/internal/install"
 	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/internal/signature"
@@ -36,6 +35,9 @@ func (s *Setup) NewFetcher(c *config.Config) Fetcher {
 		Credential: func(ctx context.Context, host string) (*remote.Credential, error) {
 			return s.hostCredential(ctx, c, host)
 		},
+		IndexCredential: func(ctx context.Context, site *url.URL) (*remote.Credential, error) {
+			return s.hubCredential(ctx, c, site)
+		},
 		Progress: func(p remote.Progress) { progress.Report(formatProgress(p)) },
 	}), progress}
 }
@@ -50,7 +52,10 @@ func (s *Setup) NewLockFetcher(c *config.Config, to SkillsDir, trusted bool) Fet
 	return Fetcher{remote.New(&remote.Options{
 		Untrusted:  true,
 		Credential: func(ctx context.Context, host string) (*remote.Credential, error) { return s.hostToken(ctx, c, host) },
-		Progress:   func(p remote.Progress) { progress.Report(formatProgress(p)) },
+		IndexCredential: func(ctx context.Context, site *url.URL) (*remote.Credential, error) {
+			return s.hubCredential(ctx, c, site)
+		},
+		Progress: func(p remote.Progress) { progress.Report(formatProgress(p)) },
 	}), progress}
 }
 
@@ -65,8 +70,17 @@ func (s *Setup) hostCredential(ctx context.Context, c *config.Config, host strin
 }
 
 // hostToken returns the user's token for exactly this host, from the configured
-// secret, as the user's hub, or from the usual environment variables.
+// secret, or from the usual environment variables.
 func (s *Setup) hostToken(ctx context.Context, c *config.Config, host string) (*remote.Credential, error) {
+	if t, err := s.configuredToken(ctx, c, host); t != nil || err != nil {
+		return t, err
+	}
+	return remote.EnvironmentCredential(host), nil
+}
+
+// configuredToken returns the secret for exactly this host in sources.tokens, or nil
+// if there is none.
+func (s *Setup) configuredToken(ctx context.Context, c *config.Config, host string) (*remote.Credential, error) {
 	for _, entry := range c.Sources.Tokens {
 		of, name, _ := strings.Cut(entry, "=")
 		if !strings.EqualFold(of, host) {
@@ -81,20 +95,29 @@ func (s *Setup) hostToken(ctx context.Context, c *config.Config, host string) (*
 		}
 		return &remote.Credential{User: "token", Password: token}, nil
 	}
-	if token := s.hubToken(host); token != "" {
-		return &remote.Credential{Password: token}, nil
-	}
-	return remote.EnvironmentCredential(host), nil
+	return nil, nil
 }
 
-// hubToken returns the token for the user's hub if that is its host, and ""
-// otherwise.
-func (s *Setup) hubToken(host string) string {
-	hub, err := url.Parse(cmp.Or(s.Getenv("LOADOUT_HUB"), hubclient.DefaultAddress))
-	if err != nil || !strings.EqualFold(hub.Host, host) {
-		return ""
+// hubCredential returns the token in LOADOUT_HUB_TOKEN if site is on the hub in
+// LOADOUT_HUB, unless sources.tokens has one for the host. It returns nil otherwise.
+func (s *Setup) hubCredential(ctx context.Context, c *config.Config, site *url.URL) (*remote.Credential, error) {
+	hub, err := url.Parse(s.Getenv("LOADOUT_HUB"))
+	token := strings.TrimSpace(s.Getenv("LOADOUT_HUB_TOKEN"))
+	if err != nil || hub.Host == "" || token == "" || !isSameHost(hub, site) {
+		return nil, nil
 	}
-	return strings.TrimSpace(s.Getenv("LOADOUT_HUB_TOKEN"))
+	if t, err := s.configuredToken(ctx, c, site.Host); t != nil || err != nil {
+		return t, err
+	}
+	return &remote.Credential{Password: token}, nil
+}
+
+// isSameHost reports whether two URLs have the same scheme, host and port.
+func isSameHost(a, b *url.URL) bool {
+	port := func(u *url.URL) string {
+		return cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+	}
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
 }
 
 // ParseLocation parses a location of skills typed by the user.
