@@ -36,7 +36,7 @@ func TestCapabilitiesWithoutProblems(t *testing.T) {
 	}
 }
 
-// The cost of loading a skill has the price of the hub's own model.
+// The cost of loading a skill has the price of the hub's own model, except for agents.
 func TestCapabilitiesHavePrices(t *testing.T) {
 	for _, known := range []bool{true, false} {
 		n := start(t, hub.Options{Price: func(string) (usage.Price, bool) { return usage.Price{Input: 3000}, known }})
@@ -50,6 +50,11 @@ func TestCapabilitiesHavePrices(t *testing.T) {
 		}
 		if len(plan.Skills) == 0 {
 			t.Error("there are no skills")
+		}
+		n.anybody().apply(t, "", weiboGhost).want(t, 200) // an agent may have another model
+		body := n.anybody().send(t, "GET", "/api/v1/capabilities?kind=Ghost&name=weibo", nil).want(t, 200).body
+		if !strings.Contains(body, " tokens") || strings.Contains(body, "$") {
+			t.Errorf("an agent's capabilities are %s", body)
 		}
 	}
 }

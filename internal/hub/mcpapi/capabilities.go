@@ -90,8 +90,10 @@ func (h *Handlers) capabilities(ctx context.Context, in *struct {
 	for _, c := range all {
 		if c.Kind == "skill" {
 			out.Skills = append(out.Skills, c.Name)
-			if price := h.PriceHint(c.Tokens); price != "" {
-				c.CostHint += ", " + price
+			if at.kind == "" && h.PriceHint != nil { // an agent may have another model
+				if price := h.PriceHint(c.Tokens); price != "" {
+					c.CostHint += ", " + price
+				}
 			}
 		} else {
 			out.Tools = append(out.Tools, c.Name)

@@ -16,7 +16,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Options configures [New]. All fields except Version are required.
+// Options configures [New]. All fields except PriceHint and Version are required.
 type Options struct {
 	*api.Server
 	DB          *store.DB
@@ -29,7 +29,7 @@ type Options struct {
 	Credentials *auth.CredentialWatch
 	Metrics     *metrics.Metrics
 	// PriceHint returns what tokens of input cost with the hub's own model, or "" if
-	// its price is unknown.
+	// its price is unknown. If it is nil, no prices are shown.
 	PriceHint func(tokens int) string
 	Version   string // reported to clients
 }
