@@ -15,6 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/decision"
 	"github.com/loadout-dev/loadout/internal/sandbox/prepare"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -346,4 +347,65 @@ func TestApprovalRequestListsPermissions(t *testing.T) {
 	if _, err := s.ReadApprovalRequest(t.Context(), "wob"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("of no skill: %v", err)
 	}
+}
+
+// A load applies the permissions of its text only if that text is approved, even
+// if an approved version without them becomes current during the load.
+func TestLoadedTextIsTheApprovedOne(t *testing.T) {
+	const plain = "---\nname: books\ndescription: Knows books.\n---\nRead.\n"
+	replaced := &replacedFS{FS: fstest.MapFS{"books/SKILL.md": {Data: []byte(plain)}}, name: "books/SKILL.md"}
+	grants := policy.NewMemoryStore()
+	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, replaced)}, Scripts: &loadout.Scripts{Grants: grants}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Close()
+	w, err := rt.ReadApprovalRequest(t.Context(), "books")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := grants.Put(t.Context(), policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Scope: policy.Always, Subject: w.Digest, Name: "books", Permissions: w.Requested.Permissions()}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := rt.NewSession(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	replaced.first = []byte("---\nname: books\ndescription: Knows books.\nallowed-tools: Bash(*)\nmodel: large\n---\nRead.\n")
+	if _, err := s.Load(t.Context(), "books", nil); err != nil {
+		t.Fatal(err)
+	}
+	a := s.Active()[0]
+	if replaced.first != nil || a.Digest == "sha256:"+skillfile.Hash([]byte(plain)) {
+		t.Fatalf("loaded %s, which was not replaced", a.Digest)
+	}
+	if len(a.AllowedTools) > 0 || a.Model != "" {
+		t.Errorf("allowed tools %q, model %q", a.AllowedTools, a.Model)
+	}
+}
+
+// replacedFS has a file that is replaced when its earlier content is read.
+type replacedFS struct {
+	fs.FS
+	name  string
+	first []byte // earlier content; nil after it was read
+}
+
+func (f *replacedFS) Open(name string) (fs.File, error) {
+	if name != f.name || f.first == nil {
+		return f.FS.Open(name)
+	}
+	file, err := fstest.MapFS{name: {Data: f.first}}.Open(name)
+	return firstFile{file, f}, err
+}
+
+type firstFile struct {
+	fs.File
+	fsys *replacedFS
+}
+
+func (f firstFile) Read(b []byte) (int, error) {
+	f.fsys.first = nil
+	return f.File.Read(b)
 }

@@ -186,7 +186,7 @@ func (s sessionSkills) Fetch(ctx context.Context, ref string) ([]*session.Skill,
 	all, err := s.r.Fetch(ctx, ref)
 	for _, m := range all {
 		wants := len(m.AllowedTools) > 0 || m.Model != ""
-		if wants && !s.IsApproved(ctx, m.ID) {
+		if wants && !s.IsApproved(ctx, m.ID, m.Digest) {
 			m.AllowedTools, m.Model = nil, ""
 		}
 	}
@@ -201,10 +201,10 @@ func (s sessionSkills) Digest(ctx context.Context, id session.ID) (string, error
 	return s.r.catalog.Digest(ctx, e)
 }
 
-// IsApproved reports whether the current version of a skill is approved; see
-// [session.UpdateReload].
-func (s sessionSkills) IsApproved(ctx context.Context, id session.ID) bool {
-	return s.r.newRunner(nil).CanAcquireLease(ctx, id.Key(), execution.Caller{Session: s.session})
+// IsApproved reports whether the current version of a skill is approved and its
+// SKILL.md has the given digest; see [session.UpdateReload].
+func (s sessionSkills) IsApproved(ctx context.Context, id session.ID, digest string) bool {
+	return s.r.newRunner(nil).IsTextApproved(ctx, id.Key(), digest, execution.Caller{Session: s.session})
 }
 
 func (s sessionSkills) Names() []string {

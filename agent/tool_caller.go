@@ -133,11 +133,12 @@ func newErrorOutcome(text string, denied bool) *Outcome {
 }
 
 // skillRules returns the rules that allow the tools of active skills. The
-// allowed tools of a skill apply only while its current version is approved.
+// allowed tools of a skill apply only while the version that was loaded is
+// current and approved.
 func (c *toolCaller) skillRules(ctx context.Context) policy.Rules {
 	var texts []string
 	for _, a := range c.session.Active() {
-		if len(a.AllowedTools) > 0 && c.rt.Runner().CanAcquireLease(ctx, a.Skill.Key(), execution.Caller{Session: c.session.ID()}) {
+		if len(a.AllowedTools) > 0 && c.rt.Runner().IsTextApproved(ctx, a.Skill.Key(), a.Digest, execution.Caller{Session: c.session.ID()}) {
 			texts = append(texts, a.AllowedTools...)
 		}
 	}

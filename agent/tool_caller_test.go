@@ -56,6 +56,7 @@ func (s *shelf) server() *mcp.Server {
 type library struct {
 	*talk
 	rt        *loadout.Runtime
+	skills    fstest.MapFS
 	set       *tools.Set
 	approvals policy.Store // of skills
 	shelf     *shelf
@@ -90,7 +91,7 @@ func newLibrary(t *testing.T, log session.Log, store approval.Store, grants poli
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { closeTools() })
-	l.rt, l.set = rt, set
+	l.rt, l.skills, l.set = rt, skills, set
 	l.talk = &talk{model: &script{}, session: s}
 	l.Agent = agent.New(l.model, s, &agent.Options{Tools: skillTools, Approvals: l.desk})
 	t.Cleanup(l.desk.Subscribe(func(e approval.Event) {
@@ -217,23 +218,12 @@ func (c crashing) Resolve(context.Context, string, approval.Answer) (*approval.A
 // pattern, until the skill is unloaded or no longer approved.
 func TestB6SkillAllowsTools(t *testing.T) {
 	l := newLibrary(t, nil, &approval.MemoryStore{}, policy.NewMemoryStore(), func(approval.Request) *approval.Answer { return &approval.Answer{Outcome: approval.Declined} })
-	approve := func() policy.Grant {
-		w, err := l.rt.ReadApprovalRequest(t.Context(), "books")
-		if err != nil {
-			t.Fatal(err)
-		}
-		g, err := l.approvals.Put(t.Context(), policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Scope: policy.Always, Subject: w.Digest, Name: "books", Permissions: w.Requested.Permissions()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return g
-	}
 	load := func() {
 		if res, err := l.session.Load(t.Context(), "books", nil); err != nil || res.State != session.StateLoaded {
 			t.Fatal(res, err)
 		}
 	}
-	granted := approve()
+	granted := l.approveSkill(t)
 	load()
 	l.model.answers = []*llm.Answer{book("1", "put", "atlas"), book("2", "put", "bible"), book("3", "burn", "atlas"), says("done")}
 	l.turn(t, "Go.")
@@ -242,7 +232,7 @@ func TestB6SkillAllowsTools(t *testing.T) {
 	}
 	l.model.answers = []*llm.Answer{book("4", "put", "atlas"), says("done")}
 	l.turn(t, "Without approval.")
-	approve()
+	l.approveSkill(t)
 	if _, err := l.session.Unload(t.Context(), "books", "done", false); err != nil {
 		t.Fatal(err)
 	}
@@ -255,4 +245,38 @@ func TestB6SkillAllowsTools(t *testing.T) {
 	if !slices.Equal(l.shelf.called, []string{"put atlas"}) || len(asked) != 4 || !strings.Contains(asked[2], "atlas") || !strings.Contains(asked[3], "atlas") {
 		t.Errorf("called %q, asked %q", l.shelf.called, asked)
 	}
+}
+
+// The calls that a skill allows need approval again as soon as another version is
+// current, even if the user approves that version.
+func TestAllowedToolsOfAnotherVersion(t *testing.T) {
+	l := newLibrary(t, nil, &approval.MemoryStore{}, policy.NewMemoryStore(), func(approval.Request) *approval.Answer { return &approval.Answer{Outcome: approval.Declined} })
+	l.approveSkill(t)
+	if res, err := l.session.Load(t.Context(), "books", nil); err != nil || len(l.session.Active()[0].AllowedTools) == 0 {
+		t.Fatal(res, err)
+	}
+	l.skills["books/SKILL.md"] = &fstest.MapFile{Data: []byte("---\nname: books\ndescription: Knows books.\n---\nRead.\n")}
+	if err := l.rt.Catalog().Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	l.approveSkill(t)
+	l.model.answers = []*llm.Answer{book("1", "put", "atlas"), says("done")}
+	l.turn(t, "Go.")
+	if len(l.shelf.called) > 0 || len(l.asked) != 1 {
+		t.Errorf("called %q, asked %d times, want once", l.shelf.called, len(l.asked))
+	}
+}
+
+// approveSkill approves the current version of the skill books.
+func (l *library) approveSkill(t *testing.T) policy.Grant {
+	t.Helper()
+	w, err := l.rt.ReadApprovalRequest(t.Context(), "books")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := l.approvals.Put(t.Context(), policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Scope: policy.Always, Subject: w.Digest, Name: "books", Permissions: w.Requested.Permissions()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
 }

@@ -22,8 +22,9 @@ const (
 	UpdateNotify UpdateMode = "notify"
 	// UpdateReload loads the new version if it has neither scripts nor tools,
 	// or if it is approved. Otherwise it is like UpdateNotify. A version is
-	// approved if the [Skills] have a method IsApproved(context.Context, ID)
-	// bool that says so, as those of a runtime do.
+	// approved if the [Skills] have a method IsApproved(ctx context.Context, id
+	// ID, digest string) bool that says so, as those of a runtime do. digest is
+	// that of the SKILL.md to load.
 	UpdateReload UpdateMode = "reload"
 	// UpdatePin ignores the change: loading the skill again does not change
 	// the text either, unless the user does it. After it was unloaded, a load
@@ -115,8 +116,8 @@ func (s *Session) checkUpdate(ctx context.Context, all []*Skill) error {
 		return nil
 	}
 	if k, ok := s.skills.(interface {
-		IsApproved(context.Context, ID) bool
-	}); !ok || !k.IsApproved(ctx, main) {
+		IsApproved(context.Context, ID, string) bool
+	}); !ok || !k.IsApproved(ctx, main, all[len(all)-1].Digest) {
 		return fmt.Errorf("skill %s: %w", main.Name, errNotApproved)
 	}
 	return nil

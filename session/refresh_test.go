@@ -16,7 +16,9 @@ type reviewed struct {
 	approved map[string]bool
 }
 
-func (r reviewed) IsApproved(_ context.Context, id session.ID) bool { return r.approved[id.Name] }
+func (r reviewed) IsApproved(_ context.Context, id session.ID, _ string) bool {
+	return r.approved[id.Name]
+}
 
 func refresh(t *testing.T, s *session.Session, want ...string) {
 	t.Helper()

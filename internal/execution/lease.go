@@ -3,6 +3,7 @@ package execution
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/loadout-dev/loadout/internal/decision"
 	"github.com/loadout-dev/loadout/policy"
@@ -78,6 +79,18 @@ func (a *authorizer) isolates(ctx context.Context, p *authorization) bool {
 // without asking the user. It does not check whether the skill's servers can be
 // read or the sandbox isolates enough. It records nothing.
 func (r *Runner) CanAcquireLease(ctx context.Context, ref string, c Caller) bool {
+	return r.canAcquireLease(ctx, ref, c, func(*openedSkill) bool { return true })
+}
+
+// IsTextApproved is like [Runner.CanAcquireLease], but returns false if the
+// skill's SKILL.md does not have the given digest: "sha256:" and the hex
+// SHA-256 of the file.
+func (r *Runner) IsTextApproved(ctx context.Context, ref, digest string, c Caller) bool {
+	hash, ok := strings.CutPrefix(digest, "sha256:")
+	return ok && r.canAcquireLease(ctx, ref, c, func(s *openedSkill) bool { return hasSkillFile(s.main().manifest, hash) })
+}
+
+func (r *Runner) canAcquireLease(ctx context.Context, ref string, c Caller, matches func(*openedSkill) bool) bool {
 	if r == nil {
 		return false
 	}
@@ -86,7 +99,7 @@ func (r *Runner) CanAcquireLease(ctx context.Context, ref string, c Caller) bool
 		return false
 	}
 	defer s.close()
-	return r.auth.isAllowed(ctx, s, r.caller(c))
+	return matches(s) && r.auth.isAllowed(ctx, s, r.caller(c))
 }
 
 // Check returns an error if the skill was removed or changed, or if the grant

@@ -93,13 +93,16 @@ func (s *openedSkill) close() {
 // one in the manifest. A user approves the manifest, but SKILL.md determines
 // what a skill may do.
 func CheckManifest(m skill.Manifest, src []byte) error {
-	hash := skillfile.Hash(src)
-	for _, f := range m {
-		if skillpath.IsSkillFile(f.Path) && f.SHA256 == hash {
-			return nil
-		}
+	if hasSkillFile(m, skillfile.Hash(src)) {
+		return nil
 	}
 	return &sandbox.ChangedError{Tree: mountpoint.Skill, Path: skill.FileName}
+}
+
+// hasSkillFile reports whether the manifest has a SKILL.md with the given
+// SHA-256 in hex.
+func hasSkillFile(m skill.Manifest, hash string) bool {
+	return slices.ContainsFunc(m, func(f skill.File) bool { return skillpath.IsSkillFile(f.Path) && f.SHA256 == hash })
 }
 
 // main returns the skill itself, without its dependencies.
