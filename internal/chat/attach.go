@@ -35,8 +35,8 @@ const (
 )
 
 // attacher reads and completes the files that the user names with @ in a
-// message. A relative path is relative to dir. The user may name any file, even
-// one that the agent cannot read.
+// message. A relative path is relative to dir. Unless agentOnly is set, the user may
+// name any file, even one that the agent cannot read.
 type attacher struct {
 	dir, home string
 	agentDir  string // directory whose files the agent can read
@@ -82,7 +82,7 @@ func (a *attacher) resolve(name string) string {
 		return filepath.Join(a.home, rest)
 	}
 	if filepath.IsAbs(name) {
-		return name
+		return filepath.Clean(name)
 	}
 	return filepath.Join(a.dir, name)
 }
@@ -198,19 +198,30 @@ func (a *attacher) read(name string) (*attachedFile, error) {
 			name, file, info, err = short, a.resolve(short), found, nil
 		}
 	}
+	open := func() (*os.File, error) { return os.Open(file) }
 	switch {
 	case err != nil && errors.Is(err, fs.ErrNotExist):
 		return nil, err
-	case a.agentOnly && !setup.IsInside(a.agentDir, file):
-		return nil, errAgentOnly
+	case a.agentOnly:
+		root, inside, err := openRoot(a.agentDir, file)
+		if err != nil {
+			return nil, errAgentOnly
+		}
+		defer root.Close()
+		if info, err = root.Stat(inside); err != nil {
+			return nil, errAgentOnly
+		}
+		open = func() (*os.File, error) { return root.Open(inside) }
 	case err != nil:
 		return nil, exit.Errorf(exit.Failure, "name a file that you can read", "attach %s: %w", name, exit.FileCause(err))
+	}
+	switch {
 	case info.IsDir():
 		return nil, exit.Errorf(exit.Usage, "name a file in it; Tab completes its name", "attach %s: is a directory", name)
 	case !info.Mode().IsRegular(): // opening a pipe could block
 		return nil, exit.Errorf(exit.Usage, "name a regular file", "attach %s: not a regular file", name)
 	}
-	f, err := os.Open(file)
+	f, err := open()
 	if err != nil {
 		return nil, exit.Errorf(exit.Failure, "name a file that you can read", "attach %s: %w", name, exit.FileCause(err))
 	}
@@ -227,6 +238,25 @@ func (a *attacher) read(name string) (*attachedFile, error) {
 		return nil, exit.Errorf(exit.Usage, "start the chat with --workspace DIR and let the agent inspect it", "attach %s: not UTF-8 text", name)
 	}
 	return &attachedFile{name, file, data, size}, nil
+}
+
+// openRoot opens dir and returns the path of file in it, without symlinks. It
+// fails if file does not exist or is not in dir. The caller closes the root.
+func openRoot(dir, file string) (root *os.Root, inside string, err error) {
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return nil, "", err
+	}
+	if file, err = filepath.EvalSymlinks(file); err != nil {
+		return nil, "", err
+	}
+	if inside, err = filepath.Rel(dir, file); err != nil {
+		return nil, "", err
+	}
+	if !filepath.IsLocal(inside) {
+		return nil, "", errAgentOnly
+	}
+	root, err = os.OpenRoot(dir)
+	return root, inside, err
 }
 
 // trimCut drops an incomplete character at the end of data, which may be the start

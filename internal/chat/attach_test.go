@@ -108,10 +108,15 @@ func TestPastedLineSendsNoOtherFiles(t *testing.T) {
 	if err := os.Symlink(filepath.Join(u.home, ".ssh", "id_ed25519"), filepath.Join(project, "link.txt")); err != nil {
 		t.Skip(err)
 	}
+	writeFiles(t, u.home, map[string]string{"datasets/a.csv": ""})
+	if err := os.Symlink(filepath.Join(u.home, "datasets"), filepath.Join(project, "data")); err != nil {
+		t.Skip(err)
+	}
 	t.Chdir(u.home)
 	for _, workspace := range []string{"", project} {
 		d := u.open(&Flags{Workspace: workspace})
-		for _, name := range []string{"~/.ssh/id_ed25519", filepath.Join(u.home, ".ssh", "id_ed25519"), "../.ssh/id_ed25519", "~/.ssh", filepath.Join(project, "link.txt"), filepath.Join(u.home, "here.txt") + ".", "here.txt"} {
+		for _, name := range []string{"~/.ssh/id_ed25519", filepath.Join(u.home, ".ssh", "id_ed25519"), "../.ssh/id_ed25519", "~/.ssh", filepath.Join(project, "link.txt"), filepath.Join(u.home, "here.txt") + ".", "here.txt",
+			project + "/data/../.ssh/id_ed25519", project + "/data/../.ssh"} {
 			u.stderr.Reset()
 			if _, err := u.enter(d, "Please explain @"+name); err != nil {
 				t.Errorf("%q, %s: %v", workspace, name, err)
