@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"time"
 	"unicode/utf8"
 
 	"github.com/loadout-dev/loadout/agent"
@@ -21,6 +23,10 @@ import (
 	"github.com/loadout-dev/loadout/internal/steering"
 	"github.com/loadout-dev/loadout/internal/terminal"
 )
+
+// typeCheckTimeout is the time after which completion offers a file without
+// knowing its content.
+const typeCheckTimeout = time.Second
 
 // Limits on the files that a message names.
 const (
@@ -39,8 +45,9 @@ const (
 // name any file, even one that the agent cannot read.
 type attacher struct {
 	dir, home string
-	agentDir  string // directory whose files the agent can read
-	agentOnly bool   // whether only those files are attached
+	agentDir  string      // directory whose files the agent can read
+	agentOnly bool        // whether only those files are attached
+	noChecks  atomic.Bool // set after a file did not respond to a check of its content
 }
 
 // attacher returns an attacher for the conversation. It resolves relative paths
@@ -284,7 +291,7 @@ func (a *attacher) complete(typed string) []terminal.Choice {
 	}
 	checks := maxTypeChecks
 	addFile := func(dir, name, rel string) {
-		if len(out) < maxOfferedFiles && !isBinary(filepath.Join(dir, name), &checks) {
+		if len(out) < maxOfferedFiles && !a.isBinary(filepath.Join(dir, name), &checks) {
 			add(rel)
 		}
 	}
@@ -328,15 +335,31 @@ func (a *attacher) complete(typed string) []terminal.Choice {
 
 // isBinary reports whether a regular file is known to be binary: by its extension or,
 // if that is unknown, by its first bytes. It reads up to checks files, and reduces
-// checks by their number.
-func isBinary(file string, checks *int) bool {
+// checks by their number. After a file that does not respond, it reads no more.
+func (a *attacher) isBinary(file string, checks *int) bool {
 	if filetype.ByName(file) != "" {
 		return !filetype.IsTextFile(file, []byte{0})
 	}
-	if *checks <= 0 {
+	if *checks <= 0 || a.noChecks.Load() {
 		return false
 	}
 	*checks--
+	ctx, cancel := context.WithTimeout(context.Background(), typeCheckTimeout)
+	defer cancel()
+	binary, err := awaitRead(ctx, func() (bool, error) { return startsBinary(file), nil })
+	if err != nil {
+		a.noChecks.Store(true)
+	}
+	return binary
+}
+
+// startsBinary reports whether the first bytes of a file are not text. It does not
+// read files of size 0, because they may be device files such as /proc/kmsg, where
+// reading waits for data and removes it.
+func startsBinary(file string) bool {
+	if info, err := os.Stat(file); err != nil || info.Size() == 0 {
+		return false
+	}
 	f, err := os.Open(file)
 	if err != nil {
 		return false

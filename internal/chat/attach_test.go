@@ -216,3 +216,38 @@ func TestCompleteFile(t *testing.T) {
 		}
 	}
 }
+
+// Completion does not wait for files that do not respond, and does not read the
+// files of the kernel, which have size 0: reading some of them removes data.
+func TestCompletionDoesNotWait(t *testing.T) {
+	a := &attacher{dir: t.TempDir()}
+	writeFiles(t, a.dir, map[string]string{"tool": "\x7fELF\x00"})
+	const kernel = "/proc/self/cmdline" // contains NUL bytes
+	if data, err := os.ReadFile(kernel); err == nil && strings.Contains(string(data), "\x00") {
+		if offered := a.complete(kernel); len(offered) != 1 {
+			t.Errorf("%s: offered %v", kernel, offered)
+		}
+	}
+	if offered := a.complete("to"); len(offered) != 0 {
+		t.Errorf("offered the binary file %v", offered)
+	}
+	release := make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range maxPendingReads {
+		awaitRead(ctx, func() (int, error) { <-release; return 0, nil })
+	}
+	if offered := a.complete("to"); len(offered) != 1 {
+		t.Errorf("while other files do not respond: offered %v", offered)
+	}
+	close(release)
+	for range maxPendingReads { // all have returned if all elements can be taken
+		pendingReads <- struct{}{}
+	}
+	for range maxPendingReads {
+		<-pendingReads
+	}
+	if offered := a.complete("to"); len(offered) != 1 {
+		t.Errorf("after files did not respond: offered %v", offered)
+	}
+}
