@@ -78,13 +78,12 @@ func (s *Session) update(ctx context.Context, a ActiveSkill, now string) (*Skill
 	return s.recordUpdate(ctx, a.Skill, now)
 }
 
-// staysActive reports whether a skill stays active in the next turn without
-// being used.
+// staysActive reports whether a skill stays active in the next turn, even if
+// neither it nor any other skill is used.
 func (s *Session) staysActive(a ActiveSkill) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	left, bounded := s.turnsLeft(a)
-	return !bounded || left > 0
+	return !slices.ContainsFunc(s.expirations(), func(e Event) bool { return e.Unloaded.Skill == a.Skill })
 }
 
 // recordUpdate records the new digest of a skill. It returns nil if that digest

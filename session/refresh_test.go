@@ -140,6 +140,26 @@ func TestUpdateReloadSkipsExpiringSkills(t *testing.T) {
 	}
 }
 
+// A dependency that was unused for longer than its retention is loaded again,
+// because the skill that needs it keeps it active.
+func TestUpdateReloadOfUnusedDependency(t *testing.T) {
+	sh := pasts()
+	s := withOptions(t, sh, session.Options{Updates: session.UpdateReload, RetentionTurns: 2})
+	ask(t, s, 1)
+	r := load(t, s, "report")
+	for range 4 {
+		ask(t, s, 1)
+		if err := s.RecordUse(t.Context(), r.Skill.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sh.put("base", "Another base.\n")
+	refresh(t, s, "base")
+	if got, want := kinds(newest(s, 2)), []string{"notice", "loaded base"}; !slices.Equal(got, want) {
+		t.Errorf("events %q, want %q", got, want)
+	}
+}
+
 // A version that cannot be loaded is announced.
 func TestUpdateReloadOfBrokenVersion(t *testing.T) {
 	sh := pasts()
