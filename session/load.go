@@ -37,13 +37,13 @@ type Skill struct {
 	Title        string
 	Description  string
 	Version      string
-	Digest       string // "sha256:" and the hex SHA-256 of SKILL.md
-	Instructions string // unmodified
-	Location     string // path of the skill's directory for the reader of its files
-	Files        []skill.File
-	Tokens       int      // estimated number of tokens in the instructions
-	Needs        []string // names of the skills that it depends on
-	Problems     []string // what will not work; part of the text for the model
+	Digest       string       // "sha256:" and the hex SHA-256 of SKILL.md
+	Instructions string       // unmodified
+	Location     string       // path of the skill's directory for the reader of its files
+	Files        []skill.File // includes SKILL.md; empty if unknown
+	Tokens       int          // estimated number of tokens in the instructions
+	Needs        []string     // names of the skills that it depends on
+	Problems     []string     // what will not work; part of the text for the model
 	// Warning tells a model that the instructions have characters that the user
 	// does not see; "" if they have none. In the text for a model, it precedes
 	// the instructions.

@@ -14,6 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/tokencount"
 	"github.com/loadout-dev/loadout/session"
+	"github.com/loadout-dev/loadout/skill"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -40,6 +41,7 @@ func (s *shelf) put(name, body string, needs ...string) *session.Skill {
 		Instructions: body,
 		Tokens:       tokencount.Estimate(body),
 		Needs:        needs,
+		Files:        []skill.File{{Path: skill.FileName}},
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

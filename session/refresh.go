@@ -130,9 +130,9 @@ func (s *Session) find(id ID) (a ActiveSkill, active bool) {
 	return s.state.find(id)
 }
 
-// hasCode reports whether the skill has scripts, MCP servers or a provider.
+// hasCode reports whether the skill may have scripts, MCP servers or a provider.
 func (m *Skill) hasCode() bool {
-	return m.UsesTools || slices.ContainsFunc(m.Files, func(f skill.File) bool { return f.Script })
+	return m.UsesTools || len(m.Files) == 0 || slices.ContainsFunc(m.Files, func(f skill.File) bool { return f.Script })
 }
 
 // updateText returns the notice that precedes the new version of a skill.

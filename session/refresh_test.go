@@ -52,6 +52,7 @@ func TestUpdateReload(t *testing.T) {
 		"without code":         {func(*session.Skill) {}, false, []string{"notice", "loaded a"}},
 		"script":               {func(m *session.Skill) { m.Files = []skill.File{{Path: "run.py", Script: true}} }, false, []string{"updated a"}},
 		"approved script":      {func(m *session.Skill) { m.Files = []skill.File{{Path: "run.py", Script: true}} }, true, []string{"notice", "loaded a"}},
+		"unknown files":        {func(m *session.Skill) { m.Files = nil }, false, []string{"updated a"}},
 		"servers":              {func(m *session.Skill) { m.UsesTools = true }, false, []string{"updated a"}},
 		"approved servers":     {func(m *session.Skill) { m.UsesTools = true }, true, []string{"notice", "loaded a"}},
 		"a file and no script": {func(m *session.Skill) { m.Files = []skill.File{{Path: "notes.md"}} }, false, []string{"notice", "loaded a"}},
