@@ -306,7 +306,8 @@ func (p *loadPlan) activeForm(m *Skill) (ActiveSkill, bool) {
 	filled := m == p.result.Skill && p.options.Arguments != "" // the text differs for each load
 	a, ok := p.session.state.find(m.ID)
 	if ok && a.Digest != m.Digest {
-		return a, p.session.updates == UpdatePin && p.options.cause() != ByUser
+		pinned := p.session.updates == UpdatePin && a.Current == a.Digest // otherwise, the model was told to load it
+		return a, pinned && p.options.cause() != ByUser
 	}
 	return a, ok && !filled && a.Model == m.Model && slices.Equal(a.AllowedTools, m.AllowedTools)
 }

@@ -203,6 +203,20 @@ func TestUpdatePin(t *testing.T) {
 	}
 }
 
+// With UpdatePin, the model can load a change that was announced before that mode
+// was set.
+func TestUpdatePinAfterNotify(t *testing.T) {
+	sh, log := pasts(), &session.MemoryLog{}
+	s := withOptions(t, sh, session.Options{Log: log})
+	load(t, s, "a")
+	sh.put("a", "New.\n")
+	refresh(t, s, "a")
+	s = withOptions(t, sh, session.Options{Log: log, Updates: session.UpdatePin})
+	if r := loadAs(t, s, "a", session.LoadOptions{ByModel: true}); r.State != session.StateLoaded || !strings.Contains(r.Text, "New.") {
+		t.Errorf("%s: %q", r.State, r.Text)
+	}
+}
+
 // A session without skills, which replays a log, has nothing to check.
 func TestRefreshWithoutSkills(t *testing.T) {
 	l := &session.MemoryLog{}
