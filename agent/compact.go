@@ -103,7 +103,7 @@ func (t *turn) chooseSkills() (kept []session.ID, gone []session.Event, text str
 			kept = append(kept, a.Skill)
 			b.WriteString("\n" + a.Text + "\n")
 			if a.Current != a.Digest { // the earlier notice is not part of the summary
-				b.WriteString("\n" + fold.UpdateNotice(a.Skill) + "\n")
+				b.WriteString("\n" + fold.UpdateNotice(&session.SkillUpdate{Skill: a.Skill, UserOnly: a.UserOnly}) + "\n")
 			}
 			continue
 		}

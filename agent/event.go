@@ -18,7 +18,7 @@ const (
 	ToolResult     Type = "tool_result"    // Call, Result: a call has ended
 	SkillLoaded    Type = "skill_loaded"   // Skill: a skill became active
 	SkillUnloaded  Type = "skill_unloaded" // Skill, Reason: a skill became inactive
-	SkillUpdated   Type = "skill_updated"  // Skill: an active skill changed; see [session.Session.Refresh]
+	SkillUpdated   Type = "skill_updated"  // Skill, Restored: an active skill changed; see [session.Session.Refresh]
 	ApprovalNeeded Type = "ask"            // ApprovalRequest: the user is asked for approval
 	Notice         Type = "notice"         // Text: information for the user
 	Compacted      Type = "compacted"      // Text, Usage, Model: the summary that replaced the history
@@ -37,7 +37,8 @@ type Event struct {
 	Result          *session.CallResult `json:"result,omitempty"`
 	Skill           string              `json:"skill,omitempty"` // name of the skill
 	ApprovalRequest *approval.Request   `json:"ask,omitempty"`
-	Reason          string              `json:"reason,omitempty"` // why a skill was unloaded; for [Done], an [llm.Stop] or "wait"
+	Reason          string              `json:"reason,omitempty"`   // why a skill was unloaded; for [Done], an [llm.Stop] or "wait"
+	Restored        bool                `json:"restored,omitempty"` // whether a skill changed back to the version that was loaded
 	Usage           *llm.Usage          `json:"usage,omitempty"`
 	Model           string              `json:"model,omitempty"` // name of the [llm.Model]
 	// Session is the ID of the conversation. It is set at the end of a turn.

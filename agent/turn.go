@@ -121,7 +121,7 @@ func (t *turn) start(ctx context.Context) error {
 func (t *turn) addMessage(ctx context.Context, text string) error {
 	updated, err := t.session.Refresh(ctx)
 	for _, u := range updated {
-		t.emit(Event{Type: SkillUpdated, Skill: u.Skill.Name})
+		t.emit(Event{Type: SkillUpdated, Skill: u.Skill.Name, Restored: u.Restored})
 	}
 	if err != nil {
 		return err

@@ -72,7 +72,7 @@ func TestChangedSkillIsAnnouncedWithTheNextMessage(t *testing.T) {
 	if want := []string{"skill_updated tides", "text", "usage", "done"}; !slices.Equal(e.told, want) {
 		t.Errorf("events %q, want %q", e.told, want)
 	}
-	notice := []string{"The skill tides was changed after it was loaded. Load it again before you go by it."}
+	notice := []string{"The skill tides changed after it was loaded. Load it again before you follow it."}
 	if got := e.notices(); !slices.Equal(got, notice) {
 		t.Errorf("notices %q, want %q", got, notice)
 	}
@@ -162,7 +162,7 @@ func TestCompactionKeepsTheAnnouncement(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, ev := range e.session.Events(0) {
-		if ev.Compacted != nil && (!strings.Contains(ev.Compacted.Text, "one hour") || !strings.Contains(ev.Compacted.Text, "The skill tides was changed after it was loaded.")) {
+		if ev.Compacted != nil && (!strings.Contains(ev.Compacted.Text, "one hour") || !strings.Contains(ev.Compacted.Text, "The skill tides changed after it was loaded.")) {
 			t.Errorf("compacted to %q", ev.Compacted.Text)
 		}
 	}

@@ -162,7 +162,8 @@ type SkillLoad struct {
 	AllowedTools []string `json:"allowed_tools,omitempty"`
 	Model        string   `json:"model,omitempty"`
 	// UnusedTurns is the number of turns since the last use before this event.
-	// It is set for skills restored from another program's conversation.
+	// It is set for skills restored from another program's conversation, and if
+	// [Session.Refresh] loaded a new version.
 	UnusedTurns int `json:"unused,omitempty"`
 	// Description is the skill's own description.
 	Description string `json:"description,omitempty"`
@@ -228,6 +229,10 @@ type SkillUpdate struct {
 	Skill  ID     `json:"skill"`
 	Old    string `json:"old"`    // previous digest
 	Digest string `json:"digest"` // current digest
+	// UserOnly is set if only the user may load the current version.
+	UserOnly bool `json:"user_only,omitempty"`
+	// Restored is set if the current digest is that of the loaded text again.
+	Restored bool `json:"restored,omitempty"`
 }
 
 // ID identifies a skill.

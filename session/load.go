@@ -414,7 +414,7 @@ func (s *Session) fetch(ctx context.Context, key loadKey) ([]*Skill, error) {
 	}
 	main := all[len(all)-1]
 	if main.Hidden && key.o.ByModel {
-		return nil, fmt.Errorf("only users can load skill %s (disable-model-invocation)", main.ID.Name)
+		return nil, errUserOnly(main)
 	}
 	if key.o.Direct && !key.o.update || key.o.Arguments != "" {
 		filled := *main // main may be shared
@@ -427,6 +427,10 @@ func (s *Session) fetch(ctx context.Context, key loadKey) ([]*Skill, error) {
 		all[len(all)-1] = &filled
 	}
 	return all, nil
+}
+
+func errUserOnly(m *Skill) error {
+	return fmt.Errorf("only users can load skill %s (disable-model-invocation)", m.ID.Name)
 }
 
 // lastLoad returns the last load in events, which must contain one.

@@ -20,8 +20,11 @@ const (
 	// UpdateNotify tells the model to load the skill again. Until then, the
 	// conversation keeps the text that was loaded. "" is the same.
 	UpdateNotify UpdateMode = "notify"
-	// UpdateReload loads the new version if it has neither scripts nor tools,
-	// or if it is approved. Otherwise it is like UpdateNotify. A version is
+	// UpdateReload loads the new version if neither it nor its dependencies
+	// have scripts or tools, or if it is approved. Otherwise, if the load fails,
+	// or if the model loaded the skill and only the user may load the new
+	// version, it is like UpdateNotify; that version is not loaded later,
+	// even if it is approved then. A version is
 	// approved if the [Skills] have a method IsApproved(ctx context.Context, id
 	// ID, digest string) bool that says so, as those of a runtime do. digest is
 	// that of the SKILL.md to load.
@@ -75,7 +78,11 @@ func (s *Session) update(ctx context.Context, a ActiveSkill, now string) (*Skill
 			return &SkillUpdate{Skill: a.Skill, Old: a.Current, Digest: r.Skill.Digest}, nil
 		}
 	}
-	return s.recordUpdate(ctx, a.Skill, now)
+	u := SkillUpdate{Skill: a.Skill, Digest: now}
+	if all, err := s.skills.Fetch(ctx, a.Skill.Key()); err == nil && len(all) > 0 {
+		u.UserOnly = all[len(all)-1].Hidden
+	}
+	return s.recordUpdate(ctx, u)
 }
 
 // staysActive reports whether a skill stays active in the next turn, even if
@@ -88,14 +95,14 @@ func (s *Session) staysActive(a ActiveSkill) bool {
 
 // recordUpdate records the new digest of a skill. It returns nil if that digest
 // is already recorded or the skill is no longer active.
-func (s *Session) recordUpdate(ctx context.Context, id ID, now string) (*SkillUpdate, error) {
+func (s *Session) recordUpdate(ctx context.Context, u SkillUpdate) (*SkillUpdate, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a, ok := s.state.find(id)
-	if !ok || a.Current == now {
+	a, ok := s.state.find(u.Skill)
+	if !ok || a.Current == u.Digest {
 		return nil, nil
 	}
-	u := SkillUpdate{Skill: id, Old: a.Current, Digest: now}
+	u.Old, u.Restored = a.Current, u.Digest == a.Digest
 	if err := s.append(ctx, Event{Updated: &u}); err != nil {
 		return nil, err
 	}
@@ -107,17 +114,21 @@ var errNotApproved = errors.New("new version is not approved")
 // checkUpdate returns an error if an update must not load the skills, which are
 // in load order.
 func (s *Session) checkUpdate(ctx context.Context, all []*Skill) error {
-	main := all[len(all)-1].ID
-	if _, active := s.find(main); !active { // another skill has the key now, or it was unloaded
-		return fmt.Errorf("skill %s: %w", main.Name, ErrNotLoaded)
+	main := all[len(all)-1]
+	a, active := s.find(main.ID)
+	switch {
+	case !active: // another skill has the key now, or it was unloaded
+		return fmt.Errorf("skill %s: %w", main.ID.Name, ErrNotLoaded)
+	case main.Hidden && a.By == ByModel:
+		return errUserOnly(main)
 	}
 	if !slices.ContainsFunc(all, (*Skill).hasCode) {
 		return nil
 	}
 	if k, ok := s.skills.(interface {
 		IsApproved(context.Context, ID, string) bool
-	}); !ok || !k.IsApproved(ctx, main, all[len(all)-1].Digest) {
-		return fmt.Errorf("skill %s: %w", main.Name, errNotApproved)
+	}); !ok || !k.IsApproved(ctx, main.ID, main.Digest) {
+		return fmt.Errorf("skill %s: %w", main.ID.Name, errNotApproved)
 	}
 	return nil
 }

@@ -203,6 +203,50 @@ func TestUpdatePin(t *testing.T) {
 	}
 }
 
+// A version that only the user may load is not delivered to a skill that the
+// model loaded, and the update says so.
+func TestUpdateReloadOfUserOnlyVersion(t *testing.T) {
+	for name, tt := range map[string]struct {
+		options session.LoadOptions
+		want    []string
+	}{
+		"loaded by the model": {session.LoadOptions{ByModel: true}, []string{"updated a"}},
+		"loaded by the user":  {session.LoadOptions{Direct: true}, []string{"notice", "loaded a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sh := pasts()
+			s := withOptions(t, sh, session.Options{Updates: session.UpdateReload})
+			ask(t, s, 1)
+			loadAs(t, s, "a", tt.options)
+			sh.put("a", "New.\n").Hidden = true
+			refresh(t, s, "a")
+			events := newest(s, len(tt.want))
+			if got := kinds(events); !slices.Equal(got, tt.want) {
+				t.Fatalf("events %q, want %q", got, tt.want)
+			}
+			if u := events[0].Updated; u != nil && (!u.UserOnly || !s.Active()[0].UserOnly) {
+				t.Errorf("update %+v, active %+v", u, s.Active()[0])
+			}
+		})
+	}
+}
+
+// A return to the version that was loaded is recorded as such.
+func TestUpdateBackToLoadedVersion(t *testing.T) {
+	sh := pasts()
+	s := withOptions(t, sh, session.Options{})
+	load(t, s, "a")
+	loaded := sh.skills["a"]
+	sh.put("a", "New.\n")
+	refresh(t, s, "a")
+	sh.skills["a"] = loaded
+	refresh(t, s, "a")
+	changed, back := newest(s, 2)[0].Updated, newest(s, 1)[0].Updated
+	if changed.Restored || !back.Restored || back.Digest != loaded.Digest {
+		t.Errorf("updates %+v, %+v", changed, back)
+	}
+}
+
 // With UpdatePin, the model can load a change that was announced before that mode
 // was set.
 func TestUpdatePinAfterNotify(t *testing.T) {

@@ -32,6 +32,9 @@ type ActiveSkill struct {
 	// Current is the last known digest of SKILL.md. It differs from Digest
 	// after an update.
 	Current string
+	// UserOnly is set if only the user may load the version with the digest
+	// Current. It is known only after an update.
+	UserOnly bool `json:",omitempty"`
 }
 
 func (a ActiveSkill) clone() ActiveSkill {
@@ -74,7 +77,7 @@ func (s *State) Apply(e Event) {
 		delete(s.active, e.Unloaded.Skill.Key())
 	case e.Updated != nil:
 		if a, ok := s.active[e.Updated.Skill.Key()]; ok {
-			a.Current = e.Updated.Digest
+			a.Current, a.UserOnly = e.Updated.Digest, e.Updated.UserOnly
 			s.active[e.Updated.Skill.Key()] = a
 		}
 	}

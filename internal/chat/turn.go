@@ -111,7 +111,11 @@ func (s *turnPrinter) printEvent(e agent.Event) {
 	case agent.SkillUnloaded:
 		happens("2", "unloaded skill "+terminal.Plain(e.Skill)+": "+terminal.Plain(e.Reason))
 	case agent.SkillUpdated:
-		happens("2", "skill "+terminal.Plain(e.Skill)+" changed after it was loaded")
+		text := " changed after it was loaded"
+		if e.Restored {
+			text = " is again as it was loaded"
+		}
+		happens("2", "skill "+terminal.Plain(e.Skill)+text)
 	case agent.Notice:
 		happens("2", terminal.Plain(e.Text))
 	case agent.ToolResult:

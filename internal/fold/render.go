@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
@@ -38,13 +39,20 @@ func (r *renderer) apply(e *session.Event) {
 	case e.Unloaded != nil:
 		r.add(llm.Notice, llm.Text("The skill "+e.Unloaded.Skill.Name+" is no longer in force: "+e.Unloaded.Reason+". Load it again where it is needed."))
 	case e.Updated != nil:
-		r.add(llm.Notice, llm.Text(UpdateNotice(e.Updated.Skill)))
+		r.add(llm.Notice, llm.Text(UpdateNotice(e.Updated)))
 	}
 }
 
-// UpdateNotice tells the model that a skill changed after it was loaded.
-func UpdateNotice(id session.ID) string {
-	return "The skill " + id.Name + " was changed after it was loaded. Load it again before you go by it."
+// UpdateNotice tells the model how a skill changed after it was loaded.
+func UpdateNotice(u *session.SkillUpdate) string {
+	text := "The skill " + untrusted.New(u.Skill.Name).ForModel()
+	switch {
+	case u.Restored:
+		return text + " is again as it was loaded."
+	case u.UserOnly:
+		return text + " changed after it was loaded. Only the user can load it again."
+	}
+	return text + " changed after it was loaded. Load it again before you follow it."
 }
 
 // clone returns a copy that is independent of r. Messages are shared, because

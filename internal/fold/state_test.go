@@ -287,8 +287,29 @@ func TestFormat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const format, want = 3, `{"seq":10,"begun":true,"instructions":"Help.","messages":[{"role":"user","parts":[{"text":"High water?"}]},{"role":"assistant","parts":[{"thinking":{"vendor":"v","text":"hm","signature":"s"}},{"text":"I look."},{"call":{"id":"1","name":"look","arguments":"{}"}},{"call":{"id":"2","name":"load_skill","arguments":"{}"}}]}],"waiting":["1","2"],"results":{"1":{"parts":[{"result":{"call":"1","parts":[{"text":"12:00"},{"image":{"mime_type":"image/png","data":"AQ=="}}]}}]}},"deferred":[{"role":"notice","parts":[{"text":"Be brief."}]},{"role":"notice","parts":[{"text":"Add one hour."}]},{"role":"notice","parts":[{"text":"The skill tides was changed after it was loaded. Load it again before you go by it."}]},{"role":"notice","parts":[{"text":"The skill tides is no longer in force: over. Load it again where it is needed."}]},{"role":"notice","parts":[{"text":"News."}]}],"size":2219,"start":["tides"],"known":["ships"],"recent":[{"seq":3,"time":"0001-01-01T00:00:00Z","type":"","message":{"role":"assistant","text":"I look.","thinking":[{"vendor":"v","text":"hm","signature":"s"}],"calls":[{"id":"1","name":"look","arguments":"{}"},{"id":"2","name":"load_skill","arguments":"{}"}],"model":"v:m","stop":"tools","usage":{"input":9,"cache_read":0,"cache_write":0,"output":2}}},{"seq":4,"time":"0001-01-01T00:00:00Z","type":"","started":{"call":"1"}},{"seq":5,"time":"0001-01-01T00:00:00Z","type":"","result":{"call":"1","text":"12:00","images":[{"mime_type":"image/png","data":"AQ=="}],"instructions":"Be brief."}},{"seq":6,"time":"0001-01-01T00:00:00Z","type":"","loaded":{"skill":{"name":"tides","origin":"mine","dir":"tides"},"digest":"","text":"Add one hour.","tokens":0}}],"answered":true,"unanswered":"High water?","counted":11,"later":1509,"start_tokens":2,"last":[{"role":"user","text":"High water?"},{"role":"assistant","text":"I look."}],"usage":{"v:m":{"input":9,"cache_read":0,"cache_write":0,"output":2}},"responses":1,"turn_tokens":11}`
+	const format, want = 3, `{"seq":10,"begun":true,"instructions":"Help.","messages":[{"role":"user","parts":[{"text":"High water?"}]},{"role":"assistant","parts":[{"thinking":{"vendor":"v","text":"hm","signature":"s"}},{"text":"I look."},{"call":{"id":"1","name":"look","arguments":"{}"}},{"call":{"id":"2","name":"load_skill","arguments":"{}"}}]}],"waiting":["1","2"],"results":{"1":{"parts":[{"result":{"call":"1","parts":[{"text":"12:00"},{"image":{"mime_type":"image/png","data":"AQ=="}}]}}]}},"deferred":[{"role":"notice","parts":[{"text":"Be brief."}]},{"role":"notice","parts":[{"text":"Add one hour."}]},{"role":"notice","parts":[{"text":"The skill tides changed after it was loaded. Load it again before you follow it."}]},{"role":"notice","parts":[{"text":"The skill tides is no longer in force: over. Load it again where it is needed."}]},{"role":"notice","parts":[{"text":"News."}]}],"size":2216,"start":["tides"],"known":["ships"],"recent":[{"seq":3,"time":"0001-01-01T00:00:00Z","type":"","message":{"role":"assistant","text":"I look.","thinking":[{"vendor":"v","text":"hm","signature":"s"}],"calls":[{"id":"1","name":"look","arguments":"{}"},{"id":"2","name":"load_skill","arguments":"{}"}],"model":"v:m","stop":"tools","usage":{"input":9,"cache_read":0,"cache_write":0,"output":2}}},{"seq":4,"time":"0001-01-01T00:00:00Z","type":"","started":{"call":"1"}},{"seq":5,"time":"0001-01-01T00:00:00Z","type":"","result":{"call":"1","text":"12:00","images":[{"mime_type":"image/png","data":"AQ=="}],"instructions":"Be brief."}},{"seq":6,"time":"0001-01-01T00:00:00Z","type":"","loaded":{"skill":{"name":"tides","origin":"mine","dir":"tides"},"digest":"","text":"Add one hour.","tokens":0}}],"answered":true,"unanswered":"High water?","counted":11,"later":1509,"start_tokens":2,"last":[{"role":"user","text":"High water?"},{"role":"assistant","text":"I look."}],"usage":{"v:m":{"input":9,"cache_read":0,"cache_write":0,"output":2}},"responses":1,"turn_tokens":11}`
 	if string(data) != want || fold.Format != format {
 		t.Errorf("format %d:\n%s\nwant format %d:\n%s", fold.Format, data, format, want)
+	}
+}
+
+// The notice of an update says what the model can do about it. A name cannot add
+// lines.
+func TestUpdateNotice(t *testing.T) {
+	tides := session.ID{Name: "tides", Origin: "mine", Dir: "tides"}
+	for _, tt := range []struct {
+		u    session.SkillUpdate
+		want string
+	}{
+		{session.SkillUpdate{Skill: tides}, "The skill tides changed after it was loaded. Load it again before you follow it."},
+		{session.SkillUpdate{Skill: tides, UserOnly: true}, "The skill tides changed after it was loaded. Only the user can load it again."},
+		{session.SkillUpdate{Skill: tides, UserOnly: true, Restored: true}, "The skill tides is again as it was loaded."},
+	} {
+		if got := fold.UpdateNotice(&tt.u); got != tt.want {
+			t.Errorf("%+v: %q, want %q", tt.u, got, tt.want)
+		}
+	}
+	if got := fold.UpdateNotice(&session.SkillUpdate{Skill: session.ID{Name: "a\nb\u202e"}}); strings.ContainsAny(got, "\n\u202e") {
+		t.Errorf("notice %q", got)
 	}
 }

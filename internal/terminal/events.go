@@ -57,7 +57,11 @@ func (m *model) event(e agent.Event) {
 		t.skill = e.Skill
 		m.printEvent(line{{"◇ ", purple}, {"skill " + Plain(e.Skill) + " was unloaded", normal}, {reason(e.Reason), faint}})
 	case agent.SkillUpdated:
-		m.printEvent(line{{"◆ ", purple}, {"skill " + Plain(e.Skill) + " changed after it was loaded", normal}})
+		text := " changed after it was loaded"
+		if e.Restored {
+			text = " is again as it was loaded"
+		}
+		m.printEvent(line{{"◆ ", purple}, {"skill " + Plain(e.Skill) + text, normal}})
 	case agent.Notice:
 		m.printEvent(line{{"! ", purple}, {Plain(e.Text), normal}})
 	case agent.Compacted:

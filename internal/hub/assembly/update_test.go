@@ -43,7 +43,7 @@ func TestAnotherCurrentVersionIsAnnounced(t *testing.T) {
 			w.apply(w.meg, fmt.Sprintf(`{apiVersion: loadout/v1, kind: Ghost, metadata: {name: has, namespace: team}, spec: {skills: [ours], skill_refs: {ours: {skill_id: %q}}}}`, one.ID))
 			id := w.begin(w.ada, agent)
 			w.ask(w.ada, id, `call load_skill {"name":"ours"}`, "First.")
-			const text = "The skill ours was changed after it was loaded."
+			const text, restored = "The skill ours changed after it was loaded.", "The skill ours is again as it was loaded."
 			seen := 0
 			next := func(when string, announced bool, changed bool) {
 				t.Helper()
@@ -67,10 +67,13 @@ func TestAnotherCurrentVersionIsAnnounced(t *testing.T) {
 			next("approved", true, true)
 			next("again", false, true)
 			must(t, w.lib.ReviewVersion(t.Context(), w.root, one.ID, library.Decision{Digest: two.Digest, Review: library.Pending}))
-			next("withdrawn", true, false)
+			next("withdrawn", false, false)
+			if got := strings.Count(w.notices(), restored); got != 1 {
+				t.Errorf("withdrawn: %d notices %q, want 1", got, restored)
+			}
 			must(t, w.lib.ReviewVersion(t.Context(), w.root, one.ID, library.Decision{Digest: two.Digest, Review: library.Approved}))
 			w.ask(w.ada, id, `call load_skill {"name":"ours"}`, "Second.")
-			seen++
+			seen++ // announced before the message
 			next("loaded again", false, false)
 			must(t, w.lib.SetCurrentVersion(t.Context(), w.meg, one.ID, 1))
 			next("rolled back", true, true)

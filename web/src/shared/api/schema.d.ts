@@ -3563,7 +3563,9 @@ export interface components {
         SessionSkillUpdate: {
             digest: string;
             old: string;
+            restored?: boolean;
             skill: components["schemas"]["SessionID"];
+            user_only?: boolean;
         };
         SessionSkillUse: {
             keep?: string;
