@@ -11,8 +11,8 @@ import (
 
 // Digest returns "sha256:" and the hex SHA-256 of the skill's current SKILL.md.
 // It reads a file only if it may have changed since the last call, judging by
-// its size, modification time and identity. It reads a skill of a custom source
-// in each call, unless the source has a method ListsVersions() bool that returns
+// its size, modification time and identity. A change that keeps all of them is
+// not noticed. It reads a skill of a custom source in each call, unless the source has a method ListsVersions() bool that returns
 // true because it lists another entry after each change. Digest returns the
 // errors of [Catalog.Read].
 func (c *Catalog) Digest(ctx context.Context, e *Entry) (string, error) {
