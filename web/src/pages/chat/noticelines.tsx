@@ -81,6 +81,7 @@ export function RetentionLine({ item }: { item: RetentionChange }) {
 export function AboutLine({ item }: { item: Line }) {
   if (item.type === "notice") return <div class="note warn chat-notice">{item.text}</div>;
   if (item.type === "resumed") return <Quiet icon="again">{msg("chat.resumed")}</Quiet>;
+  if (item.type === "restored") return <Quiet icon="info">{msg("chat.restored", { name: item.text })}</Quiet>;
   if (item.type === "updated") return <Quiet icon="info">{msg("chat.updated", { name: item.text })}</Quiet>;
   return (
     <Fold

@@ -82,7 +82,7 @@ export interface RetentionChange {
 
 /** An event of the conversation itself. */
 export interface Line {
-  type: "notice" | "told" | "resumed" | "updated";
+  type: "notice" | "told" | "resumed" | "updated" | "restored";
   key: number;
   text: string;
 }
@@ -266,7 +266,8 @@ function step(turn: Turn, s: Schema["SessionEvent"], seq: number) {
   if (s.unloaded)
     turn.items.push({ type: "unloaded", key: seq, name: s.unloaded.skill.name, reason: s.unloaded.reason });
   if (s.used?.set) turn.items.push({ type: "kept", key: seq, name: s.used.skill.name, keep: s.used.keep ?? "" });
-  if (s.updated) turn.items.push({ type: "updated", key: seq, text: s.updated.skill.name });
+  if (s.updated)
+    turn.items.push({ type: s.updated.restored ? "restored" : "updated", key: seq, text: s.updated.skill.name });
   if (s.notice) turn.items.push({ type: "told", key: seq, text: s.notice.text });
   if (s.compacted) {
     turn.items.push({ type: "compacted", key: seq, text: s.compacted.text });
