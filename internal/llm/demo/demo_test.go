@@ -14,10 +14,12 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/loadout-dev/loadout/internal/llm/demo"
+	"github.com/loadout-dev/loadout/internal/servertext"
 	"github.com/loadout-dev/loadout/internal/skilltext"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 	"github.com/loadout-dev/loadout/skill"
+	"github.com/loadout-dev/loadout/tools"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -264,13 +266,14 @@ func TestTranscripts(t *testing.T) {
 // Without a search, the skills at the start of the conversation are used.
 func TestSkillsInInstructions(t *testing.T) {
 	b := &toolbox{without: []string{"search_skills"}}
-	const instructions = "Be kind.\n- Do not: lie\nAvailable skills:\n- greeter: Greets people.\n- weather: Tells the weather.\n"
+	const skills = "Be kind.\n- Do not: lie\nAvailable skills:\n- greeter: Greets people.\n- weather: Tells the weather.\n"
+	instructions := skills + servertext.Section([]tools.ServerSummary{{Name: "harbour", Purpose: "Berths and arrivals", Tools: 2}})
 	calls, words := b.chat(t, &llm.Request{Instructions: instructions}, "run hello.py of greeter with Ada")
 	want := []string{`load_skill {"name":"greeter"}`, `run_skill_script {"args":["Ada"],"script":"scripts/hello.py","skill":"greeter"}`}
 	if diff := cmp.Diff(want, calls); diff != "" {
 		t.Errorf("%s\n%s", diff, words)
 	}
-	if calls, words = b.chat(t, &llm.Request{Instructions: instructions}, "What skills are there?"); len(calls) != 0 || !strings.Contains(words, "- weather: Tells the weather.") || strings.Contains(words, "lie") {
+	if calls, words = b.chat(t, &llm.Request{Instructions: instructions}, "What skills are there?"); len(calls) != 0 || !strings.Contains(words, "- weather: Tells the weather.") || strings.Contains(words, "lie") || strings.Contains(words, "harbour") {
 		t.Errorf("%s\n%s", calls, words)
 	}
 	loaded := instructions + b.load("greeter")

@@ -198,9 +198,10 @@ func isAlreadyLoaded(line, name string) bool {
 }
 
 // readInstructions returns the available skills, which the instructions list
-// one per line, and the loaded skills.
+// one per line before the MCP servers, and the loaded skills.
 func readInstructions(text string) (available []hit, loaded []*skill) {
-	for _, h := range readHits(text) {
+	skills, _, _ := strings.Cut(text, "\nMCP servers (")
+	for _, h := range readHits(skills) {
 		if !strings.ContainsAny(h.Name, " \t") && h.Description != "" {
 			available = append(available, h)
 		}
