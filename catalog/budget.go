@@ -1,32 +1,38 @@
 package catalog
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// sharedBudget limits the total work of scanning all sources in projects during a
+// sharedBudget limits the total work of scanning all sources in a project during a
 // reload. Each directory from the working directory up to the repository root adds
 // sources, so a cloned repository determines how many there are. A sharedBudget is
 // safe for concurrent use.
 type sharedBudget struct {
-	limits   DirOptions // only MaxDirs, MaxEntries and MaxTime are used
-	deadline time.Time
+	limits   DirOptions   // only MaxDirs, MaxEntries and MaxTime are used
+	sources  int          // number of sources that share the budget
+	begin    sync.Once    // sets deadline
+	deadline time.Time    // see end
 	dirs     atomic.Int64 // directories searched
 	names    atomic.Int64 // names read
 }
 
-// newSharedBudget returns the budget for the given sources in projects. Its
-// time starts now. Each limit is the highest one that any of the sources has.
-func newSharedBudget(sources []*dirSource) *sharedBudget {
-	b := &sharedBudget{}
-	for _, d := range sources {
-		b.limits.MaxDirs = max(b.limits.MaxDirs, d.opts.MaxDirs)
-		b.limits.MaxEntries = max(b.limits.MaxEntries, d.opts.MaxEntries)
-		b.limits.MaxTime = max(b.limits.MaxTime, d.opts.MaxTime)
-	}
-	b.deadline = time.Now().Add(b.limits.MaxTime)
-	return b
+// add lets a source share the budget. Each limit is the highest one that any of
+// the sources has. Call it before the first scan.
+func (b *sharedBudget) add(d *dirSource) {
+	b.sources++
+	b.limits.MaxDirs = max(b.limits.MaxDirs, d.opts.MaxDirs)
+	b.limits.MaxEntries = max(b.limits.MaxEntries, d.opts.MaxEntries)
+	b.limits.MaxTime = max(b.limits.MaxTime, d.opts.MaxTime)
+}
+
+// end returns when scans must end. The time starts with the first call, so that
+// projects that are read earlier do not use it up.
+func (b *sharedBudget) end() time.Time {
+	b.begin.Do(func() { b.deadline = time.Now().Add(b.limits.MaxTime) })
+	return b.deadline
 }
 
 // dirsLeft reports whether the scan may search another directory.

@@ -73,7 +73,8 @@ type Catalog struct {
 
 	reload sync.Mutex // held during a reload; locked before state
 
-	state sync.Mutex // held while building a snapshot, and while sources is replaced; guards the fields of each sourceState
+	state   sync.Mutex // held while building a snapshot, and while sources is replaced; guards started and the fields of each sourceState
+	started bool       // whether a reload has begun
 
 	mu          sync.Mutex // guards the fields below; never held during callbacks
 	subscribers map[int]func(old, new *Snapshot)
@@ -130,8 +131,9 @@ func (c *Catalog) Snapshot() *Snapshot { return c.current.Load() }
 // time. It publishes a new snapshot if anything changed or none was published
 // yet. If a source cannot be read, its previous skills are kept and the
 // snapshot contains a problem. If skills are disabled, no source is read.
-// Concurrent calls are serialized. Reload returns an error only if ctx is done;
-// it then publishes nothing. The error wraps the cause.
+// Concurrent calls are serialized. Reload returns an error only if ctx is done.
+// The error wraps the cause. Reload then publishes nothing, but with
+// [Options.Wait] and after the first publication, it publishes what was read.
 func (c *Catalog) Reload(ctx context.Context) error {
 	return c.refresh(ctx, c.sources.Load().all)
 }
@@ -189,8 +191,8 @@ func (c *Catalog) build() *Snapshot {
 		if s.failed != nil {
 			problems = append(problems, Problem{Path: sourcePath(s.source), Origin: s.source.Origin(), Diagnostic: unreadable(s.failed)})
 		}
-		if s.pending != notPending && s.duration == 0 {
-			problems = append(problems, Problem{Path: sourcePath(s.source), Origin: s.source.Origin(), Diagnostic: pendingProblem(c.wait)})
+		if s.duration == 0 && !c.filter.Load().disabled {
+			problems = append(problems, Problem{Path: sourcePath(s.source), Origin: s.source.Origin(), Diagnostic: s.unreadProblem(c.wait)})
 		}
 	}
 	var confirm func(ProjectSkill) string

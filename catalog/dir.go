@@ -112,7 +112,7 @@ func (d *dirSource) List(ctx context.Context) (Listing, error) { return d.list(c
 func (d *dirSource) list(ctx context.Context, shared *sharedBudget) (Listing, error) {
 	limit := d.opts.MaxTime
 	if shared != nil {
-		limit = min(limit, max(0, time.Until(shared.deadline)))
+		limit = min(limit, max(0, time.Until(shared.end())))
 	}
 	return d.guard.run(ctx, limit, func() (Listing, error) { return d.scan(ctx, shared) })
 }
@@ -136,8 +136,8 @@ func (d *dirSource) scan(ctx context.Context, shared *sharedBudget) (Listing, er
 	}
 	s := &scan{ctx: ctx, opts: &d.opts, within: b, shared: shared, deadline: time.Now().Add(d.opts.MaxTime), onDir: d.onDir, origin: d.origin, scope: d.scope,
 		head: make([]byte, fullHead), dirents: make([]byte, 32<<10), visited: make(map[fileID]bool)}
-	if shared != nil && shared.deadline.Before(s.deadline) {
-		s.deadline = shared.deadline
+	if shared != nil && shared.end().Before(s.deadline) {
+		s.deadline = shared.end()
 	}
 	tree, err := s.visit(fd, d.tree, filepath.Base(d.root), ".", level{})
 	if err != nil {

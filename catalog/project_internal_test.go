@@ -109,6 +109,31 @@ func TestSourcesOfProjectShareLimits(t *testing.T) {
 	}
 }
 
+// A huge project does not use up the limits of another one.
+func TestProjectsHaveTheirOwnLimits(t *testing.T) {
+	for code, o := range map[string]DirOptions{"entry-limit": {MaxEntries: 25}, "directory-limit": {MaxDirs: 25}, "time-limit": {MaxTime: 10 * time.Second}} {
+		synctest.Test(t, func(t *testing.T) {
+			sources := projectSources(t, 10, 20, o, func(string) { time.Sleep(time.Second) })
+			var small []*dirSource
+			for i, s := range projectSources(t, 2, 2, o, nil) {
+				d := s.(*dirSource)
+				d.origin = fmt.Sprintf("small%d", i)
+				small = append(small, d)
+				sources = append(sources, d)
+			}
+			n := 0
+			for e := range reloaded(t, sources, nil).Entries() {
+				if e.Origin == small[0].origin || e.Origin == small[1].origin {
+					n++
+				}
+			}
+			if n != 4 {
+				t.Errorf("%s: %d of the 4 skills of the small project", code, n)
+			}
+		})
+	}
+}
+
 // The user's own directories do not share the limits of a project.
 func TestOwnDirectoriesHaveTheirOwnLimits(t *testing.T) {
 	sources := projectSources(t, 2, 20, DirOptions{MaxEntries: 5}, nil)

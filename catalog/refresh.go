@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"sync"
@@ -28,6 +29,9 @@ const (
 func (c *Catalog) refresh(ctx context.Context, which []*sourceState) error {
 	c.reload.Lock()
 	defer c.reload.Unlock()
+	c.state.Lock()
+	c.started = true
+	c.state.Unlock()
 	var r *reading
 	if !c.filter.Load().disabled {
 		r = c.read(ctx, c.idle(which))
@@ -39,10 +43,11 @@ func (c *Catalog) refresh(ctx context.Context, which []*sourceState) error {
 	}
 	c.state.Lock()
 	defer c.state.Unlock()
-	changed := c.current.Load().Version == 0
+	first := c.current.Load().Version == 0
+	changed := first
 	if ctx.Err() != nil {
-		if r != nil && c.wait > 0 {
-			r.detach(ctx)
+		if r != nil && c.wait > 0 && r.detach(ctx) && !first {
+			c.publish(c.build())
 		}
 		return fmt.Errorf("read skill sources: %w", context.Cause(ctx))
 	}
@@ -101,27 +106,28 @@ type listResult struct {
 // read starts reading the given sources. Without [Options.Wait], it reads up to
 // four at a time; with it, all at once, so that a slow source does not delay
 // the others. Because a project determines the number of its sources, these
-// share a budget, and at most one per CPU is read at a time.
+// share a budget, and at most one per CPU of all projects is read at a time.
 func (c *Catalog) read(ctx context.Context, which []*sourceState) *reading {
 	r := &reading{c: c, which: which, done: make(chan struct{}), results: make([]*listResult, len(which)), left: len(which)}
 	most := 4
 	if c.wait > 0 {
 		ctx, most = context.WithoutCancel(ctx), max(1, len(which)) // a slow source is read to its end
 	}
-	var inProjects, others []int // indexes in which
-	var dirs []*dirSource
+	var inProjects, others []int          // indexes in which
+	budgets := map[string]*sharedBudget{} // by project
 	for at, s := range which {
 		if d, ok := s.source.(*dirSource); ok && d.opts.Within != "" {
-			inProjects, dirs = append(inProjects, at), append(dirs, d)
+			inProjects = append(inProjects, at)
+			if budgets[d.opts.Within] == nil {
+				budgets[d.opts.Within] = &sharedBudget{}
+			}
+			budgets[d.opts.Within].add(d)
 		} else {
 			others = append(others, at)
 		}
 	}
-	var shared *sharedBudget
-	if len(dirs) > 1 {
-		shared = newSharedBudget(dirs)
-	}
-	r.start(ctx, inProjects, min(most, runtime.GOMAXPROCS(0)), shared)
+	maps.DeleteFunc(budgets, func(_ string, b *sharedBudget) bool { return b.sources == 1 })
+	r.start(ctx, inProjects, min(most, runtime.GOMAXPROCS(0)), budgets)
 	r.start(ctx, others, most, nil)
 	if len(which) == 0 {
 		close(r.done)
@@ -130,13 +136,17 @@ func (c *Catalog) read(ctx context.Context, which []*sourceState) *reading {
 }
 
 // start reads the sources with the given indexes in r.which, in order and up
-// to limit of them concurrently.
-func (r *reading) start(ctx context.Context, indexes []int, limit int, shared *sharedBudget) {
+// to limit of them concurrently. budgets holds the budgets of their projects.
+func (r *reading) start(ctx context.Context, indexes []int, limit int, budgets map[string]*sharedBudget) {
 	var next atomic.Int64
 	for range min(limit, len(indexes)) {
 		go func() {
 			for n := next.Add(1); n <= int64(len(indexes)); n = next.Add(1) {
 				at := indexes[n-1]
+				var shared *sharedBudget
+				if d, ok := r.which[at].source.(*dirSource); ok {
+					shared = budgets[d.opts.Within]
+				}
 				r.finish(ctx, at, r.which[at].list(ctx, shared))
 			}
 		}()
@@ -193,14 +203,13 @@ func (c *Catalog) publishLate(ctx context.Context, s *sourceState, res *listResu
 	if !slices.Contains(c.sources.Load().all, s) {
 		return false // it was removed
 	}
-	first := s.duration == 0
 	_, blocked := errors.AsType[*blockedError](res.err)
 	again = s.pending == readAgain && !blocked
 	s.pending = notPending
 	if again {
 		s.pending = readPending
 	}
-	if c.storeResult(ctx, s, res) || first {
+	if c.storeResult(ctx, s, res) {
 		c.publish(c.build())
 	}
 	return again
@@ -224,21 +233,21 @@ func (r *reading) detach(ctx context.Context) (changed bool) {
 }
 
 // storeResult stores the result of a source. It reports whether the result
-// differs from the previous one. A source that does not respond is pending until
+// differs from the previous one, or is the first one. A source that does not respond is pending until
 // it does. storeResult must be called with c.state held.
 func (c *Catalog) storeResult(ctx context.Context, s *sourceState, a *listResult) bool {
 	if blocked, ok := errors.AsType[*blockedError](a.err); ok {
 		s.pending = readPending
 		go c.resume(context.WithoutCancel(ctx), s, blocked)
 	}
-	before, failed := s.listing, s.failed
+	before, failed, first := s.listing, s.failed, s.duration == 0
 	s.duration, s.failed = a.took, a.err
 	if a.err != nil {
-		return failed == nil || failed.Error() != a.err.Error()
+		return first || failed == nil || failed.Error() != a.err.Error()
 	}
 	now, same := before.update(a)
 	s.listing = now
-	return failed != nil || !same || !slices.Equal(before.problems, now.problems)
+	return first || failed != nil || !same || !slices.Equal(before.problems, now.problems)
 }
 
 // update returns the listing that results from reading the source again. same
@@ -263,8 +272,12 @@ func (l layered) update(a *listResult) (updated layered, same bool) {
 	return updated, false
 }
 
-// pendingProblem returns the problem of a source that has not been read yet.
-func pendingProblem(waited time.Duration) skill.Diagnostic {
+// unreadProblem returns the problem of a source that has not been read yet. waited
+// is how long the last reload waited for it.
+func (s *sourceState) unreadProblem(waited time.Duration) skill.Diagnostic {
+	if s.pending == notPending {
+		return skill.Diagnostic{Severity: skill.Warning, Code: "still-reading", Message: "not searched yet; its skills are added when they are found"}
+	}
 	return skill.Diagnostic{Severity: skill.Warning, Code: "still-reading",
 		Message: fmt.Sprintf("still being searched after %v; its skills are added when they are found", waited),
 		Fix:     "point the source at a smaller directory, or at one on a faster disk"}

@@ -14,7 +14,7 @@ import (
 type stop struct {
 	limit  stopLimit
 	at     string
-	shared bool // whether all sources in projects share the limit
+	shared bool // whether all sources in the project share the limit
 }
 
 type stopLimit int
@@ -43,7 +43,7 @@ func (s *scan) isShared(limit stopLimit) bool {
 	case limit == stopNames:
 		return s.names <= s.opts.MaxEntries
 	}
-	return s.deadline.Equal(s.shared.deadline)
+	return s.deadline.Equal(s.shared.end())
 }
 
 func (s *scan) stopped(limit stopLimit) bool {

@@ -84,9 +84,9 @@ func (c *Catalog) Sources() []Source {
 }
 
 // SetSources replaces the sources. Sources that were in the catalog before keep
-// their skills. SetSources publishes a snapshot without the skills of the removed
-// sources, and then reads the new ones like [Catalog.Reload]. Before the first
-// Reload, it reads nothing. It returns an error and changes nothing if a label is
+// their skills. If sources were removed or reordered, SetSources publishes a
+// snapshot, which has a problem for each new source. It then reads the new sources
+// like [Catalog.Reload]. Before the first Reload, it reads nothing. It returns an error and changes nothing if a label is
 // invalid or not unique. If ctx is done, it returns an error after it has replaced
 // the sources.
 func (c *Catalog) SetSources(ctx context.Context, sources []Source) error {
@@ -98,8 +98,9 @@ func (c *Catalog) SetSources(ctx context.Context, sources []Source) error {
 	now := newSourceSet(sources, before)
 	c.sources.Store(now)
 	close(before.replaced)
-	read := c.current.Load().Version > 0
-	if read && slices.ContainsFunc(before.all, func(s *sourceState) bool { return !slices.Contains(now.all, s) }) {
+	read := c.started
+	kept := slices.DeleteFunc(slices.Clone(now.all), func(s *sourceState) bool { return !slices.Contains(before.all, s) })
+	if read && !slices.Equal(kept, before.all) && c.current.Load().Version > 0 {
 		c.publish(c.build())
 	}
 	c.state.Unlock()

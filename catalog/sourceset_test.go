@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/skill"
@@ -125,5 +128,100 @@ func TestNewSourcesAreFollowed(t *testing.T) {
 	f.untilNames(t, "an event of the source that was kept", "csv", "one", "three", "two", "xml")
 	if e := get(t, f.Snapshot(), "xml"); !strings.HasPrefix(e.Path, filepath.Clean(second)) {
 		t.Errorf("xml is in %s", e.Path)
+	}
+}
+
+// Whoever sees a snapshot that lacks the skills of a source that was not read can
+// tell that they are missing.
+func TestNewSourcesAreReportedUntilRead(t *testing.T) {
+	for _, wait := range []time.Duration{0, time.Second} {
+		stays := source("stays", catalog.User, "pdf")
+		c, err := catalog.New([]catalog.Source{stays, source("old", catalog.Project, "gone")}, &catalog.Options{Wait: wait})
+		must(t, err)
+		must(t, c.Reload(t.Context()))
+		var seen [][]string
+		c.Subscribe(func(_, now *catalog.Snapshot) {
+			seen = append(seen, append(names(now.Skills()), problemCodes(now)...))
+		})
+		must(t, c.SetSources(t.Context(), []catalog.Source{stays, source("empty", catalog.Project), source("new", catalog.Project, "csv")}))
+		want := [][]string{{"pdf", "empty still-reading", "new still-reading"}, {"csv", "pdf"}}
+		if diff := cmp.Diff(want, seen); diff != "" {
+			t.Errorf("wait %v: (-want +got):\n%s", wait, diff)
+		}
+	}
+}
+
+// A change of the filter while new sources are read does not hide that they are.
+func TestFilterChangesWhileNewSourcesAreRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		c := open(t, source("stays", catalog.User, "pdf"))
+		go func() { _ = c.SetSources(context.Background(), append(c.Sources(), slow("new", release, "csv"))) }()
+		synctest.Wait()
+		must(t, c.SetFilter(catalog.Filter{Allow: []string{"*"}}))
+		if got := problemCodes(c.Snapshot()); !slices.Equal(got, []string{"new still-reading"}) {
+			t.Errorf("problems %q", got)
+		}
+		close(release)
+		synctest.Wait()
+		if got := names(c.Snapshot().Skills()); !slices.Equal(got, []string{"csv", "pdf"}) || len(problemCodes(c.Snapshot())) > 0 {
+			t.Errorf("skills %q, problems %q", got, problemCodes(c.Snapshot()))
+		}
+	})
+}
+
+// What was read before the context was done is published.
+func TestReloadStoppedAfterChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		c, err := catalog.New(nil, &catalog.Options{Wait: time.Hour})
+		must(t, err)
+		must(t, c.Reload(t.Context()))
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			_ = c.SetSources(ctx, []catalog.Source{source("fast", catalog.User, "pdf"), slow("slow", release, "late")})
+		}()
+		synctest.Wait() // one is read
+		cancel()
+		synctest.Wait()
+		if got := names(c.Snapshot().Skills()); !slices.Equal(got, []string{"pdf"}) {
+			t.Errorf("skills %q", got)
+		}
+		close(release)
+		synctest.Wait()
+	})
+}
+
+// Sources that are set during the first reload are read too.
+func TestSetSourcesDuringFirstReload(t *testing.T) {
+	began, set := make(chan struct{}), make(chan error)
+	first := source("first", catalog.User, "pdf")
+	c, err := catalog.New([]catalog.Source{first}, nil)
+	must(t, err)
+	first.list = func(context.Context) (catalog.Listing, error) {
+		close(began)
+		for len(c.Sources()) == 1 {
+			runtime.Gosched()
+		}
+		return catalog.Listing{Entries: slices.Clone(first.entries)}, nil
+	}
+	go func() {
+		<-began
+		set <- c.SetSources(t.Context(), append(c.Sources(), source("new", catalog.User, "csv")))
+	}()
+	must(t, c.Reload(t.Context()))
+	must(t, <-set)
+	if got := names(c.Snapshot().Skills()); !slices.Equal(got, []string{"csv", "pdf"}) {
+		t.Errorf("skills %q", got)
+	}
+}
+
+func TestSourcesInAnotherOrder(t *testing.T) {
+	c := open(t, source("one", catalog.User, "pdf"), source("two", catalog.User, "pdf"))
+	all := c.Sources()
+	slices.Reverse(all)
+	must(t, c.SetSources(t.Context(), all))
+	if got := keys(c.Snapshot().Skills()); !slices.Equal(got, []string{"two/pdf"}) {
+		t.Errorf("skills %q", got)
 	}
 }

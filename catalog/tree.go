@@ -128,7 +128,7 @@ type scan struct {
 	opts     *DirOptions
 	within   *boundary // nil if symlinks may lead anywhere
 	deadline time.Time
-	shared   *sharedBudget   // budget of all sources in projects; may be nil
+	shared   *sharedBudget   // budget of all sources in the project; may be nil
 	onDir    func(at string) // called after a directory was inspected, if not nil
 	origin   string
 	scope    Scope
