@@ -52,7 +52,8 @@ func (a *app) howToApprove(ctx context.Context) func(error) string {
 			if e.Decision.Code == decision.HiddenText {
 				reason = "an MCP client wants to read it, and it has hidden characters"
 			}
-			a.AddPending(ctx, setup.PendingRequest{Args: append([]string{"approve", e.Skill}, a.SkillArgs()...), Dir: a.RootOf(e.Skill), Reason: reason})
+			dir := a.RootOf(e.Skill)
+			a.AddPending(ctx, setup.PendingRequest{Args: append([]string{"approve", e.Skill}, a.SkillArgsIn(dir)...), Dir: dir, Reason: reason})
 		}
 		return a.HowToApprove(err)
 	}

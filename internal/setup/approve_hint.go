@@ -15,8 +15,9 @@ import (
 // the command shows what the administrator can approve.
 func (s *Setup) ApproveHint(e *loadout.RefusedError) string {
 	dryRun, command := "", "loadout approve"
+	flags := s.SkillFlags()
 	if dir := s.RootOf(e.Skill); dir != "" && e.Call == nil {
-		command = inDirectory(dir, command)
+		command, flags = inDirectory(dir, command), quoteArgs(s.SkillArgsIn(dir))
 	}
 	if s.IsManaged() {
 		dryRun = " --dry-run" // shows what the administrator approves
@@ -25,9 +26,9 @@ func (s *Setup) ApproveHint(e *loadout.RefusedError) string {
 	case e.Call != nil || !e.NeedsApproval:
 		return e.Decision.Hint
 	case strings.HasPrefix(e.Skill, "-"): // would be parsed as a flag
-		return command + dryRun + s.SkillFlags() + " -- " + console.ShellQuote(e.Skill)
+		return command + dryRun + flags + " -- " + console.ShellQuote(e.Skill)
 	}
-	return command + " " + console.ShellQuote(e.Skill) + dryRun + s.SkillFlags()
+	return command + " " + console.ShellQuote(e.Skill) + dryRun + flags
 }
 
 // HowToApprove returns text for an MCP client that says how the user can

@@ -57,8 +57,8 @@ func (s *Setup) pendingPath() string {
 }
 
 // AddPending adds a request, or updates the one for the same command. It sets
-// the time, and the directory unless that is given. If the request cannot be stored, AddPending
-// prints a note; the refusal itself names the command too.
+// the time, and the directory unless that is given. If the request cannot be
+// stored, AddPending prints a note; the refusal itself names the command too.
 func (s *Setup) AddPending(ctx context.Context, r PendingRequest) {
 	file := s.pendingFile()
 	if file == nil || len(formatCommand(r.Args)) > maxPendingArgs {

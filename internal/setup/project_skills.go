@@ -47,6 +47,7 @@ type projectDir struct {
 	name    string // in the file; see listedDirectory
 	project string // directory in the project: the working directory, or the root of a client
 	isRoot  bool   // whether project is the root of a client
+	leaving bool   // whether the sources of the catalog are being replaced by others
 	later   bool   // whether the project may not have had it when it was first listed
 }
 
@@ -91,7 +92,8 @@ func (p *projectSkills) addProject(dir string, isRoot bool, sources []catalog.So
 	}
 }
 
-// addRoots adds the projects of a client. p may be nil.
+// addRoots adds the projects of a client, before a catalog has them. Nothing is
+// recorded about those that are not among roots. p may be nil.
 func (p *projectSkills) addRoots(roots []sources.Root) {
 	if p == nil {
 		return
@@ -102,7 +104,22 @@ func (p *projectSkills) addRoots(roots []sources.Root) {
 	for _, r := range roots {
 		p.addProject(r.Dir, true, r.Sources)
 	}
+	keep := originsOf(roots)
+	for origin, d := range p.dirs {
+		d.leaving = d.isRoot && !keep[origin]
+	}
 	p.checked = time.Time{}
+}
+
+// originsOf returns the origins of the sources in roots.
+func originsOf(roots []sources.Root) map[string]bool {
+	origins := map[string]bool{}
+	for _, r := range roots {
+		for _, source := range r.Sources {
+			origins[source.Origin()] = true
+		}
+	}
+	return origins
 }
 
 // removeRoots removes the projects of a client that are not among roots. It must be
@@ -111,12 +128,7 @@ func (p *projectSkills) removeRoots(roots []sources.Root) {
 	if p == nil {
 		return
 	}
-	keep := map[string]bool{}
-	for _, r := range roots {
-		for _, source := range r.Sources {
-			keep[source.Origin()] = true
-		}
-	}
+	keep := originsOf(roots)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	maps.DeleteFunc(p.dirs, func(origin string, d *projectDir) bool { return d.isRoot && !keep[origin] })
@@ -264,6 +276,7 @@ func (p *projectSkills) record(ctx context.Context, now *catalog.Snapshot) (more
 		dir := d.name
 		set, ok := p.listed[dir]
 		switch {
+		case d.leaving: // it may be unread, and has no problem that says so
 		case !ok && d.later:
 			p.listed.add(dir, nil)
 			p.changed[dir] = nil

@@ -61,9 +61,9 @@ func (r *Roots) Set(ctx context.Context, dirs []string) error {
 	if err != nil {
 		return err
 	}
-	had := len(r.current) > 0
-	r.dirs, r.current = slices.Clone(dirs), found
-	if !had && len(found) == 0 {
+	before := r.current
+	if len(before) == 0 && len(found) == 0 {
+		r.dirs = slices.Clone(dirs)
 		return nil
 	}
 	all := slices.Clone(r.own)
@@ -72,6 +72,12 @@ func (r *Roots) Set(ctx context.Context, dirs []string) error {
 	}
 	r.skills.addRoots(found)
 	err = r.rt.Catalog().SetSources(ctx, all)
+	if err != nil && ctx.Err() == nil { // nothing was replaced
+		r.skills.addRoots(before)
+		r.skills.removeRoots(before)
+		return err
+	}
+	r.dirs, r.current = slices.Clone(dirs), found
 	r.skills.removeRoots(found)
 	if err != nil {
 		return err

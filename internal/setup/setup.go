@@ -67,10 +67,25 @@ func (s *Setup) SkillArgs() []string {
 	return out
 }
 
+// SkillArgsIn is like SkillArgs for a command that the user runs in dir, which may
+// be "" for the working directory. Relative paths would be those of dir.
+func (s *Setup) SkillArgsIn(dir string) []string {
+	in := *s
+	if dir != "" && s.ConfigFile != "" {
+		if path, err := filepath.Abs(s.ConfigFile); err == nil {
+			in.ConfigFile = path
+		}
+	}
+	return in.SkillArgs()
+}
+
 // SkillFlags returns the flags that select the skills, for use in a hint.
-func (s *Setup) SkillFlags() string {
+func (s *Setup) SkillFlags() string { return quoteArgs(s.SkillArgs()) }
+
+// quoteArgs returns arguments for a command line, each after a space.
+func quoteArgs(args []string) string {
 	var b strings.Builder
-	for _, a := range s.SkillArgs() {
+	for _, a := range args {
 		b.WriteString(" " + console.ShellQuote(a))
 	}
 	return b.String()
