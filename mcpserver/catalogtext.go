@@ -88,6 +88,8 @@ type conn struct {
 // get returns the catalog text for the connection of req.
 func (t *catalogTexts) get(s *Server, req mcp.Request) catalogText {
 	if c := t.conn(s, req); c != nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
 		return c.text
 	}
 	return s.catalogTextOf(s.view(), profileOf(req))
@@ -112,6 +114,13 @@ func (t *catalogTexts) forTools(s *Server, req mcp.Request) catalogText {
 	}
 	c.hasTools = true
 	return c.text
+}
+
+// hasTools reports whether a client has the list of tools.
+func (t *catalogTexts) hasTools(c *conn) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return c.hasTools
 }
 
 // isTextOnly reports whether the client of req gets only text from the tools in
@@ -373,6 +382,7 @@ func (s *Server) continueText(c *conn, now *view, project string) catalogText {
 	if s.opts.ToolsOnly || s.opts.Compat != "" {
 		t := s.catalogTextOf(now, c.profile)
 		t.instructions = c.text.instructions
+		c.see(now.snap)
 		return t
 	}
 	t := c.text
@@ -402,13 +412,20 @@ func (s *Server) continueText(c *conn, now *view, project string) catalogText {
 		return t
 	}
 	t.description = lead + more
-	for _, e := range now.snap.ForModel() {
-		delete(before, e.Name)
-	}
-	if len(before) == 0 { // otherwise, the next result reports the changes
-		c.seen = now.snap
-	}
+	c.see(now.snap)
 	return t
+}
+
+// see records that the client was sent the skills of a snapshot. If skills were
+// removed, the next result reports the changes.
+func (c *conn) see(now *catalog.Snapshot) {
+	names := map[string]bool{}
+	for _, e := range now.ForModel() {
+		names[e.Name] = true
+	}
+	if !slices.ContainsFunc(c.seen.ForModel(), func(e *catalog.Entry) bool { return !names[e.Name] }) {
+		c.seen = now
+	}
 }
 
 // namesIn returns the names in a list of skills.

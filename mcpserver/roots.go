@@ -116,11 +116,12 @@ func (s *Server) waitForRoots(ctx context.Context, req mcp.Request) {
 	if !s.handlesRoots(req) {
 		return
 	}
-	r := &s.texts.conn(s, req).roots
+	c := s.texts.conn(s, req)
+	r := &c.roots
 	r.mu.Lock()
 	first := r.first
 	r.mu.Unlock()
-	if first == nil {
+	if first == nil || s.texts.hasTools(c) {
 		return
 	}
 	wait := s.opts.RootsWait
@@ -179,7 +180,11 @@ func rootDir(uri string) (string, error) {
 	if drive := strings.TrimPrefix(path, "/"); filepath.VolumeName(drive) != "" { // /C:/dir on Windows
 		path = drive
 	}
-	if path = filepath.FromSlash(path); !filepath.IsAbs(path) {
+	path = filepath.FromSlash(path)
+	switch {
+	case strings.HasPrefix(filepath.VolumeName(path), `\\`): // on Windows; reading it would sign in there
+		return "", fmt.Errorf("root %q: on another machine", uri)
+	case !filepath.IsAbs(path):
 		return "", fmt.Errorf("root %q: not an absolute path", uri)
 	}
 	return filepath.Clean(path), nil
@@ -205,7 +210,8 @@ func (t *rootsTasks) start(f func(context.Context)) bool {
 	if t.cancel == nil {
 		t.ctx, t.cancel = context.WithCancel(context.Background())
 	}
-	t.running.Go(func() { f(t.ctx) })
+	ctx := t.ctx
+	t.running.Go(func() { f(ctx) })
 	return true
 }
 
@@ -213,9 +219,17 @@ func (t *rootsTasks) start(f func(context.Context)) bool {
 func (t *rootsTasks) close() {
 	t.mu.Lock()
 	t.closed = true
+	t.mu.Unlock()
+	t.interrupt()
+	t.running.Wait()
+}
+
+// interrupt cancels the background work that was started. It does not wait.
+func (t *rootsTasks) interrupt() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if t.cancel != nil {
 		t.cancel()
+		t.cancel = nil
 	}
-	t.mu.Unlock()
-	t.running.Wait()
 }

@@ -289,13 +289,19 @@ func TestClientThatDoesNotTellItsRoots(t *testing.T) {
 
 // A server that is closed does not wait for roots.
 func TestCloseWhileAskingForRoots(t *testing.T) {
-	w := newRootedWorld(t, nil, mcpserver.Options{})
-	c, _ := w.beginWithRoots(t, way{"stdio", legacy}, "test")
-	c.notify("notifications/initialized", nil)
-	c.wait("roots/list")
-	if err := w.server.Close(); err != nil && !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newRootedWorld(t, nil, mcpserver.Options{})
+		c, _ := w.beginWithRoots(t, way{"stdio", legacy}, "test")
+		c.notify("notifications/initialized", nil)
+		c.wait("roots/list")
+		start := time.Now()
+		if err := w.server.Close(); err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		if took := time.Since(start); took > 0 {
+			t.Errorf("closed after %v", took)
+		}
+	})
 }
 
 func TestClientsThatAreNotAskedForRoots(t *testing.T) {

@@ -77,14 +77,15 @@ type Options struct {
 	// replaces the directories of the one before. At most 16 directories are
 	// passed; they are absolute, but need not exist. The caller decides whether to
 	// add the skills in them to the catalog. SetRoots must return when ctx is done.
-	// Calls do not overlap. It is for a server with one client: only connections of
-	// [Server.Run] with a protocol version before 2026-07-28 are asked. It may be
-	// nil.
+	// Calls for one connection do not overlap. It is for a server with one client:
+	// only connections of [Server.Run] with a protocol version before 2026-07-28
+	// are asked. It may be nil.
 	SetRoots func(ctx context.Context, dirs []string) error
 	// RootsWait is how long the first list of tools of a connection waits for the
 	// client's roots and SetRoots, so that the description of load_skill has the
-	// skills in them; default one second. Skills that are found later are reported
-	// like other changes of the catalog.
+	// skills in them; default one second. If it is negative, the list does not
+	// wait. Skills that are found later are reported like other changes of the
+	// catalog.
 	RootsWait time.Duration
 	// Workspace is a user's directory that scripts can read as /workspace, and
 	// write to if a grant allows it; "" mounts none.
@@ -267,6 +268,7 @@ const (
 // returns nil if the client closed the connection. If ctx is done, the error
 // wraps ctx.Err(). Run may be called concurrently, once for each connection.
 func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
+	defer context.AfterFunc(ctx, s.rootsTasks.interrupt)() // it would delay the end by up to rootsTimeout
 	if err := s.connectable().Run(ctx, t); err != nil {
 		return fmt.Errorf("serve MCP: %w", err)
 	}
@@ -280,7 +282,7 @@ func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
 func (s *Server) Close() error {
 	s.cancel()
 	defer s.memory.Close()
-	defer s.rootsTasks.close()
+	s.rootsTasks.close() // closing a connection waits for the answer to roots/list
 	s.stateless.close()
 	s.releaseShared()
 	if d := s.lasting.Load(); d != nil {
