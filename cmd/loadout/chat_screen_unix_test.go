@@ -85,6 +85,7 @@ func TestOfferedModelsScreen(t *testing.T) {
 	}))
 	defer server.Close()
 	p := openPane(t, 160, home, nil, "--skills", "skills", "--workspace", folder, "--model", "openai:small", "--base-url", server.URL+"/v1")
+	p.conversationID() // the program reads keys only after it has started
 	p.types("/model", "Enter")
 	t.Log(p.shows("offered by 127.0.0.1"))
 	p.types("large", "Enter")
