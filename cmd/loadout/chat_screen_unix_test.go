@@ -43,7 +43,9 @@ func TestNewConversationScreen(t *testing.T) {
 		return strings.HasPrefix(visible, "demo:rules, conversation") && !strings.Contains(visible, "hello there") && strings.Contains(visible, "To return: /resume")
 	})
 	p.types("/resume "+first, "Enter")
-	p.shows("> hello there")
+	p.waitFor("Message…", func(screen string) bool {
+		return strings.Count(screen, "> hello there") == 2 && strings.LastIndex(screen, "Message…") > strings.LastIndex(screen, "> hello there")
+	})
 	p.types("", "C-d")
 	if end := p.ends("left with 0"); !strings.Contains(end, "\nResume this conversation with: loadout chat --session YYYYMMDD-HHMMSS-xxxxx --model demo --skills ") {
 		t.Errorf("it ends with\n%s", end)

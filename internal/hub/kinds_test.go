@@ -374,7 +374,7 @@ func TestW23PrecedenceOverHTTP(t *testing.T) {
 	wantEqual(t, targets("Ghost/default/g"), map[string]string{"mail": "ghost.example.com", "maps": "ghost.example.com"})
 	wantEqual(t, targets("Bot/default/b"), map[string]string{"mail": "ghost.example.com", "maps": "bot.example.com"})
 
-	if r := ada.send(t, "GET", "/api/v1/servers?after=zzz/1", nil); r.text(t, "code") != "invalid" || !strings.Contains(r.text(t, "next"), "send next of") {
+	if r := ada.send(t, "GET", "/api/v1/servers?after=zzz/1", nil); r.text(t, "code") != "invalid" || !strings.Contains(r.text(t, "next"), "send the value of next") {
 		t.Errorf("for a page that there is not got %s", r.body)
 	}
 
