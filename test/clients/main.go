@@ -6,7 +6,8 @@
 // calls it. The command runs each client twice with a fake model: with a probe,
 // an MCP server whose instructions and descriptions are longer than any known
 // limit, and with loadout and 50 skills. It compares what the requests to the
-// model contain of these servers with the recordings, or replaces them. It
+// model contain of these servers with the recordings, or replaces them. It also
+// checks the first use after "loadout setup", and skills in a client's roots. It
 // needs no network.
 package main
 
@@ -40,7 +41,7 @@ func mainErr() error {
 	}
 	loadout := flag.String("loadout", "", "absolute path of the loadout `program`")
 	modules := flag.String("modules", "", "absolute path of the `directory` of the installed npm packages")
-	only := flag.String("client", "", "record only the client `NAME`; setup checks only the first use")
+	only := flag.String("client", "", "record only the client `NAME`; setup checks only the first use, and roots only the roots")
 	update := flag.Bool("update", false, "replace the recordings")
 	keep := flag.String("keep", "", "write the requests to `DIR`")
 	flag.Parse()
@@ -60,6 +61,11 @@ func mainErr() error {
 	if *only == "" || *only == "setup" {
 		if err := checkSetup(*loadout, *modules); err != nil {
 			failed = append(failed, fmt.Errorf("setup: %w", err))
+		}
+	}
+	if *only == "" || *only == "roots" {
+		if err := checkRoots(*loadout, *modules); err != nil {
+			failed = append(failed, fmt.Errorf("roots: %w", err))
 		}
 	}
 	return errors.Join(failed...)
