@@ -37,7 +37,8 @@ type Loaded struct {
 	Skill  *skill.Skill
 	Source []byte // content of SKILL.md
 	// Needs lists the names of the skills that this skill depends on. Missing
-	// lists the references to dependencies that the catalog does not have.
+	// lists the references to dependencies that the catalog does not have,
+	// without those that name Python modules, as in app.tools.requests.
 	Needs, Missing []string
 }
 
@@ -95,7 +96,7 @@ func (l *Loaded) resolve(s *Snapshot) {
 		q := s.parseRef(ref)
 		if dep := s.find(q); dep != nil {
 			l.Needs = append(l.Needs, dep.Name)
-		} else if !q.bad && len(q.candidates) == 0 {
+		} else if !q.bad && len(q.candidates) == 0 && !skillname.IsPythonModule(ref) {
 			l.Missing = append(l.Missing, ref)
 		}
 	}

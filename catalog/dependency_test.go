@@ -104,6 +104,18 @@ func TestMissingReportsUnknownReferences(t *testing.T) {
 	}
 }
 
+// Python modules that a skill of Wegent lists are not missing, and a skill of such a name is
+// a dependency.
+func TestPythonModulesAreNotMissing(t *testing.T) {
+	c := filtered(t, catalog.Filter{}, (&memory{origin: "m"}).add("a", "app.tools.requests", "my.skill", "gone").add("my.skill"))
+	order, err := c.LoadOrder(t.Context(), get(t, c.Snapshot(), "a"))
+	must(t, err)
+	a := order[len(order)-1]
+	if got := strings.Join(a.Missing, " ") + "; " + strings.Join(a.Needs, " "); got != "gone; my.skill" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestHiddenDependencyIsAnError(t *testing.T) {
 	_, err := loadOrder(t, filtered(t, catalog.Filter{Allow: []string{"a"}}, (&memory{origin: "m"}).add("a", "b").add("b")), "a")
 	if err == nil || err.Error() != `a → b: skill "b" is not available: not on the allowlist (skills.allow)` {

@@ -261,7 +261,7 @@ func (d *decoder) extensions(s *Skill) {
 	s.WhenToUse = d.text("when_to_use", "when-to-use", "whenToUse")
 	s.Tags = d.list("tags", "keywords")
 	s.BindShells = d.list("bindShells", "bind_shells", "bind-shells")
-	s.Dependencies = d.list("dependencies")
+	d.dependencies(s)
 	s.Preload = d.boolean(false, "preload")
 	s.DisableModelInvocation = d.boolean(false, "disable-model-invocation", "disable_model_invocation", "disableModelInvocation")
 	s.UserInvocable = d.boolean(true, "user-invocable", "user_invocable", "userInvocable")
@@ -269,6 +269,22 @@ func (d *decoder) extensions(s *Skill) {
 	d.tools(s)
 	d.provider(s)
 	d.servers(s)
+}
+
+// dependencies reads the skills that this one depends on, and reports those that
+// are Python modules of another system.
+func (d *decoder) dependencies(s *Skill) {
+	s.Dependencies = d.list("dependencies")
+	var modules []string
+	for _, ref := range s.Dependencies {
+		if skillname.IsPythonModule(ref) {
+			modules = append(modules, shorten(ref))
+		}
+	}
+	if len(modules) > 0 {
+		d.add(Info, 0, "dependency-python-module", d.lookup("dependencies"), "dependencies that name Python modules and no skills: "+list(modules),
+			"delete them; they are ignored unless there is a skill of that name")
+	}
 }
 
 func (d *decoder) tools(s *Skill) {

@@ -126,6 +126,7 @@ func (s *Skill) FrontmatterJSON() (json.RawMessage, error) {
 // Parse parses the SKILL.md of a skill whose root is fsys. folder is the name
 // of the skill's directory or archive. The skill's name must match folder,
 // which also replaces a missing name. If folder is empty, neither applies.
+// Parse also reports what [CheckFiles] finds.
 //
 // Faults in the file are reported as diagnostics, not errors. The skill is nil
 // if nothing could be parsed. Check [Diagnostics.Loads] before using the skill.
@@ -147,7 +148,7 @@ func Parse(fsys fs.FS, folder string) (*Skill, Diagnostics, error) {
 		return nil, nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	s, ds := ParseBytes(src, name, folder)
-	return s, ds, nil
+	return s, append(ds, CheckFiles(fsys, src, s)...), nil
 }
 
 // ParseBytes parses the content of a SKILL.md. file is its file name, whose

@@ -13,6 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/review"
 	"github.com/loadout-dev/loadout/sandbox"
+	"github.com/loadout-dev/loadout/skill"
 )
 
 // formatReview formats a skill's review for the user, as the basis for an
@@ -83,6 +84,9 @@ func (a *app) formatReview(r *review.Review, c *config.Config) string {
 	}
 	for _, p := range r.Problems {
 		row("ignored", p.String())
+	}
+	for _, d := range r.Missing {
+		row("missing", fmt.Sprintf("%s:%d:%d: %s", skill.FileName, d.Line, d.Column, d.Message))
 	}
 	if r.Request.Entry.Scope == catalog.Bundled {
 		fmt.Fprintf(&b, "\nBundled with Loadout: agents can run its scripts without an approval.\n")

@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/internal/requestedbounds"
 	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/skill"
 )
 
 // Review describes a skill to the user who reviews it.
@@ -34,6 +36,9 @@ type Review struct {
 	Servers []loadout.RequestedService `json:"servers"`
 	// Hidden lists the lines with hidden characters; nil if there are none.
 	Hidden *Hidden `json:"hidden,omitempty"`
+	// Missing lists the files of the skill's provider that the package does not
+	// have; see [skill.CheckFiles].
+	Missing skill.Diagnostics `json:"missing,omitempty"`
 	// Findings is the result of the scan. Findings never block the approval.
 	Findings *Findings `json:"findings"`
 
@@ -50,8 +55,8 @@ type Options struct {
 }
 
 // New returns the review of an approval request. It does not set Limits,
-// Hidden and Findings: see [Review.ReadLimits], [Review.ReadHidden] and
-// [Review.Scan].
+// Hidden, Missing and Findings: see [Review.ReadLimits], [Review.ReadHidden]
+// and [Review.Scan].
 func New(request *loadout.ApprovalRequest, o Options) *Review {
 	e := request.Entry
 	r := &Review{Name: e.Name, Origin: e.Origin, Path: e.Path, Digest: request.Digest, Files: len(request.Manifest), Bytes: request.Manifest.Size(),
@@ -127,9 +132,25 @@ func (r *Review) ReadLimits(ctx context.Context, rt *loadout.Runtime) error {
 	return nil
 }
 
-// Scan scans the skill for up to limit and sets Findings.
+// Scan scans the skill for up to limit and sets Findings and Missing.
 func (r *Review) Scan(ctx context.Context, rt *loadout.Runtime, limit time.Duration) {
 	r.Findings = ScanEntry(ctx, rt, r.Request.Entry, limit)
+	r.Missing = missingFiles(ctx, rt, r.Request.Entry)
+}
+
+// missingFiles returns the findings about the files of a skill's provider, or
+// nil if the skill cannot be read, which its scan reports.
+func missingFiles(ctx context.Context, rt *loadout.Runtime, e *catalog.Entry) skill.Diagnostics {
+	s, src, err := rt.Catalog().Read(ctx, e)
+	if err != nil || s.Provider == nil {
+		return nil
+	}
+	b, err := rt.Catalog().Open(ctx, e)
+	if err != nil {
+		return nil
+	}
+	defer b.Close()
+	return skill.CheckFiles(b.FS, src, s)
 }
 
 // ChangedGrants returns the IDs of the grants that no longer apply, because the

@@ -3,6 +3,7 @@
 package skillname
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
@@ -54,4 +55,16 @@ func IsPortable(s string) bool {
 // reference validator uses.
 func Trim(s string) string {
 	return strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || 0x1c <= r && r <= 0x1f })
+}
+
+// IsPythonModule reports whether ref is a dotted name of Python identifiers, as
+// in app.tools.requests. Skills of other systems list such modules among their
+// dependencies. The specification allows no dots in names of skills.
+func IsPythonModule(ref string) bool {
+	parts := strings.Split(ref, ".")
+	return len(parts) > 1 && !slices.ContainsFunc(parts, func(p string) bool {
+		return p == "" || '0' <= p[0] && p[0] <= '9' || strings.ContainsFunc(p, func(r rune) bool {
+			return r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
+		})
+	})
 }

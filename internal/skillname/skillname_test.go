@@ -58,3 +58,14 @@ func FuzzSlug(f *testing.F) {
 }
 
 func long(n int) string { return strings.Repeat("x", n) }
+
+func TestPythonModulesAreDottedNames(t *testing.T) {
+	for in, want := range map[string]bool{
+		"app.chat_shell.tools.pending_requests": true, "a.b": true, "_a.B1": true, "pdf": false, "a": false, "": false, ".": false, "a.": false, ".a": false,
+		"a..b": false, "a.1b": false, "1.2": false, "tool@1.2": false, "a-b.c": false, "a.b@^1": false, "a. b": false, "ä.b": false,
+	} {
+		if got := skillname.IsPythonModule(in); got != want {
+			t.Errorf("%q: %v, want %v", in, got, want)
+		}
+	}
+}

@@ -117,6 +117,7 @@ func (c *DraftCheck) readSkillFile(_ context.Context, d *draft) error {
 		return err
 	}
 	s, ds := skill.ParseBytes(src, file, d.folder)
+	ds = append(ds, skill.CheckFiles(d.fsys, src, s)...)
 	c.Skill, c.Valid, c.Loadable = s, ds.Valid(), ds.Loads()
 	for i, found := range ds {
 		said := DraftDiagnostic{Diagnostic: found, File: file}
