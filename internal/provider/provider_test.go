@@ -305,6 +305,56 @@ func TestP1Questions(t *testing.T) {
 	}
 }
 
+// What a provider asks of the page of Wegent, as those before 2026 did, is an action for a
+// client. A failure says why.
+func TestProvidersBefore2026AskThePage(t *testing.T) {
+	w := newFixture(t)
+	w.approve(t, "page")
+	for name, test := range map[string]struct {
+		answer *mcp.ElicitResult
+		want   string
+	}{
+		"done":      {&mcp.ElicitResult{Action: "accept", Content: args{"success": true, "result": args{"svg": "<svg/>"}}}, `{"success": true, "result": {"svg": "<svg/>"}}`},
+		"not drawn": {&mcp.ElicitResult{Action: "accept", Content: args{"success": false, "error": "line 1"}}, `{"success": false, "error": "line 1"}`},
+		"only text": {&mcp.ElicitResult{Action: "accept"}, `{"success": false, "error": "no page did render: the client shows none"}`},
+		"no client": {nil, `{"success": false, "error": "no page did render: the client has no way to ask"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var elicit func(*mcp.ElicitRequest) *mcp.ElicitResult
+			if test.answer != nil {
+				elicit = func(r *mcp.ElicitRequest) *mcp.ElicitResult {
+					want := map[string]any{"skill_name": "page", "action": "render", "data": map[string]any{"code": "A --> B"}, "timeout": 7.0}
+					if diff := cmp.Diff(want, r.Params.Meta["loadout/action"]); diff != "" {
+						t.Error(diff)
+					}
+					return test.answer
+				}
+			}
+			c, _ := w.dial(t, "page", elicit)
+			var got, want any
+			text, failed := call(t, c, "draw", args{"code": "A --> B"})
+			if err := errors.Join(json.Unmarshal([]byte(text), &got), json.Unmarshal([]byte(test.want), &want)); err != nil || failed || !cmp.Equal(want, got) {
+				t.Errorf("got %s, failed %v, %v; want %s", text, failed, err, test.want)
+			}
+		})
+	}
+}
+
+// A part of Wegent that has no stand-in fails with what to write instead.
+func TestAbsentPartsSayWhatToWrite(t *testing.T) {
+	w := newFixture(t)
+	w.approve(t, "page")
+	c, _ := w.dial(t, "page", nil)
+	for tool, want := range map[string]string{
+		"model":  "app.chat_shell.models.LangChainModelFactory.create_from_config is not here: it belongs to the program that the provider was written for. Remove its use: the user is asked with await context.ask(message, schema)",
+		"socket": "ws_emitter has no sio here: to ask the user, await context.ask(message, schema) instead",
+	} {
+		if got, failed := call(t, c, tool, nil); !failed || !strings.Contains(got, want) || !strings.Contains(got, "provider.py, line ") {
+			t.Errorf("%s: %v %s", tool, failed, got)
+		}
+	}
+}
+
 // The error for a module that cannot be loaded names the skill and the file.
 func TestP2LoadFails(t *testing.T) {
 	w := newFixture(t)

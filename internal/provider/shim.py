@@ -794,11 +794,88 @@ class BaseSandboxTool(BaseTool):
         pass
 
 
+class PendingRequests:
+    """Holds what a provider asks of the page of Wegent, as it did before 2026, until the page answers."""
+
+    def __init__(self):
+        self.requests = {}
+
+    async def register(self, request_id, skill_name="", action="", payload=None, timeout_seconds=30.0):
+        future = asyncio.get_running_loop().create_future()
+        self.requests[request_id] = types.SimpleNamespace(request_id=request_id, skill_name=skill_name, action=action, payload=payload or {},
+                                                          future=future, timeout_seconds=timeout_seconds)
+        return future
+
+    async def resolve(self, request_id, result, error=None):
+        request = self.requests.pop(request_id, None)
+        if request is None or request.future.done():
+            return False
+        request.future.set_result(result if isinstance(result, dict) and "success" in result else {"success": error is None, "result": result, "error": error})
+        return True
+
+    async def get(self, request_id):
+        return self.requests.get(request_id)
+
+    async def cleanup_expired(self):
+        return 0
+
+    async def start_pubsub_listener(self):
+        pass
+
+    stop_pubsub_listener = start_pubsub_listener
+
+
+PENDING = PendingRequests()
+
+
+async def pending_requests():
+    return PENDING
+
+
+async def no_pending_requests():
+    PENDING.requests.clear()
+
+
+class Emitter:
+    """Stands for the connection to the page of Wegent. What a provider asks of the page is asked with context.ask; no one hears the rest."""
+
+    def __init__(self, ask):
+        self._ask, self._asking = ask, set()
+
+    async def emit_skill_request(self, task_id=0, request_id="", skill_name="", action="", data=None, **_):
+        task = asyncio.ensure_future(self._answer(request_id, skill_name, action, data))
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)
+
+    async def _answer(self, request_id, skill_name, action, data):
+        request = await PENDING.get(request_id)
+        try:
+            got = await self._ask("%s of %s" % (action, skill_name), None, {"skill_name": skill_name, "action": action, "data": data,
+                                                                        "timeout": getattr(request, "timeout_seconds", 30.0)})
+            result = got.get("content") or {}
+            if not isinstance(result.get("success"), bool):
+                result = {"success": False, "error": "no page did %s: %s" % (action, got.get("reason") or "the client shows none")}
+        except Exception as e:
+            result = {"success": False, "error": "%s was not asked of the page: %s" % (action, e)}
+        await PENDING.resolve(request_id, result)
+
+    def __getattr__(self, name):
+        if not name.startswith("emit_"):
+            raise AttributeError("ws_emitter has no %s here: to ask the user, await context.ask(message, schema) instead" % name)
+
+        async def emit(*args, **kwargs):
+            pass
+
+        return emit
+
+
 PYDANTIC = {"BaseModel": Model, "Field": Field, "PrivateAttr": PrivateAttr, "ValidationError": ValidationError, "ConfigDict": dict, "FieldInfo": FieldInfo,
             "field_validator": field_validator, "validator": field_validator, "model_validator": model_validator, "root_validator": model_validator}
 TOOLS = {"BaseTool": BaseTool, "StructuredTool": StructuredTool, "Tool": Tool, "tool": tool, "ToolException": ToolException}
 CALLBACKS = {"CallbackManagerForToolRun": Callbacks, "AsyncCallbackManagerForToolRun": Callbacks, "Callbacks": Callbacks}
 CONTEXT = {"SkillToolContext": SkillToolContext, "SkillToolProvider": SkillToolProvider}
+REQUESTS = {"PendingRequestRegistry": PendingRequests, "get_pending_request_registry": pending_requests,
+            "get_pending_request_registry_sync": lambda: PENDING, "shutdown_pending_request_registry": no_pending_requests}
 
 STAND_INS = {
     "pydantic": PYDANTIC, "pydantic.fields": PYDANTIC, "pydantic.v1": PYDANTIC, "langchain_core.pydantic_v1": PYDANTIC,
@@ -808,17 +885,30 @@ STAND_INS = {
     "chat_shell": {}, "chat_shell.skills": CONTEXT, "chat_shell.skills.context": CONTEXT, "chat_shell.skills.provider": CONTEXT, "chat_shell.tools": {},
     "chat_shell.tools.sandbox": {"BaseSandboxTool": BaseSandboxTool, "SandboxManager": SandboxManager, "DEFAULT_EXECUTOR_MANAGER_URL": "", "DEFAULT_SANDBOX_TIMEOUT": 1800},
 }
+for package in ("chat_shell", "chat_shell.chat_shell", "app.chat_shell", "app.services.chat_v2"):  # where Wegent had them, newest first
+    for module in ("skills", "skills.base", "skills.context", "skills.provider"):
+        STAND_INS.setdefault(package + "." + module, CONTEXT)
+    STAND_INS[package + ".tools.pending_requests"] = REQUESTS
 
 # Of these programs a provider may import more than there are stand-ins for. It
 # loads, and what it then uses says that it is not there.
 PROGRAMS = ("chat_shell", "shared", "app")
 
 
-class Absent(metaclass=OrMeta):
+ABSENT = ("%s is not here: it belongs to the program that the provider was written for. Remove its use: the user is asked with "
+          "await context.ask(message, schema), a page with await context.ask(message, action={...}), and settings are in context.config")
+
+
+class AbsentMeta(OrMeta):
+    def __getattr__(cls, name):
+        raise AttributeError(ABSENT % (cls.__name__ + "." + name))
+
+
+class Absent(metaclass=AbsentMeta):
     """Something of a program that is not here."""
 
     def __init__(self, *args, **kwargs):
-        raise RuntimeError("%s is not here: it belongs to the program that the provider was written for" % type(self).__name__)
+        raise RuntimeError(ABSENT % type(self).__name__)
 
 
 class Finder:
@@ -951,7 +1041,7 @@ class Provider:
         session, person = self.spec.get("session") or "", self.spec.get("person") or ""
         c = CONTEXT_CLASS(task_id=number(session), subtask_id=1, user_id=number(person), db_session=None, ws_emitter=None, user_name=person,
                           skill_config={"name": self.skill, "config": self.spec.get("config") or {}, "tools": self.spec.get("tools") or []})
-        c.person, c.session, c.config, c.ask = person, session, config, ask
+        c.person, c.session, c.config, c.ask, c.ws_emitter = person, session, config, ask, Emitter(ask)
         return c
 
     @staticmethod
