@@ -55,7 +55,11 @@ func (c *Client) findSkills(ctx context.Context, l Location, t *tree) (*Collecti
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", l.displayURL(), err)
 	}
-	o := &Collection{Problems: listing.Problems}
+	files, err := fs.Sub(t, dir)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", l.displayURL(), err)
+	}
+	o := &Collection{Problems: listing.Problems, files: files}
 	for _, e := range listing.Entries {
 		o.Skills = append(o.Skills, Skill{Name: e.Name, Description: e.Description, Version: e.Version, Dir: e.Dir})
 	}

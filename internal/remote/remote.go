@@ -14,6 +14,7 @@ package remote
 import (
 	"context"
 	"crypto/tls"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/netip"
@@ -157,9 +158,16 @@ type Collection struct {
 	// Problems lists skills and files that cannot be used.
 	Problems []catalog.Problem
 
+	files fs.FS
 	open  func(ctx context.Context, s Skill) (*skill.Bundle, error)
 	close func() error
 }
+
+// Files returns all files at the location, whether or not they belong to
+// skills, or nil for an [Index]. Only plain files can be opened; their content
+// is unchecked, and only the limits of the location apply to their sizes. The
+// files cannot be read after the collection is closed.
+func (o *Collection) Files() fs.FS { return o.files }
 
 // OpenSkill checks the files of a skill and returns them. All files are plain
 // files within the limits, and their names are valid on every system. If a
