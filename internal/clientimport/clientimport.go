@@ -1,6 +1,6 @@
 // Package clientimport imports the MCP servers configured in other clients into
 // the user's servers file, and undoes such imports. It moves secret values to
-// the user's secrets.
+// the user's secrets. [PlanDefinitions] imports the servers of other programs.
 //
 // [Open] reads the files. [Importer.PlanImport] and [Importer.PlanUndo] return
 // a [Plan], which the caller shows before [Plan.Apply] writes anything. The
@@ -37,6 +37,9 @@ type Importer struct {
 	dir     string // directory with the records
 	log     *privatefile.File
 	record  record
+	// namesOnly is set if values of secrets are not stored. Their names then do
+	// not depend on stored values.
+	namesOnly bool
 }
 
 // Open reads the client's file, the user's servers file, and the record of

@@ -187,8 +187,8 @@ func (im *Importer) chooseName(c *upstream.Config, suffix string) string {
 }
 
 // chooseSecretName returns the name of the secret for a value. If that name
-// already has a different value, in the store or in planned, it appends a
-// number.
+// already has a different value, in planned or in the store if values are
+// stored, it appends a number.
 func (im *Importer) chooseSecretName(name, value string, planned map[string]string) (string, error) {
 	for i := 1; ; i++ {
 		n := name
@@ -196,7 +196,7 @@ func (im *Importer) chooseSecretName(name, value string, planned map[string]stri
 			n += fmt.Sprint("_", i)
 		}
 		have, ok := planned[n]
-		if !ok {
+		if !ok && !im.namesOnly {
 			var err error
 			if have, err = im.secrets.Get(n); err != nil && !errors.Is(err, secrets.ErrNotSet) {
 				return "", &Error{SecretStore, err}
