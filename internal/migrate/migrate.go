@@ -1,0 +1,110 @@
+// Package migrate reads what the users of other agent systems have, and adds it
+// to Loadout. [Read] finds it in the files of a system: a checkout, a directory
+// of exports, or both. The result is a [Plan], which lists what is kept,
+// changed and lost. Nothing is written until the plan is applied, and applying
+// it again changes nothing.
+//
+// Skills in the format of SKILL.md are not part of a plan: package install
+// installs them from the same files.
+//
+// All files are untrusted. Their number, sizes and depth are limited, and no
+// code in them is executed. Values of secrets are never kept, only their names.
+// Text in a plan can contain control characters; the caller removes them before
+// it prints the text. Start reading at [Read].
+package migrate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/loadout-dev/loadout/internal/clientimport"
+)
+
+// System names a system to migrate from.
+type System string
+
+// Systems.
+const (
+	Wegent System = "wegent"
+)
+
+// Systems returns all systems, in the order of their documentation.
+func Systems() []System { return []System{Wegent} }
+
+// Title returns the name of the system as its authors write it.
+func (s System) Title() string {
+	return cmp.Or(map[System]string{Wegent: "Wegent"}[s], string(s))
+}
+
+// Kind says what an [Item] is.
+type Kind string
+
+// Kinds of items.
+const (
+	Skill  Kind = "skill"
+	Server Kind = "server"
+	File   Kind = "file" // a file that was not read completely
+)
+
+// Outcome says what becomes of an [Item].
+type Outcome string
+
+// Outcomes.
+const (
+	Kept    Outcome = "kept"
+	Changed Outcome = "changed"
+	Lost    Outcome = "lost"
+)
+
+// Item is one line of the report of a migration.
+type Item struct {
+	Kind    Kind    `json:"kind"`
+	Name    string  `json:"name"`
+	From    string  `json:"from"` // path of the file or directory in the system
+	Outcome Outcome `json:"outcome"`
+	// New is set if applying the plan adds the item. Otherwise it is already
+	// there, or it is lost.
+	New bool `json:"new"`
+	// Details says what changed, or why the item is lost.
+	Details []string `json:"details,omitempty"`
+}
+
+// Plan is what was found in the files of a system.
+type Plan struct {
+	System System
+	// Servers are the MCP servers that configuration files define, with the
+	// paths of these files.
+	Servers []ServerDefinition
+	// Lost lists what cannot be migrated.
+	Lost []Item
+}
+
+// ServerDefinition is an MCP server with the path of the file that defines it.
+type ServerDefinition struct {
+	clientimport.Definition
+	From string
+}
+
+// Read finds what can be migrated in the files of a system. It returns an error
+// only if ctx is done, the system is unknown or the top directory cannot be
+// read. Files that cannot be read are listed in [Plan.Lost].
+func Read(ctx context.Context, system System, files fs.FS) (*Plan, error) {
+	if !slices.Contains(Systems(), system) {
+		return nil, fmt.Errorf("unknown system %q", string(system))
+	}
+	r := &reader{ctx: ctx, files: files, plan: &Plan{System: system}}
+	if err := r.walk(); err != nil {
+		return nil, err
+	}
+	return r.plan, nil
+}
+
+// lose records that something cannot be migrated.
+func (p *Plan) lose(kind Kind, name, from, format string, args ...any) {
+	if len(p.Lost) < maxLost {
+		p.Lost = append(p.Lost, Item{Kind: kind, Name: name, From: from, Outcome: Lost, Details: []string{fmt.Sprintf(format, args...)}})
+	}
+}

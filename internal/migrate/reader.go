@@ -1,0 +1,138 @@
+package migrate
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/loadout-dev/loadout/internal/skillpath"
+)
+
+// Limits on the files of a system.
+const (
+	maxFileBytes  = 16 << 20  // bytes of one file
+	maxTotalBytes = 256 << 20 // bytes of all files
+	maxFiles      = 20_000    // files that are read
+	maxDepth      = 32        // nested directories
+	maxServers    = 500
+	maxLost       = 1000 // further losses are not listed
+)
+
+// reader reads the files of a system into a plan.
+type reader struct {
+	ctx   context.Context
+	files fs.FS
+	plan  *Plan
+	count int
+	bytes int64
+}
+
+// skippedDirs lists the names of directories whose files belong to other
+// programs, or are examples and tests. The top directory is never skipped.
+var skippedDirs = map[string]bool{"node_modules": true, "vendor": true, "test": true, "tests": true, "testdata": true, "__tests__": true, "locales": true, "i18n": true}
+
+// walk reads all files with a known format. It does not enter skills, which are
+// installed as a whole.
+func (r *reader) walk() error {
+	return fs.WalkDir(r.files, ".", func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case r.ctx.Err() != nil:
+			return context.Cause(r.ctx)
+		case err != nil && p == ".":
+			return err
+		case err != nil:
+			r.plan.lose(File, path.Base(p), p, "cannot be read: %v", causeOf(err))
+			return fs.SkipDir
+		case d.IsDir():
+			if p != "." && (skippedDirs[d.Name()] || strings.Count(p, "/") >= maxDepth || r.isSkill(p)) {
+				return fs.SkipDir
+			}
+			return nil
+		case !d.Type().IsRegular():
+			return nil
+		}
+		parse := r.parserOf(p)
+		if parse == nil {
+			return nil
+		}
+		data, ok := r.read(p, d)
+		if !ok {
+			return nil
+		}
+		parse(p, data)
+		return nil
+	})
+}
+
+// isSkill reports whether a directory has a SKILL.md.
+func (r *reader) isSkill(dir string) bool {
+	all, err := fs.ReadDir(r.files, dir)
+	if err != nil {
+		return false
+	}
+	for _, d := range all {
+		if skillpath.IsSkillFile(d.Name()) {
+			return true
+		}
+	}
+	return false
+}
+
+// parserOf returns the function that parses a file of this name, or nil if no
+// such file is read.
+func (r *reader) parserOf(p string) func(p string, data []byte) {
+	name := strings.ToLower(path.Base(p))
+	switch {
+	case name == "package.json" || name == "package-lock.json" || name == "tsconfig.json":
+		return nil
+	case name == ".env" || strings.HasPrefix(name, ".env.") || strings.HasSuffix(name, ".env"):
+		return r.parseEnv
+	}
+	switch path.Ext(name) {
+	case ".json", ".yaml", ".yml":
+		return r.parseConfig
+	}
+	return nil
+}
+
+// read returns the content of a file, within the limits.
+func (r *reader) read(p string, d fs.DirEntry) ([]byte, bool) {
+	info, err := d.Info()
+	if err != nil {
+		r.plan.lose(File, d.Name(), p, "cannot be read: %v", causeOf(err))
+		return nil, false
+	}
+	switch {
+	case info.Size() > maxFileBytes:
+		r.plan.lose(File, d.Name(), p, "too large (%d bytes, limit %d)", info.Size(), maxFileBytes)
+		return nil, false
+	case r.count == maxFiles || r.bytes+info.Size() > maxTotalBytes:
+		r.plan.lose(File, d.Name(), p, "not read: more than %d files or %d bytes in all; migrate a subdirectory", maxFiles, maxTotalBytes)
+		return nil, false
+	}
+	f, err := r.files.Open(p)
+	if err != nil {
+		r.plan.lose(File, d.Name(), p, "cannot be read: %v", causeOf(err))
+		return nil, false
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes))
+	r.count++
+	r.bytes += int64(len(data))
+	if err != nil {
+		r.plan.lose(File, d.Name(), p, "cannot be read: %v", causeOf(err))
+		return nil, false
+	}
+	return data, true
+}
+
+// causeOf returns the cause of a file error without the path.
+func causeOf(err error) error {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
+		return pe.Err
+	}
+	return err
+}

@@ -1,0 +1,106 @@
+package migrate
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/loadout-dev/loadout/internal/clientimport"
+	"github.com/loadout-dev/loadout/internal/configfile"
+)
+
+// parseConfig reads the MCP servers of a JSON or YAML file.
+func (r *reader) parseConfig(p string, data []byte) {
+	if !bytes.Contains(data, []byte("mcpServers")) && !isServerFile(p) {
+		return
+	}
+	docs, err := configfile.Parse(data, configfile.FormatOf(p, data))
+	if err != nil {
+		r.plan.lose(File, path.Base(p), p, "invalid file: %s", err.Message)
+		return
+	}
+	for _, doc := range docs {
+		var v any
+		if json.Unmarshal(doc.JSON(), &v) == nil {
+			r.addServersOf(p, v)
+		}
+	}
+}
+
+// isServerFile reports whether a file with this name contains only MCP servers.
+func isServerFile(p string) bool {
+	switch strings.ToLower(path.Base(p)) {
+	case ".mcp.json", "mcp.json":
+		return true
+	}
+	return false
+}
+
+// addServersOf adds the servers of a document: a file of servers, or a Ghost or
+// Bot of Wegent.
+func (r *reader) addServersOf(p string, doc any) {
+	top, _ := doc.(map[string]any)
+	if spec, ok := top["spec"].(map[string]any); ok && top["kind"] != nil {
+		top = spec
+	}
+	servers, ok := top["mcpServers"].(map[string]any)
+	if !ok && isServerFile(p) {
+		servers = top
+	}
+	r.addServers(p, servers)
+}
+
+// addServers adds servers by name. It skips values that are not configurations,
+// and servers that another file defines in the same way.
+func (r *reader) addServers(p string, servers map[string]any) {
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		value, ok := servers[name].(map[string]any)
+		d := ServerDefinition{clientimport.Definition{Name: name, Value: value}, p}
+		switch {
+		case !ok:
+		case usesPluginRoot(value):
+			r.plan.lose(Server, name, p, "it belongs to a plugin: its configuration refers to the directory of the plugin")
+		case slices.ContainsFunc(r.plan.Servers, func(o ServerDefinition) bool { return reflect.DeepEqual(o.Definition, d.Definition) }):
+		case len(r.plan.Servers) == maxServers:
+			r.plan.lose(Server, name, p, "too many servers (limit %d)", maxServers)
+		default:
+			r.plan.Servers = append(r.plan.Servers, d)
+		}
+	}
+}
+
+// usesPluginRoot reports whether a configuration refers to the directory of a
+// plugin, which only the program that installs plugins knows.
+func usesPluginRoot(value any) bool {
+	text, err := json.Marshal(value)
+	return err == nil && bytes.Contains(text, []byte("PLUGIN_ROOT}"))
+}
+
+// parseEnv reads the MCP servers in variables such as CHAT_MCP_SERVERS of a file
+// of environment variables. It reads no other variable.
+func (r *reader) parseEnv(p string, data []byte) {
+	for line := range strings.Lines(string(data)) {
+		name, value, ok := strings.Cut(strings.TrimSpace(line), "=")
+		name = strings.TrimSpace(strings.TrimPrefix(name, "export "))
+		if !ok || !strings.HasSuffix(name, "MCP_SERVERS") || strings.HasPrefix(name, "#") {
+			continue
+		}
+		value = strings.TrimSpace(value)
+		if n := len(value); n >= 2 && (value[0] == '\'' || value[0] == '"') && value[n-1] == value[0] {
+			value = value[1 : n-1]
+		}
+		docs, err := configfile.Parse([]byte(value), configfile.JSON)
+		if err != nil || len(docs) != 1 {
+			r.plan.lose(File, path.Base(p), p, "%s is not valid JSON", name)
+			continue
+		}
+		var v any
+		if json.Unmarshal(docs[0].JSON(), &v) == nil {
+			r.addServersOf(p, v)
+		}
+	}
+}
