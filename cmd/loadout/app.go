@@ -85,7 +85,7 @@ func (a *app) addCommands(root *cobra.Command) {
 		{"use", "Find and run skills:", []*cobra.Command{a.listCommand(), a.searchCommand(), a.showCommand(), a.explainCommand(), a.runCommand()}},
 		{"install", "Install skills:", []*cobra.Command{a.addCommand(), a.updateCommand(), a.verifyCommand(), a.removeCommand()}},
 		{"write", "Write and publish skills:", []*cobra.Command{a.newCommand(), a.validateCommand(), a.scanCommand(), a.packCommand(), a.inspectCommand(), a.signCommand()}},
-		{"agent", "Agents and MCP servers:", []*cobra.Command{a.setupCommand(), a.connectCommand(), a.disconnectCommand(), a.importCommand(), a.mcpCommand(), a.chatCommand(), a.serversCommand(), a.capabilitiesCommand()}},
+		{"agent", "Agents and MCP servers:", []*cobra.Command{a.setupCommand(), a.connectCommand(), a.disconnectCommand(), a.importCommand(), a.migrateCommand(), a.mcpCommand(), a.chatCommand(), a.serversCommand(), a.capabilitiesCommand()}},
 		{"permission", "Permissions and secrets:", []*cobra.Command{a.approveCommand(), a.changesCommand(), a.trustCommand(), a.secretCommand(), a.sandboxCommand()}},
 		{"hub", "Hub for a team:", []*cobra.Command{a.serveCommand(), a.applyCommand(), a.backupCommand(), a.restoreCommand()}},
 		{"setup", "Setup and diagnosis:", []*cobra.Command{a.doctorCommand(), a.configCommand(), a.usageCommand(), a.manCommand(root), a.upgradeCommand(), a.versionCommand()}},

@@ -130,7 +130,7 @@ func (a *app) add(ctx context.Context, sources []string, o *addFlags) error {
 		}
 		offer, err := plan.Open(ctx, at)
 		if err != nil {
-			return a.suggestLocalFolder(source, at, to, err)
+			return a.suggestLocalFolder("loadout add", source, at, to, err)
 		}
 		chosen, err := a.chooseSkills(ctx, source, offer, o)
 		if errors.Is(err, errChoiceNeeded) {
@@ -152,14 +152,14 @@ func (a *app) add(ctx context.Context, sources []string, o *addFlags) error {
 	return a.executePlan(ctx, plan, out, show)
 }
 
-// suggestLocalFolder adds a hint to err if source is also the name of a local
-// directory.
-func (a *app) suggestLocalFolder(source string, at remote.Location, to setup.SkillsDir, err error) error {
+// suggestLocalFolder adds a hint to err if source, an argument of command, is
+// also the name of a local directory.
+func (a *app) suggestLocalFolder(command, source string, at remote.Location, to setup.SkillsDir, err error) error {
 	if _, none := os.Stat(source); none != nil || at.Kind == remote.Local {
 		return err
 	}
 	code, _ := a.planErrorHint(err, to)
-	return exit.Errorf(code, "to use the local directory: loadout add "+console.ShellQuote("./"+filepath.ToSlash(filepath.Clean(source))), "%w", err)
+	return exit.Errorf(code, "to use the local directory: "+command+" "+console.ShellQuote("./"+filepath.ToSlash(filepath.Clean(source))), "%w", err)
 }
 
 // errChoiceNeeded is returned if a source has several skills and the user

@@ -1,0 +1,250 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/clientimport"
+	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/install"
+	"github.com/loadout-dev/loadout/internal/migrate"
+	"github.com/loadout-dev/loadout/internal/remote"
+	"github.com/loadout-dev/loadout/internal/setup"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// migrateOutput is the JSON output of the migrate command.
+type migrateOutput struct {
+	System string         `json:"system"`
+	Source string         `json:"source"`
+	Done   bool           `json:"done"` // false for a dry run, and if there is nothing to do
+	Items  []migrate.Item `json:"items"`
+	Notes  []string       `json:"notes"`
+	Next   []string       `json:"next"` // commands for the user to run
+}
+
+type migrateFlags struct{ dryRun, yes bool }
+
+func (a *app) migrateCommand() *cobra.Command {
+	var o migrateFlags
+	cmd := &cobra.Command{
+		Use:   "migrate SYSTEM SOURCE",
+		Short: "Migrate skills and MCP servers from another system",
+		Long: fmt.Sprintf(`Migrate from another agent system: its skills, and the MCP servers in its
+configuration files and kinds. SOURCE is a directory, an archive or a Git repository,
+as for loadout add: a checkout of the system, or a directory with your files.
+
+The report lists what is kept, changed and lost. Without --yes, or an answer on a
+terminal, nothing is written. A second run changes nothing. Skills are installed like
+those of loadout add, so their scripts and servers are pending until you approve them.
+Values of secrets are not migrated: a reference replaces each value, and the report
+lists the names for you to set.
+
+Systems: %s.`, systemNames()),
+		Example: `  loadout migrate wegent ./Wegent --dry-run
+  loadout migrate wegent https://github.com/wecode-ai/Wegent.git
+  loadout migrate wegent ./Wegent --yes`,
+		Args: argCount(2, 2, "a SYSTEM ("+systemNames()+") and a SOURCE"),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveDefault
+			}
+			return strings.Split(systemNames(), ", "), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkExclusive(cmd, "dry-run", "yes"); err != nil {
+				return err
+			}
+			return a.migrate(cmd.Context(), args[0], args[1], o)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.dryRun, "dry-run", false, "show the report without changing anything")
+	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
+	return cmd
+}
+
+func systemNames() string {
+	var names []string
+	for _, s := range migrate.Systems() {
+		names = append(names, string(s))
+	}
+	return strings.Join(names, ", ")
+}
+
+// migration holds the state of one migration.
+type migration struct {
+	app      *app
+	flags    migrateFlags
+	system   migrate.System
+	source   string
+	skills   *plan
+	problems []catalog.Problem // problems of the source's skills
+	dirs     map[string]string // directories of the source's skills, by the names to install
+	change   *migrate.Change
+	out      migrateOutput
+}
+
+func (a *app) migrate(ctx context.Context, system, source string, o migrateFlags) error {
+	m := &migration{app: a, flags: o, system: migrate.System(system), source: source}
+	if !slices.Contains(migrate.Systems(), m.system) {
+		return exit.Errorf(exit.Usage, "known systems: "+systemNames(), "unknown system %q", system)
+	}
+	if err := m.prepare(ctx); err != nil {
+		return err
+	}
+	defer m.skills.Close()
+	m.setOutput()
+	empty := len(m.skills.Changes()) == 0 && m.change.IsEmpty()
+	if !a.JSON {
+		m.print()
+	}
+	if empty || m.isDryRun() {
+		return m.end(empty)
+	}
+	presence, err := m.confirm(ctx)
+	if err != nil {
+		return err
+	}
+	if err := m.apply(ctx, presence); err != nil {
+		return err
+	}
+	m.out.Done = true
+	return m.end(false)
+}
+
+// prepare reads the source and compares it with the user's setup.
+func (m *migration) prepare(ctx context.Context) error {
+	a := m.app
+	to, err := a.InstallTarget(setup.InstallFlags{})
+	if err != nil {
+		return err
+	}
+	config, err := a.LoadConfig(nil)
+	if err != nil {
+		return err
+	}
+	target, err := m.target()
+	if err != nil {
+		return err
+	}
+	at, err := setup.ParseLocation(m.source)
+	if err != nil {
+		return err
+	}
+	if m.skills, err = a.newPlan(to, a.NewFetcher(config), planOptions{verb: "add", dryRun: m.isDryRun()}); err != nil {
+		return err
+	}
+	if err := m.read(ctx, at, target); err != nil {
+		m.skills.Close()
+		return err
+	}
+	return nil
+}
+
+// target returns where the user's setup is.
+func (m *migration) target() (migrate.Target, error) {
+	a := m.app
+	t := migrate.Target{ServersFile: a.ServersFile()}
+	if t.ServersFile == "" {
+		return t, exit.Errorf(exit.Failure, "set HOME or XDG_CONFIG_HOME", "no directory for the servers file")
+	}
+	store, err := a.SecretStore()
+	t.Secrets = store
+	return t, err
+}
+
+// isDryRun reports whether the command only shows the report: it is told to, or
+// it cannot ask and was not given --yes.
+func (m *migration) isDryRun() bool {
+	return m.flags.dryRun || !m.flags.yes && (m.app.JSON || !m.app.IsAttended())
+}
+
+// confirm asks the user to confirm. It returns how the user's presence is
+// established.
+func (m *migration) confirm(ctx context.Context) (presence string, err error) {
+	args := []string{"migrate", string(m.system), m.source}
+	if presence, err = m.app.RequireUser(ctx, "", args...); err != nil {
+		return "", err
+	}
+	yes, err := m.app.ConfirmUser(ctx, setup.Confirmation{Question: "Migrate?", Show: m.print, Args: args, Ask: true, Yes: m.flags.yes})
+	if err == nil && !yes {
+		err = exit.Errorf(exit.Refused, "to see the report again, add --dry-run", "Cancelled. Nothing was changed.")
+	}
+	return presence, err
+}
+
+// apply installs the skills, and then adds everything else.
+func (m *migration) apply(ctx context.Context, presence string) error {
+	if err := m.skills.to.Recover(ctx); err != nil {
+		return err
+	}
+	if err := m.app.applyPlan(ctx, m.skills, planOptions{yes: true, verb: "add"}); err != nil {
+		return err
+	}
+	if err := m.explain(m.change.Apply(ctx)); err != nil {
+		return err
+	}
+	return m.app.Record(ctx, policy.Record{Action: "migrate", Name: string(m.system),
+		Details: map[string]string{"source": m.out.Source, "servers": m.change.Names(migrate.Server), "presence": presence}})
+}
+
+// explain adds the next step to an error about the servers file.
+func (m *migration) explain(err error) error {
+	if e, ok := errors.AsType[*clientimport.Error](err); ok && e.Part == clientimport.ServersFile {
+		return exit.Errorf(exit.Failure, "fix the file, or move it away, and try again", "%w", err)
+	}
+	return err
+}
+
+// setOutput fills the output from the plans.
+func (m *migration) setOutput() {
+	o := &m.out
+	o.System, o.Items, o.Notes, o.Next = string(m.system), []migrate.Item{}, append([]string{}, m.change.Notes...), []string{}
+	for _, st := range m.skills.Steps {
+		o.Items = append(o.Items, migrate.Item{Kind: migrate.Skill, Name: st.Name, From: m.dirs[st.Name], Outcome: migrate.Kept, New: st.State != install.StateUnchanged})
+	}
+	for _, p := range append(m.problems, m.app.planProblems(m.skills)...) {
+		if p.Severity != skill.Error {
+			continue
+		}
+		o.Items = append(o.Items, migrate.Item{Kind: migrate.Skill, Name: p.Path, From: p.Path, Outcome: migrate.Lost, Details: []string{p.Message}})
+	}
+	o.Items = append(o.Items, m.change.Items...)
+	for _, name := range m.change.Unset {
+		o.Next = append(o.Next, "loadout secret set "+name)
+	}
+}
+
+// read reads the skills and the other files at a location.
+func (m *migration) read(ctx context.Context, at remote.Location, target migrate.Target) error {
+	m.out.Source = at.String()
+	offer, err := m.skills.Open(ctx, at)
+	if err != nil {
+		return m.app.suggestLocalFolder("loadout migrate "+string(m.system), m.source, at, m.skills.to, err)
+	}
+	if offer.Files() == nil {
+		return exit.Errorf(exit.Usage, "give a directory, an archive or a Git repository", "%s is a skill index, which contains no other files", m.source)
+	}
+	m.problems, m.dirs = offer.Problems, map[string]string{}
+	for _, s := range offer.Skills {
+		m.dirs[install.Name(at, s)] = s.Dir
+	}
+	m.skills.AddUnusable(offer)
+	if err := m.skills.Add(ctx, offer, offer.Skills); err != nil {
+		return err
+	}
+	found, err := migrate.Read(ctx, m.system, offer.Files())
+	if err != nil {
+		return err
+	}
+	m.change, err = found.Compare(target)
+	return m.explain(err)
+}
