@@ -21,7 +21,7 @@ import (
 //
 // If the vendor rejects the request as too long, the last 8,000 bytes of
 // messages replace the summary. Because vendors report this in many ways, any
-// status 4xx except 401, 403 and 429 is treated as such a rejection. Compact
+// 4xx status except 401, 403 and 429 is treated as such a rejection. Compact
 // returns an error if the model has not responded since the last compaction, or
 // if the request fails otherwise.
 func (a *Agent) Compact(ctx context.Context, onEvent func(Event)) error {

@@ -26,7 +26,7 @@ var _ Source = (*archiveSource)(nil)
 
 // NewArchive returns a source with the single skill in a ZIP or .skill file,
 // within the default [skill.Limits]. file must be an absolute path. List reads
-// the file again only after it changed, and returns an error if it does not
+// the file again only if it has changed, and returns an error if it does not
 // exist. If the archive is rejected, List returns problems. The source is safe
 // for concurrent use and does not need to be closed.
 func NewArchive(origin string, scope Scope, file string) Source {

@@ -416,8 +416,8 @@ func (s *Server) continueText(c *conn, now *view, project string) catalogText {
 	return t
 }
 
-// see records that the client was sent the skills of a snapshot. If skills were
-// removed, the next result reports the changes.
+// see records that the skills in a snapshot have been sent to the client. If
+// skills were removed, the next result reports the changes.
 func (c *conn) see(now *catalog.Snapshot) {
 	names := map[string]bool{}
 	for _, e := range now.ForModel() {

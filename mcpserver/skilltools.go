@@ -196,8 +196,8 @@ type loadResult struct {
 	notice
 }
 
-// maxFiles is the maximum number of files that a load lists. File lists use the
-// model's context.
+// maxFiles is the maximum number of files in the result of a load, because the
+// list uses the model's context.
 const maxFiles = 100
 
 func (s *Server) loadSkill(ctx context.Context, in loadArgs) (*mcp.CallToolResult, *loadResult, error) {

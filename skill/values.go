@@ -83,8 +83,8 @@ func scalarText(n *yaml.Node) string {
 	return ""
 }
 
-// stringList returns the items of a list or of a single text. If split is set,
-// the text is split at commas.
+// stringList returns the items of a list. A single string counts as a list of
+// one item or, if split is set, is split at commas.
 func stringList(n *yaml.Node, split bool) []string {
 	var items []string
 	switch n.Kind {

@@ -106,7 +106,7 @@ func askModel(ctx context.Context, m llm.Model, rt *loadout.Runtime, questions [
 
 const maxSteps = 4 // maximum number of model responses; a search and a load take two
 
-var errLoaded = errors.New("skill loaded")
+var errLoaded = errors.New("stopped after the skill was loaded")
 
 // askOne asks one question and stops at the first skill load.
 func askOne(ctx context.Context, m llm.Model, rt *loadout.Runtime, q question) (choice, error) {

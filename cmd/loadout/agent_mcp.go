@@ -224,8 +224,8 @@ func (a *app) runMCP(ctx context.Context, c *config.Config, o mcpFlags) error {
 }
 
 // tuneMemory makes garbage collection run less often than by default. A request
-// allocates much memory, because the SDK takes 32 KiB for each message it
-// decodes, but retains none. Compared with a GOGC of 100, sixteen concurrent
+// allocates much memory but retains none: the SDK takes 32 KiB for each message
+// that it decodes. Compared with a GOGC of 100, sixteen concurrent
 // callers complete 1.3 to 1.7 times as many calls with 11 to 14 MB more memory.
 // A memory limit caps the total.
 func tuneMemory(getenv func(string) string) {

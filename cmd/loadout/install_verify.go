@@ -82,7 +82,7 @@ public key, even if the skill was not installed with loadout add.`,
 	}
 	registerInstallFlags(&o.InstallFlags, cmd.Flags(), true)
 	cmd.Flags().StringVar(&o.key, "key", "", "check signatures with the public `KEY`, given as text or as a file")
-	cmd.Flags().StringVar(&o.forget, "forget", "", "forget the remembered key of the source `URL` and accept its next key")
+	cmd.Flags().StringVar(&o.forget, "forget", "", "forget the pinned key of the source `URL` and accept its next key")
 	return cmd
 }
 

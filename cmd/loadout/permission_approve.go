@@ -49,10 +49,10 @@ Only you can approve: approve refuses if an agent runs it, or if it has no contr
 terminal. --pending lists the commands refused in this way. On an unattended machine,
 give the digests of what you reviewed: --digest for the skill and for everything that
 --dry-run lists as needed, and --yes. Even so, an agent cannot approve. On a managed
-machine, only its administrator approves; --dry-run shows how.
+machine, only the administrator can approve; --dry-run shows how.
 
 You approve tool calls when an agent makes them, or in advance with this command: NAME
-is then the name of an MCP tool, in any spelling, such as github__create_issue. --list
+is then the name of an MCP tool, in any of its forms, such as github__create_issue. --list
 also shows the tool calls that you allowed for a session or always; --revoke NAME
 revokes them by tool name.`,
 		Example: `  loadout approve pdf

@@ -82,6 +82,6 @@ func (c *skillConsent) requestConsent(ctx context.Context, name string) error {
 	return err
 }
 
-// answeredInChat is the Presence of a grant that the user approved at a prompt
-// in the chat.
+// answeredInChat is the value of Presence in grants that the user approved at a
+// prompt in the chat.
 const answeredInChat = "answered in loadout chat"

@@ -155,7 +155,7 @@ func (a *responseRecorder) SetReadDeadline(deadline time.Time) error {
 	return http.NewResponseController(a.ResponseWriter).SetReadDeadline(deadline)
 }
 
-// FlushError flushes the response. A response that is flushed counts as a stream.
+// FlushError flushes the response. A flushed response counts as a stream.
 func (a *responseRecorder) FlushError() error {
 	a.stream.Do(func() { a.done = a.streaming() })
 	return http.NewResponseController(a.ResponseWriter).Flush()

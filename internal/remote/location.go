@@ -346,8 +346,8 @@ func Identity(address string) string {
 	return out
 }
 
-// sshHosts maps the hosts that accept ssh on port 443 to the hosts in web
-// addresses.
+// sshHosts maps each host that accepts SSH on port 443 to the host of the same
+// provider in web addresses.
 var sshHosts = map[string]string{"ssh.github.com": "github.com", "altssh.gitlab.com": "gitlab.com", "altssh.bitbucket.org": "bitbucket.org"}
 
 func trimAddress(address string) string {

@@ -122,7 +122,7 @@ func checkRotations(all []Rotation, key string, expires time.Time) error {
 			next, until = all[i+1].Old, r.Expires
 		}
 		if r.New != next || !r.Expires.Equal(until) {
-			return errors.New("rotations do not end with the key of the signature")
+			return errors.New("key rotations do not form a chain that ends with the signing key")
 		}
 	}
 	return nil

@@ -200,14 +200,14 @@ func transportError(err error) error {
 	return err
 }
 
-// sdkError wraps an error whose tree contains a protocol error of the SDK. All
-// other errors of the tree can be found.
+// sdkError wraps an error whose tree contains a protocol error of the SDK, and
+// hides that error from [errors.As].
 type sdkError struct{ err error }
 
 func (e *sdkError) Error() string        { return e.err.Error() }
 func (e *sdkError) Is(target error) bool { return errors.Is(e.err, target) }
 
-// As finds any error in the tree but a [*jsonrpc.Error].
+// As finds any error in the tree except a [*jsonrpc.Error].
 func (e *sdkError) As(target any) bool {
 	if _, protocol := target.(**jsonrpc.Error); protocol {
 		return false

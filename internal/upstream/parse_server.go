@@ -190,7 +190,7 @@ func (e *serverEntry) parseField(f configfile.Field) {
 }
 
 // selectTransport determines the transport from the type, the command and the
-// URLs. It rejects contradictory servers.
+// URLs. It reports settings that contradict each other.
 func (e *serverEntry) selectTransport(pos *configfile.Node) {
 	e.parseCommand()
 	typ, known := "", true

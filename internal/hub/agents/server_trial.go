@@ -115,8 +115,8 @@ func (r *Registry) serverToTest(ctx context.Context, a actor, subject Subject) (
 }
 
 // ParseServerDraft parses an unsaved server as if it were applied to the
-// principal's own namespace. It returns the server or its problems. The server has
-// no variables, and a command is awaiting review.
+// principal's own namespace. It returns the server or its problems. Variables in
+// the server are not resolved, and a server that runs a command is awaiting review.
 func (r *Registry) ParseServerDraft(p account.Principal, name string, config json.RawMessage) (Server, skill.Diagnostics, error) {
 	own := store.UserNamespace(string(p.User))
 	if err := account.Check(p, account.ServerApply, accountResource(own, "")); err != nil {

@@ -68,8 +68,8 @@ type attack struct {
 	run      func(*trial) bool // reports whether the attack succeeded
 }
 
-// need is a function that returns why an attack cannot be tried in a scene, or
-// "" if it can.
+// need is a function that returns the reason why an attack cannot be run in a
+// scene, or "" if it can.
 type need func(*scene) string
 
 // AttackCount is the number of attacks in allAttacks. Other attacks do not

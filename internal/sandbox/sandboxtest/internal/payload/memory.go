@@ -130,7 +130,8 @@ func takePrivate() error {
 	return err
 }
 
-// takePageTables reads one page in each of 256 page tables.
+// takePageTables reads one page in each of 256 page tables, so that the kernel
+// allocates the tables.
 func takePageTables() error {
 	const tables, covered = mib / 4096, 2 * mib
 	p, err := mapPages(tables*covered, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE, -1)
