@@ -104,3 +104,18 @@ func TestYAMLRefused(t *testing.T) {
 		}
 	}
 }
+
+// A document nested to the limit is edited; a deeper one is refused, not misread.
+func TestYAMLDepth(t *testing.T) {
+	const limit = 64 // levels below the root
+	for depth, want := range map[int]bool{limit: true, limit + 1: false} {
+		text := "a: " + strings.Repeat("[", depth-1) + "1" + strings.Repeat("]", depth-1) + "\n"
+		change, err := clientconfig.Plan(at(t, "goose", []byte(text)), command)
+		if err == nil {
+			err = change.Apply()
+		}
+		if _, refused := errors.AsType[*clientconfig.FileError](err); (err == nil) != want || refused == want {
+			t.Errorf("depth %d: got error %v", depth, err)
+		}
+	}
+}
