@@ -1,9 +1,11 @@
 package clientprofile_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,7 +26,7 @@ type recording struct {
 	Capabilities                    struct{ Elicitation, Roots map[string]any }
 	Instructions, Description       int
 	Result                          string
-	Reads                           []string
+	Unasked, Reads                  []string
 	Shown                           []struct{ Where, Text string }
 	Tools                           []json.RawMessage
 	Loaded                          string
@@ -176,9 +178,9 @@ func TestWithUserAgent(t *testing.T) {
 func TestDocumentedClients(t *testing.T) {
 	for file, words := range map[string][]string{
 		"../../docs/mcp-clients.md": {"", "protocol version", "elicitation, roots", "instructions of a server", "description of a tool", "result with text and structured content", "reads skills in", "yes", "no", "all", "%s characters", "text", "structured content",
-			"list of 50 skills, estimated tokens", "tools of Loadout, estimated tokens"},
+			"without a user, calls a read-only tool, a destructive tool", "list of 50 skills, estimated tokens", "tools of Loadout, estimated tokens"},
 		"../../docs/zh/mcp-clients.md": {"", "协议版本", "elicitation、roots", "服务器的说明", "工具的描述", "既有文本又有结构化内容的结果", "自己读取技能的目录", "有", "无", "全部", "%s 个字符", "文本", "结构化内容",
-			"50 个技能的列表，约多少 token", "Loadout 的工具，约多少 token"},
+			"没有用户时的调用：只读工具、破坏性工具", "50 个技能的列表，约多少 token", "Loadout 的工具，约多少 token"},
 	} {
 		b, err := os.ReadFile(file)
 		if err != nil {
@@ -204,14 +206,22 @@ func TestDocumentedClients(t *testing.T) {
 	}
 }
 
+// modes adds the modes of a capability to text.
+func modes(text string, capability map[string]any) string {
+	if len(capability) == 0 {
+		return text
+	}
+	return text + " (" + strings.Join(slices.Sorted(maps.Keys(capability)), ", ") + ")"
+}
+
 // table returns the recordings as a table in Markdown.
 func table(all map[string]recording, words []string) string {
-	rows := make([][]string, 9)
-	for i, w := range append(words[:7:7], words[13], words[14]) {
+	rows := make([][]string, 10)
+	for i, w := range append(words[:7:7], words[13], words[14], words[15]) {
 		rows[i] = []string{w}
 	}
-	has := func(m map[string]any) string {
-		if m != nil {
+	has := func(there bool) string {
+		if there {
 			return words[7]
 		}
 		return words[8]
@@ -232,7 +242,9 @@ func table(all map[string]recording, words []string) string {
 			list += s.Text + "\n"
 		}
 		for _, tool := range r.Tools {
-			tools += string(tool) + "\n"
+			var compact bytes.Buffer // the recording is indented, the request is not
+			_ = json.Compact(&compact, tool)
+			tools += compact.String() + "\n"
 		}
 		for _, line := range strings.Split(list, "\n") { // part of the list may be in a description
 			if strings.HasPrefix(line, "- review-contracts-") {
@@ -240,8 +252,9 @@ func table(all map[string]recording, words []string) string {
 			}
 		}
 		result := map[string]string{"text": words[11], "structured": words[12]}[r.Result]
-		for i, cell := range []string{p.Title + " " + r.Version, r.Protocol, has(r.Capabilities.Elicitation) + ", " + has(r.Capabilities.Roots),
+		for i, cell := range []string{p.Title + " " + r.Version, r.Protocol, modes(has(r.Capabilities.Elicitation != nil), r.Capabilities.Elicitation) + ", " + has(r.Capabilities.Roots != nil),
 			arrived(r.Instructions), arrived(r.Description), result, "`" + strings.Join(p.Reads, "`, `") + "`",
+			has(slices.Contains(r.Unasked, "probe_result")) + ", " + has(slices.Contains(r.Unasked, "probe_destruction")),
 			fmt.Sprint(tokencount.Estimate(list)), fmt.Sprint(tokencount.Estimate(tools))} {
 			rows[i] = append(rows[i], cell)
 		}

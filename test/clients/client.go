@@ -25,6 +25,17 @@ type run struct {
 	model         string   // URL of the fake model
 	server        string   // name of the MCP server
 	command       []string // command of the MCP server
+	// allowed is set if the client may call the server's tools without asking.
+	allowed bool
+}
+
+// args returns args, followed by those that allow the server's tools if they are
+// allowed.
+func (r *run) args(allow []string, args ...string) []string {
+	if r.allowed {
+		return append(args, allow...)
+	}
+	return args
 }
 
 const prompt = "Call the tool."
@@ -47,7 +58,7 @@ var clients = []client{
 func prepareClaude(r *run) (args, env []string, err error) {
 	config := filepath.Join(r.home, "mcp.json")
 	err = writeJSON(config, object{"mcpServers": object{r.server: object{"type": "stdio", "command": r.command[0], "args": r.command[1:]}}})
-	return []string{"-p", prompt, "--mcp-config", config, "--strict-mcp-config", "--allowedTools", "mcp__" + r.server},
+	return r.args([]string{"--allowedTools", "mcp__" + r.server}, "-p", prompt, "--mcp-config", config, "--strict-mcp-config"),
 		[]string{"ANTHROPIC_BASE_URL=" + r.model, "ANTHROPIC_API_KEY=none", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "MCP_TIMEOUT=120000"}, err
 }
 
@@ -70,17 +81,17 @@ startup_timeout_sec = 120
 [analytics]
 enabled = false
 `, r.model+"/v1", r.server, r.command[0], quoted))
-	return []string{"exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", prompt}, []string{"FAKE_KEY=none"}, err
+	return r.args([]string{"--dangerously-bypass-approvals-and-sandbox"}, "exec", "--skip-git-repo-check", prompt), []string{"FAKE_KEY=none"}, err
 }
 
 func prepareGemini(r *run) (args, env []string, err error) {
 	err = writeJSON(filepath.Join(r.home, ".gemini", "settings.json"), object{
-		"mcpServers": object{r.server: object{"command": r.command[0], "args": r.command[1:], "trust": true}},
+		"mcpServers": object{r.server: object{"command": r.command[0], "args": r.command[1:], "trust": r.allowed}},
 		"security":   object{"auth": object{"selectedType": "gemini-api-key"}, "folderTrust": object{"enabled": false}},
 		"privacy":    object{"usageStatisticsEnabled": false},
 		"general":    object{"enableAutoUpdate": false},
 	})
-	return []string{"-p", prompt, "--yolo", "-m", "gemini-2.5-flash"}, []string{"GEMINI_API_KEY=none", "GOOGLE_GEMINI_BASE_URL=" + r.model}, err
+	return r.args([]string{"--yolo"}, "-p", prompt, "-m", "gemini-2.5-flash"), []string{"GEMINI_API_KEY=none", "GOOGLE_GEMINI_BASE_URL=" + r.model}, err
 }
 
 func prepareOpencode(r *run) (args, env []string, err error) {

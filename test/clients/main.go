@@ -3,7 +3,7 @@
 //	go run ./test/clients -loadout PROGRAM -modules DIR/node_modules [-client NAME] [-update]
 //
 // The script run in this directory builds loadout, installs pinned clients and
-// calls it. The command runs each client twice with a fake model: with a probe,
+// calls it. The command runs each client with a fake model: with a probe,
 // an MCP server whose instructions and descriptions are longer than any known
 // limit, and with loadout and 50 skills. It compares what the requests to the
 // model contain of these servers with the recordings, or replaces them. It also
@@ -117,7 +117,7 @@ func (r *recorder) check(update bool) error {
 
 // record runs the client with both servers.
 func (r *recorder) record() (*recording, error) {
-	rec := &recording{Client: r.client.name}
+	rec := &recording{Client: r.client.name, Unasked: []string{}}
 	var err error
 	if rec.Version, err = r.version(); err != nil {
 		return nil, err
@@ -126,12 +126,22 @@ func (r *recorder) record() (*recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	bodies, messages, err := r.run("probe", []string{self, "probe"}, probeTool, "{}")
+	probe := scenario{server: "probe", command: []string{self, "probe"}, tool: readingTool, arguments: "{}", allowed: true}
+	o, err := r.run(probe)
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(rec.addMessages(messages), rec.addProbe(bodies)); err != nil {
+	if err := errors.Join(rec.addMessages(o.messages), rec.addProbe(o.bodies)); err != nil {
 		return nil, err
+	}
+	probe.allowed = false
+	for _, probe.tool = range []string{readingTool, destructiveTool} {
+		if o, err = r.run(probe); err != nil {
+			return nil, err
+		}
+		if o.reached {
+			rec.Unasked = append(rec.Unasked, probe.tool)
+		}
 	}
 	dir, err := os.MkdirTemp("", "clients-catalog-")
 	if err != nil {
@@ -142,11 +152,11 @@ func (r *recorder) record() (*recording, error) {
 	if err := writeCatalog(skills); err != nil {
 		return nil, err
 	}
-	bodies, messages, err = r.run("loadout", []string{r.loadout, "mcp", "--skills", skills}, "load_skill", `{"name":"`+catalogName(7)+`"}`)
+	o, err = r.run(scenario{server: "loadout", command: []string{r.loadout, "mcp", "--skills", skills}, tool: "load_skill", arguments: `{"name":"` + catalogName(7) + `"}`, allowed: true})
 	if err != nil {
 		return nil, err
 	}
-	return rec, errors.Join(rec.addMessages(messages), rec.addLoadout(bodies))
+	return rec, errors.Join(rec.addMessages(o.messages), rec.addLoadout(o.bodies))
 }
 
 // version returns the version of the installed package.
@@ -159,41 +169,59 @@ func (r *recorder) version() (string, error) {
 	return p.Version, json.Unmarshal(b, &p)
 }
 
-// run runs the client with a server until the fake model has called the tool. It
-// returns the requests to the model and the messages to the server. A client may
-// ask its model before the server is ready; then the run is repeated.
-func (r *recorder) run(server string, command []string, tool, arguments string) (bodies [][]byte, messages []byte, err error) {
+// scenario is a server, and a call of one of its tools by the fake model.
+type scenario struct {
+	server          string
+	command         []string
+	tool, arguments string
+	allowed         bool // whether the client may call the tool without asking
+}
+
+// outcome holds what a client did in a scenario.
+type outcome struct {
+	bodies   [][]byte // the requests to the model
+	messages []byte   // the client's messages to the server
+	reached  bool     // whether the call reached the server
+}
+
+// run runs the client in a scenario until the fake model has called the tool. A
+// client may ask its model before the server is ready; then the run is repeated.
+// A client without a user may hide tools about which it would ask.
+func (r *recorder) run(s scenario) (*outcome, error) {
 	const tries = 3
 	for try := 1; ; try++ {
-		bodies, messages, err = r.runOnce(server, command, tool, arguments)
-		if err == nil || try == tries {
-			return bodies, messages, err
+		o, err := r.runOnce(s)
+		if err == nil || try == tries && s.allowed {
+			return o, err
 		}
-		fmt.Printf("%s with %s: %v; trying again\n", r.client.name, server, err)
+		if try == tries {
+			return &outcome{}, nil
+		}
+		fmt.Printf("%s with %s: %v; trying again\n", r.client.name, s.server, err)
 	}
 }
 
-func (r *recorder) runOnce(server string, command []string, tool, arguments string) (bodies [][]byte, messages []byte, err error) {
+func (r *recorder) runOnce(s scenario) (*outcome, error) {
 	dir, err := os.MkdirTemp("", "clients-run-")
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	model := newFakeModel(tool, arguments)
+	model := newFakeModel(s.tool, s.arguments)
 	defer model.Close()
 	self, err := os.Executable()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	log := filepath.Join(dir, "messages")
-	one := &run{home: filepath.Join(dir, "home"), project: filepath.Join(dir, "project"), model: model.URL, server: server,
-		command: append([]string{self, "tee", log}, command...)}
+	one := &run{home: filepath.Join(dir, "home"), project: filepath.Join(dir, "project"), model: model.URL, server: s.server,
+		command: append([]string{self, "tee", log}, s.command...), allowed: s.allowed}
 	if err := errors.Join(writeSkills(one.home, "home"), writeSkills(one.project, "project"), writeFile(filepath.Join(one.project, ".git", "HEAD"), "ref: refs/heads/main\n")); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	args, env, err := r.client.prepare(one)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
@@ -202,18 +230,19 @@ func (r *recorder) runOnce(server string, command []string, tool, arguments stri
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + one.home, "TERM=dumb", "NO_COLOR=1", "LANG=C.UTF-8"}, env...)
 	cmd.WaitDelay = 10 * time.Second
 	out, runErr := cmd.CombinedOutput()
-	bodies = model.recorded()
-	messages, _ = os.ReadFile(log) // missing if the server was not started
+	bodies, called := model.recorded()
+	messages, _ := os.ReadFile(log) // missing if the server was not started
 	if r.keep != "" {
 		for i, b := range bodies {
-			_ = writeFile(filepath.Join(r.keep, fmt.Sprintf("%s-%s-%d.json", r.client.name, server, i)), string(b))
+			_ = writeFile(filepath.Join(r.keep, fmt.Sprintf("%s-%s-%d.json", r.client.name, s.server, i)), string(b))
 		}
-		_ = writeFile(filepath.Join(r.keep, r.client.name+"-"+server+".messages"), string(messages))
-		_ = writeFile(filepath.Join(r.keep, r.client.name+"-"+server+".out"), string(out))
+		_ = writeFile(filepath.Join(r.keep, r.client.name+"-"+s.server+".messages"), string(messages))
+		_ = writeFile(filepath.Join(r.keep, r.client.name+"-"+s.server+".out"), string(out))
 	}
-	if !bytes.Contains(messages, []byte(`"tools/call"`)) {
+	o := &outcome{bodies: bodies, messages: messages, reached: bytes.Contains(messages, []byte(`"tools/call"`))}
+	if !called || s.allowed && !o.reached {
 		text := strings.TrimSpace(string(out))
-		return nil, nil, fmt.Errorf("the tool %s was not called in %d requests (%v): %s", tool, len(bodies), runErr, text[max(0, len(text)-2000):])
+		return nil, fmt.Errorf("the tool %s was not called in %d requests (%v): %s", s.tool, len(bodies), runErr, text[max(0, len(text)-2000):])
 	}
-	return bodies, messages, nil
+	return o, nil
 }

@@ -20,6 +20,7 @@ type fakeModel struct {
 
 	mu     sync.Mutex
 	bodies [][]byte
+	called bool // whether the tool was called
 }
 
 func newFakeModel(tool, arguments string) *fakeModel {
@@ -28,10 +29,12 @@ func newFakeModel(tool, arguments string) *fakeModel {
 	return m
 }
 
-func (m *fakeModel) recorded() [][]byte {
+// recorded returns the bodies of the requests, and reports whether the model
+// called the tool.
+func (m *fakeModel) recorded() (bodies [][]byte, called bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.bodies
+	return m.bodies, m.called
 }
 
 // ServeHTTP implements [http.Handler].
@@ -82,6 +85,9 @@ func (m *fakeModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		respond(w, vendor, "done")
 		return
 	}
+	m.mu.Lock()
+	m.called = true
+	m.mu.Unlock()
 	quoted, _ := json.Marshal(m.arguments) // a string
 	respond(w, vendor, "call", "$NAMESPACE", namespace, "$NAME", name, "$QUOTED", string(quoted), "$ARGUMENTS", m.arguments)
 }

@@ -16,7 +16,8 @@ import (
 // words are numbered, so that a recording shows where a client cut them.
 
 const (
-	probeTool        = "probe_result"
+	readingTool      = "probe_result"
+	destructiveTool  = "probe_destruction"
 	resultText       = "RESULT-IN-TEXT"
 	resultStructured = "RESULT-IN-STRUCTURED-CONTENT"
 )
@@ -39,9 +40,14 @@ func runProbe() error {
 	type result struct {
 		Marker string `json:"marker"`
 	}
-	mcp.AddTool(s, &mcp.Tool{Name: probeTool, Description: probeDescription, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
+	mcp.AddTool(s, &mcp.Tool{Name: readingTool, Description: probeDescription, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
 		func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, result, error) {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: resultText}}}, result{resultStructured}, nil
+		})
+	destructive := true
+	mcp.AddTool(s, &mcp.Tool{Name: destructiveTool, Description: "Deletes something.", Annotations: &mcp.ToolAnnotations{DestructiveHint: &destructive}},
+		func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "Deleted."}}}, nil, nil
 		})
 	return s.Run(context.Background(), &mcp.StdioTransport{})
 }

@@ -30,6 +30,10 @@ type recording struct {
 	// Result says which part of a result with text and structured content
 	// reached the model: text, structured or both.
 	Result string `json:"result"`
+	// Unasked lists the probe's tools that the client calls with its default
+	// permissions, without a user to ask: one declares that it only reads, the
+	// other that it is destructive.
+	Unasked []string `json:"unasked"`
 	// Reads lists the directories from which the client lists skills itself, below
 	// ~ and below a project (.); with /**, it also lists those in subdirectories.
 	Reads []string `json:"reads"`

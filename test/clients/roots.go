@@ -23,7 +23,7 @@ func checkRoots(loadout, modules string) error {
 	const name, text = "tide-tables", "Add one hour in summer."
 	model := newFakeModel("load_skill", `{"name":"`+name+`"}`)
 	defer model.Close()
-	one := &run{home: filepath.Join(dir, "home"), project: filepath.Join(dir, "project"), model: model.URL, server: "loadout", command: []string{loadout, "mcp"}}
+	one := &run{home: filepath.Join(dir, "home"), project: filepath.Join(dir, "project"), model: model.URL, server: "loadout", command: []string{loadout, "mcp"}, allowed: true}
 	library := filepath.Join(dir, "library")
 	head := "ref: refs/heads/main\n"
 	// The client reads .agents and .gemini itself, but not .claude.
@@ -43,7 +43,7 @@ func checkRoots(loadout, modules string) error {
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + one.home, "TERM=dumb", "NO_COLOR=1", "LANG=C.UTF-8"}, env...)
 	cmd.WaitDelay = 10 * time.Second
 	out, err := cmd.CombinedOutput()
-	bodies := model.recorded()
+	bodies, _ := model.recorded()
 	switch {
 	case len(bodies) == 0 || !bytes.Contains(bodies[0], []byte(name+": ")):
 		return fmt.Errorf("the first of %d requests does not list %s (%v): %s", len(bodies), name, err, out[max(0, len(out)-2000):])

@@ -72,7 +72,8 @@ func checkSetup(loadout, modules string) error {
 		"codex":  {"exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", prompt},
 	} {
 		out, err := run(name, args...)
-		bodies := bytes.Join(models[name].recorded(), nil)
+		requests, _ := models[name].recorded()
+		bodies := bytes.Join(requests, nil)
 		if line == "" || !bytes.Contains(bodies, []byte(line)) {
 			return fmt.Errorf("%s did not show %q to its model (%v): %s", name, line, err, out[max(0, len(out)-2000):])
 		}
