@@ -22,7 +22,7 @@ type ApprovalRequest struct {
 	Entry      *catalog.Entry
 	Digest     policy.Digest      // digest of Manifest, to be approved
 	Manifest   skill.Manifest     // all files of the skill
-	Needs      []policy.Need      // dependencies and installed packages, to be approved
+	Needs      []policy.Need      // dependencies, installed packages and targets of platform values, to be approved
 	Requested  policy.Bounds      // requested bounds, within the bounds of this runtime
 	Injections []policy.Injection // secrets that only the sandbox's proxy uses
 	Problems   []policy.Problem   // ignored parts of the skill's request
@@ -88,7 +88,7 @@ func (r *Runtime) ReadApprovalRequest(ctx context.Context, ref string) (*Approva
 	if w.Services, err = r.requestedServices(e, s); err != nil && !errors.Is(err, errNoServers) {
 		return nil, err
 	}
-	w.Needs = append(w.Needs, r.setPackages(e, w.Services)...)
+	w.Needs = append(append(w.Needs, variableNeeds(w.Services)...), r.setPackages(e, w.Services)...)
 	w.Services = append(w.Services, borrowedProviders(s, order[:len(order)-1])...)
 	var limit policy.Bounds
 	if r.scripts != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/decision"
 	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/internal/provider"
 	"github.com/loadout-dev/loadout/policy"
@@ -75,12 +76,12 @@ func newPackage(p *execution.Package) *Package { return (*Package)(p) }
 // RequestedVariable is a variable in a server's configuration and the recipient
 // of its value.
 type RequestedVariable struct {
-	Kind     string `json:"kind"` // secret, user, env, input, path or unknown
+	Kind     string `json:"kind"` // secret, user, platform, env, input, path or unknown
 	Name     string `json:"name"`
 	Location string `json:"where"`  // position in the configuration, for example "header Authorization"
 	Target   string `json:"target"` // hosts or command that receive the value
-	// HasValue is set for the kinds secret and user. Skills get no values of
-	// other kinds.
+	// HasValue is set for the kinds secret and user, and for platform values
+	// that are set. Skills get no values of other kinds.
 	HasValue bool `json:"given"`
 }
 
@@ -168,10 +169,24 @@ func filterVariables(w RequestedService) RequestedService {
 		if v.Kind == "env" && execution.ReplaceSkillDir(text) != text || v.Kind == "path" && (v.Name == "/" || v.Name == "pathSeparator") {
 			continue
 		}
-		v.HasValue = v.Kind == "secret" || v.Kind == "user"
+		v.HasValue = v.Kind == "secret" || v.Kind == "user" || v.Kind == "platform" && v.HasValue
 		w.Variables = append(w.Variables, v)
 	}
 	return w
+}
+
+// variableNeeds returns the platform values that services receive, with their
+// targets, as dependencies for an approval.
+func variableNeeds(all []RequestedService) []policy.Need {
+	var needs []policy.Need
+	for _, w := range all {
+		for _, v := range w.Variables {
+			if n := decision.VariableNeed(v.Name, v.Target); v.Kind == "platform" && v.HasValue && w.RefusedReason == "" && !slices.Contains(needs, n) {
+				needs = append(needs, n)
+			}
+		}
+	}
+	return needs
 }
 
 // InstallPackages installs the packages that npx and uvx start for a skill's

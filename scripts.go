@@ -61,9 +61,10 @@ type Scripts struct {
 	// ReadServers reads a skill's MCP servers from the JSON value of its
 	// mcpServers field and the file name. It must return exactly the servers
 	// that would be started, in any supported format. It sets the Name,
-	// Command, Hosts, Env and Variables of each. If it fails, the skill's
-	// servers are not started and the skill cannot be approved. If it is nil,
-	// skill servers are refused.
+	// Command, Hosts, Env and Variables of each. For a variable of kind platform
+	// that has a value, it sets HasValue and the actual Target, which the
+	// approval then covers. If it fails, the skill's servers are not started
+	// and the skill cannot be approved. If it is nil, skill servers are refused.
 	ReadServers func(configs json.RawMessage, file string) ([]RequestedService, error)
 	// Secret returns the value of the named secret, or "" if it is not set;
 	// nil means no secrets. If it returns an error, the run fails.
@@ -164,9 +165,9 @@ func (r *Runtime) newRunner(approve func(context.Context, *execution.RefusedErro
 		Catalog: r.catalog, Sandbox: s.Sandbox, Grants: s.Grants, Audit: s.Audit, Bounds: s.Bounds, Secret: s.secret, ProtectedDirs: s.protectedDirs(), DirectWorkspace: s.DirectWorkspace, HeldChanges: s.heldChanges(),
 		Executable: s.Executable, CacheDir: s.CacheDir, PrivateNetworks: s.PrivateNetworks, Logger: s.Logger, Principal: s.principal(), Approve: approve,
 		Refused: func(e *execution.RefusedError) error { return newRefusedError(e) },
-		Services: func(e *catalog.Entry, sk *skill.Skill) (bool, error) {
+		Services: func(e *catalog.Entry, sk *skill.Skill) (execution.ServiceNeeds, error) {
 			all, err := r.requestedServices(e, sk)
-			return slices.ContainsFunc(all, func(w RequestedService) bool { return w.NeedsInstall }), err
+			return execution.ServiceNeeds{Installs: slices.ContainsFunc(all, func(w RequestedService) bool { return w.NeedsInstall }), Variables: variableNeeds(all)}, err
 		},
 	}
 	if s.Getenv != nil {

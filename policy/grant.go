@@ -85,10 +85,10 @@ func (g *Grant) version() int {
 	return firstVersion
 }
 
-// Need is a dependency of a skill with its approved digest: another skill, or
-// an installed package.
+// Need is a dependency of a skill with its approved digest: another skill, an
+// installed package, or a platform value that the skill sends to a host.
 type Need struct {
-	Name   string `json:"name"` // such as csv or npm:NAME@VERSION
+	Name   string `json:"name"` // such as csv, npm:NAME@VERSION or variable:NAME@HOST
 	Digest Digest `json:"digest"`
 }
 

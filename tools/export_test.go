@@ -55,7 +55,7 @@ func New(o *TestOptions) *Set {
 		if err != nil {
 			return nil, err
 		}
-		return &permission{digest: p.Digest, done: p.Done, release: p.Release, check: p.Check, isolated: p.Isolated, secret: p.Secret}, nil
+		return &permission{digest: p.Digest, done: p.Done, release: p.Release, check: p.Check, isolated: p.Isolated, values: Variables{Secret: p.Secret}}, nil
 	}}
 	if access.isPermitted == nil {
 		access.isPermitted = func(context.Context, *catalog.Entry) bool { return false }

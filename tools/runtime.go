@@ -35,8 +35,8 @@ type SkillServers struct {
 	UserName string
 	// Values returns the user values and secrets granted to a skill with the
 	// given digest. If it is nil, skills receive the User of
-	// [Options.Variables] and the secrets included in their approval. If it
-	// returns an error, the skill's servers are not started.
+	// [Options.Variables], and the secrets and the Platform values included in
+	// their approval. If it returns an error, the skill's servers are not started.
 	Values func(ctx context.Context, e *catalog.Entry, d policy.Digest) (Variables, error)
 	// HowToApprove returns how the user can approve the skill whose refusal err
 	// reports, as the end of a sentence that starts with "the user can". If
@@ -59,7 +59,7 @@ func ForRuntime(rt *loadout.Runtime, o *Options) *Set {
 	if o != nil {
 		opts = *o
 	}
-	r := &runtimeServers{rt: rt, SkillServers: opts.SkillServers, otherService: opts.further.OtherService, user: opts.Variables.User}
+	r := &runtimeServers{rt: rt, SkillServers: opts.SkillServers, otherService: opts.further.OtherService, variables: opts.Variables}
 	access := skillAccess{r.acquirePermission, r.isPermitted, r.provide}
 	opts.Own = opts.withInProcess()
 	if opts.further.Pool != nil {
@@ -167,6 +167,22 @@ func (o *Options) poolOptions(r *runtimeServers) *upstream.PoolOptions {
 // The error lists up to three problems. Assign ReadServers to
 // [loadout.Scripts.ReadServers].
 func ReadServers(configs json.RawMessage, file string) ([]loadout.RequestedService, error) {
+	return readServers(configs, file, Variables{})
+}
+
+// ReadServersWith returns a function like [ReadServers] for skills whose servers
+// use platform values, such as ${{backend_url}}. An approval then covers the
+// host or command that receives each value; if that changes, the skill needs a
+// new approval. Only Platform and User of v are used, which must be those of
+// [Options.Variables].
+func ReadServersWith(v Variables) func(configs json.RawMessage, file string) ([]loadout.RequestedService, error) {
+	v = Variables{Platform: v.Platform, User: v.User}
+	return func(configs json.RawMessage, file string) ([]loadout.RequestedService, error) {
+		return readServers(configs, file, v)
+	}
+}
+
+func readServers(configs json.RawMessage, file string, v Variables) ([]loadout.RequestedService, error) {
 	f, findings := upstream.ParseMap(configs, file)
 	var wrong []string
 	for _, d := range findings {
@@ -183,7 +199,7 @@ func ReadServers(configs json.RawMessage, file string) ([]loadout.RequestedServi
 	}
 	var out []loadout.RequestedService
 	for _, c := range f.Servers {
-		out = append(out, requestedserver.Describe(c))
+		out = append(out, requestedserver.Describe(c, v))
 	}
 	return out, nil
 }
@@ -193,7 +209,7 @@ type runtimeServers struct {
 	SkillServers
 	otherService func(ctx context.Context, c *upstream.Config) (*execution.ServiceRequest, error) // see [toolset.Options]
 	rt           *loadout.Runtime
-	user         func(name string) (string, bool)
+	variables    Variables
 	files        sync.Map // provider files, by variant
 }
 
@@ -206,17 +222,32 @@ func (r *runtimeServers) acquirePermission(ctx context.Context, e *catalog.Entry
 	if err != nil {
 		return nil, err
 	}
-	p := &permission{digest: l.Digest, isolated: l.Isolated, done: l.Done(), release: l.Release, check: l.Check, user: r.user,
-		secret: func(name string) (string, bool) { return l.Secret(context.WithoutCancel(ctx), name) }}
+	p := &permission{digest: l.Digest, isolated: l.Isolated, done: l.Done(), release: l.Release, check: l.Check, values: Variables{
+		User: r.variables.User, Secret: func(name string) (string, bool) { return l.Secret(context.WithoutCancel(ctx), name) },
+		Platform: r.variables.Platform, PlatformPermitted: l.PermitsVariable, Names: r.namesFor(l)}}
 	if r.Values != nil {
 		v, err := r.Values(ctx, e, l.Digest)
 		if err != nil {
 			l.Release()
 			return nil, err
 		}
-		p.user, p.secret = v.User, v.Secret
+		p.values = Variables{User: v.User, Secret: v.Secret, Platform: v.Platform, PlatformPermitted: v.PlatformPermitted, Names: v.Names}
 	}
 	return p, nil
+}
+
+// namesFor returns a function that lists the names of the values that a skill
+// with the lease l may use.
+func (r *runtimeServers) namesFor(l *execution.Lease) func(kind string) []string {
+	return func(kind string) []string {
+		switch {
+		case kind == upstream.FromSecret:
+			return l.Bounds.Secrets
+		case r.variables.Names == nil:
+			return nil
+		}
+		return r.variables.Names(kind)
+	}
 }
 
 func (r *runtimeServers) describeRefusal(refused *loadout.RefusedError) error {

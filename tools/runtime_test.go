@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -82,6 +84,77 @@ func TestForRuntimeNeedsApproval(t *testing.T) {
 	}
 	if _, err := set.Call(t.Context(), call); err == nil {
 		t.Error("called after the approval was revoked")
+	}
+}
+
+// A skill gets platform values once the user approves sending them to the host
+// of its server. If that host changes, the skill needs a new approval.
+func TestPlatformValuesAreApprovedWithTheirTarget(t *testing.T) {
+	first, second := newWaterServer(), newWaterServer()
+	t.Cleanup(func() { first.CloseClientConnections(); first.Close(); second.CloseClientConnections(); second.Close() })
+	values := map[string]string{"backend_url": first.URL, "task_token": "t0ken"}
+	grants := policy.NewMemoryStore()
+	v := tools.Variables{
+		Platform: func(name string) (string, bool) { value, ok := values[name]; return value, ok },
+		Names:    func(string) []string { return slices.Sorted(maps.Keys(values)) },
+	}
+	const front = `mcpServers: {water: {type: http, url: "${{backend_url}}/mcp", headers: {Authorization: "Bearer ${{task_token}}"}}}`
+	open := func() (*loadout.Runtime, *tools.Set) {
+		rt, err := loadout.New(t.Context(), &loadout.Options{
+			Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, fstest.MapFS{"tides/SKILL.md": {Data: []byte(skillText("tides", front))}})},
+			Scripts: &loadout.Scripts{Grants: grants, ReadServers: tools.ReadServersWith(v)},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { rt.Close() })
+		set := tools.ForRuntime(rt, &tools.Options{PrivateNetworks: thisMachine, Variables: v})
+		t.Cleanup(func() { set.Close() })
+		return rt, set
+	}
+	approve := func(rt *loadout.Runtime, host string) {
+		t.Helper()
+		r, err := rt.ReadApprovalRequest(t.Context(), "tides")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, variable := range r.Services[0].Variables {
+			if variable.Target != host || !variable.HasValue {
+				t.Errorf("the request shows %+v, want the host %s", variable, host)
+			}
+		}
+		if len(r.Services[0].Hosts) != 1 || r.Services[0].Hosts[0] != host || len(r.Needs) != 2 {
+			t.Errorf("the request shows %+v, needs %v, want the host %s", r.Services[0], r.Needs, host)
+		}
+		if _, err := grants.Put(t.Context(), policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Scope: policy.Always,
+			Subject: r.Digest, Name: "tides", Permissions: r.Requested.Permissions(), Needs: r.Needs}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	host := func(s *httptest.Server) string { return strings.TrimPrefix(s.URL, "http://") }
+	call := &tools.Call{Name: "tides_water__high", Arguments: json.RawMessage(`{}`)}
+
+	rt, set := open()
+	approve(rt, host(first))
+	if res, err := set.Call(t.Context(), call); err != nil || res.Content[0].(*mcp.TextContent).Text != "12:10" {
+		t.Fatalf("approved: %+v, %v", res, err)
+	}
+
+	values["backend_url"] = second.URL
+	rt, set = open()
+	_, err := set.Call(t.Context(), call)
+	if want := "changed since it was approved: sending backend_url to " + host(second) + " was not approved"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("another host: %v, want %s", err, want)
+	}
+	approve(rt, host(second))
+	if _, err := set.Call(t.Context(), call); err != nil {
+		t.Errorf("the other host was approved: %v", err)
+	}
+
+	delete(values, "task_token")
+	rt, _ = open()
+	if r, err := rt.ReadApprovalRequest(t.Context(), "tides"); err != nil || !r.Services[0].Variables[0].HasValue || r.Services[0].Variables[1].HasValue || len(r.Needs) != 1 {
+		t.Errorf("without a value: %+v, %v", r, err)
 	}
 }
 

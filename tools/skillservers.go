@@ -248,10 +248,11 @@ func (s *Set) openServers(ctx context.Context, b *serverGroup, e *catalog.Entry,
 			return
 		}
 		c.Name = name
-		v := upstream.Variables{Skill: mountpoint.Skill, HowToSet: s.opts.Variables.HowToSet}
+		v := upstream.Variables{}
 		if granted != nil {
-			v.User, v.Secret = granted.user, granted.secret
+			v = granted.values
 		}
+		v.Skill, v.HowToSet = mountpoint.Skill, s.opts.Variables.HowToSet
 		sv := s.openServer(name, e.Name, c, v)
 		sv.group, sv.settings = b, settings
 		sv.isolated = granted != nil && granted.isolated && c.Type == upstream.Stdio && c.Owner != "" && sv.full != nil && len(sv.full.SecretValues()) == 0

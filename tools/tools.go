@@ -44,9 +44,8 @@ type permission struct {
 	// check is called before each call. It returns an error if the permission
 	// was revoked or the skill changed.
 	check func(ctx context.Context) error
-	// user and secret return values granted to the skill. The second result is
-	// false if there is no such value.
-	user, secret func(name string) (string, bool)
+	// values provides the values granted to the skill.
+	values Variables
 }
 
 // skillAccess decides on the use of skills' servers and providers.

@@ -11,6 +11,7 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/console"
+	"github.com/loadout-dev/loadout/internal/decision"
 	"github.com/loadout-dev/loadout/internal/review"
 	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/skill"
@@ -55,7 +56,7 @@ func (a *app) formatReview(r *review.Review, c *config.Config) string {
 		row("", fmt.Sprintf("%s: added to requests to %s as %s", in.Secret, in.Pattern(), in.Header))
 	}
 	for _, n := range r.Needs {
-		row("needs", fmt.Sprintf("%s at %s", n.Name, n.Digest.Short()))
+		row("needs", fmt.Sprintf("%s at %s", decision.DescribeNeed(n), n.Digest.Short()))
 	}
 	if l := r.Limits; l != nil {
 		row("limits", formatLimits(l, c))

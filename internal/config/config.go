@@ -38,6 +38,9 @@ type Config struct {
 	// User holds the user's own values, for ${{user.NAME}} in the configuration
 	// of MCP servers.
 	User map[string]string
+	// Variables holds the platform values, for ${{NAME}} in the configuration
+	// of the user's and of skills' MCP servers.
+	Variables map[string]Variable
 
 	// Inherited lists skill directories from legacy environment variables.
 	Inherited []string
@@ -273,6 +276,8 @@ func (l *loader) mapping(n *yaml.Node, prefix, file, root string) {
 		switch {
 		case name == "user" && prefix == "" && !l.operator && key.Kind == yaml.ScalarNode && !seen[name]:
 			l.applyUserFields(value, root, where)
+		case name == "variables" && prefix == "" && !l.operator && key.Kind == yaml.ScalarNode && !seen[name]:
+			l.applyVariables(value, root, where)
 		case key.Kind != yaml.ScalarNode || strings.Contains(key.Value, ".") || !known && !isGroup(name):
 			l.report(root, where(key), unknownKey(prefix, key.Value))
 		case seen[name]:

@@ -760,3 +760,30 @@ func TestMappedNetworksAreErrors(t *testing.T) {
 		}
 	}
 }
+
+// A platform value is text, or refers to a stored secret. An error names the
+// value, never its text, and a project sets none.
+func TestVariables(t *testing.T) {
+	m := newMachine(t)
+	m.write(userFile, "variables:\n  backend_url: https://wegent.example\n  task_data.docs.url: {secret: DOCS}\n")
+	want := map[string]config.Variable{"backend_url": {Value: "https://wegent.example"}, "task_data.docs.url": {Secret: "DOCS"}}
+	if diff := cmp.Diff(want, m.load().Variables); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for field, message := range map[string]string{
+		"langs: [hidden]":         "variables.langs: expected a string, or secret: NAME",
+		"deep: {a: hidden}":       "variables.deep: expected a string, or secret: NAME",
+		"deep: {secret: hid-den}": "variables.deep: expected a string, or secret: NAME",
+		"empty:":                  "variables.empty: expected a string, or secret: NAME",
+		"user.name: hidden":       "variables.\"user.name\": expected a name such as backend_url or task_data.region",
+		"a b: hidden":             "expected a name such as backend_url or task_data.region",
+		"long: " + strings.Repeat("hidden", 2000): "variables.long: value too long (12000 bytes, limit 8192)",
+		"twice: hidden\n  twice: hidden":          "duplicate key variables.twice",
+	} {
+		m.write(userFile, "variables:\n  "+field+"\n")
+		got := m.faults()
+		if len(got) != 1 || !strings.Contains(got[0], message) || strings.Contains(got[0], "hidden") {
+			t.Errorf("%s: faults %q", field, got)
+		}
+	}
+}

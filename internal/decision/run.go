@@ -161,11 +161,17 @@ const approveHint = "approve it after a review"
 // approved ones.
 func describeChangedNeeds(approved, now []policy.Need) string {
 	for _, n := range sorted(now) {
+		if !slices.Contains(approved, n) && IsVariableNeed(n) {
+			return "changed since it was approved: " + printable.Text(DescribeNeed(n), 300) + " was not approved"
+		}
 		if !slices.Contains(approved, n) {
 			return fmt.Sprintf("changed since it was approved: dependency %s (%s) was not approved", printable.Text(n.Name, 300), n.Digest.Short())
 		}
 	}
 	for _, n := range sorted(approved) {
+		if !slices.Contains(now, n) && IsVariableNeed(n) {
+			return "changed since it was approved: it was approved for " + printable.Text(DescribeNeed(n), 300)
+		}
 		if !slices.Contains(now, n) {
 			return fmt.Sprintf("changed since it was approved: dependency %s (%s) was removed", printable.Text(n.Name, 300), n.Digest.Short())
 		}

@@ -45,7 +45,7 @@ type authorizer struct {
 	audit    func(ctx context.Context, r policy.Record) error
 	limit    policy.Bounds
 	sandbox  sandbox.Backend
-	services func(*catalog.Entry, *skill.Skill) (installs bool, err error)
+	services func(*catalog.Entry, *skill.Skill) (ServiceNeeds, error)
 }
 
 // authorization is a permission to run code, with the resources that the code
@@ -119,25 +119,29 @@ func (a *authorizer) request(ctx context.Context, s *openedSkill, c Caller, requ
 	}
 	return decision.RunRequest{
 		Principal: c.Principal, Session: c.Session, Subject: s.digest, Name: s.name, Origin: s.entry.Origin,
-		Needs: append(s.needs(), a.approvedPackages(ctx, s, c)...), Requested: allows, Enabled: true, Bundled: s.isBundled(), ByUser: c.ByUser,
+		Needs: append(s.needs(), a.serviceNeeds(ctx, s, c)...), Requested: allows, Enabled: true, Bundled: s.isBundled(), ByUser: c.ByUser,
 	}
 }
 
-// approvedPackages returns the packages that the skill's grant covers, or nil
-// if the skill's servers need none. A package might not be installed yet, so
-// the installed package is compared with the grant when the server starts.
-func (a *authorizer) approvedPackages(ctx context.Context, s *openedSkill, c Caller) []policy.Need {
-	installs, err := a.services(s.entry, s.skill)
+// serviceNeeds returns the platform values that the skill's servers use, with
+// their current targets, and the packages that the skill's grant covers if the
+// servers need any. A package might not be installed yet, so the installed
+// package is compared with the grant when the server starts. If the servers are
+// not read, serviceNeeds returns the packages and values that the grant covers.
+func (a *authorizer) serviceNeeds(ctx context.Context, s *openedSkill, c Caller) []policy.Need {
+	needs, err := a.services(s.entry, s.skill)
+	unread := errors.Is(err, ErrNoServers)
 	// Servers with an invalid configuration are not started, so the approval of
 	// the scripts remains valid.
-	if !errors.Is(err, ErrNoServers) && !installs {
-		return nil
+	if !unread && !needs.Installs {
+		return needs.Variables
 	}
 	g, err := a.grants.Find(ctx, c.Principal, s.digest, c.Session)
 	if err != nil || g == nil {
-		return nil // the decision reports the error
+		return needs.Variables // the decision reports the error
 	}
-	return slices.DeleteFunc(slices.Clone(g.Needs), func(n policy.Need) bool { return !isPackage(n) })
+	covered := slices.DeleteFunc(slices.Clone(g.Needs), func(n policy.Need) bool { return !isPackage(n) && !(unread && decision.IsVariableNeed(n)) })
+	return append(covered, needs.Variables...)
 }
 
 // checkIsolation returns an error if the sandbox provides less isolation than

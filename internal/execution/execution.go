@@ -42,6 +42,12 @@ var (
 	ErrNoServers = errors.New("cannot start MCP servers of skills: not configured")
 )
 
+// ServiceNeeds describes what an approval of a skill must cover for its servers.
+type ServiceNeeds struct {
+	Installs  bool          // a server needs a package to be installed
+	Variables []policy.Need // platform values and their targets: see [decision.VariableNeed]
+}
+
 // Options configures a [Runner].
 type Options struct {
 	Catalog *catalog.Catalog
@@ -53,10 +59,10 @@ type Options struct {
 	// Packages configures package installation. If nil, programs that need
 	// packages are rejected.
 	Packages *packages.Options
-	// Services reports whether any of a skill's servers needs a package to be
-	// installed. It returns an error if the skill's servers cannot be read, and
+	// Services reports what the approval of a skill's servers must cover. It
+	// returns an error if the skill's servers cannot be read, and
 	// [ErrNoServers] if servers are disabled.
-	Services func(*catalog.Entry, *skill.Skill) (installs bool, err error)
+	Services func(*catalog.Entry, *skill.Skill) (ServiceNeeds, error)
 	// Secret returns the value of a skill's secret, or "" if the secret is not
 	// set.
 	Secret        func(ctx context.Context, skill policy.Digest, name string) (string, error)

@@ -3,6 +3,7 @@ package execution
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/decision"
@@ -20,6 +21,7 @@ type Lease struct {
 	// configuration of a server are not considered.
 	Isolated bool
 
+	needs   []policy.Need // what the grant covers; nil without a grant
 	auth    *authorizer
 	key     string // catalog key of the skill
 	request decision.RunRequest
@@ -58,7 +60,11 @@ func (r *Runner) acquireLease(ctx context.Context, ref string, c Caller) (*Lease
 	if p.grant != nil { // servers may use secrets that the scripts do not request
 		bounds.Secrets = p.grant.Permissions.Secrets
 	}
-	return &Lease{Skill: s.name, Digest: s.digest, Bounds: bounds, Isolated: r.auth.isolates(ctx, p), auth: r.auth, key: s.entry.Key(), request: p.request, ctx: p.ctx, release: p.release, runner: r}, nil
+	l := &Lease{Skill: s.name, Digest: s.digest, Bounds: bounds, Isolated: r.auth.isolates(ctx, p), auth: r.auth, key: s.entry.Key(), request: p.request, ctx: p.ctx, release: p.release, runner: r}
+	if p.grant != nil {
+		l.needs = p.grant.Needs
+	}
+	return l, nil
 }
 
 // isolates reports whether the sandbox confines commands with the permission p
@@ -146,4 +152,11 @@ func (l *Lease) Secret(ctx context.Context, name string) (value string, ok bool)
 	}
 	v, err := l.runner.opts.Secret(ctx, l.Digest, name)
 	return v, err == nil && v != ""
+}
+
+// PermitsVariable reports whether the skill was approved to send a platform
+// value to a target. It does not check whether the lease is still valid; see
+// [Lease.Check].
+func (l *Lease) PermitsVariable(name, target string) bool {
+	return slices.Contains(l.needs, decision.VariableNeed(name, target))
 }

@@ -56,7 +56,9 @@ func newMachine(t *testing.T) *machine {
 			m.records = append(m.records, r)
 			return nil
 		},
-		Services: func(*catalog.Entry, *skill.Skill) (bool, error) { return false, nil },
+		Services: func(*catalog.Entry, *skill.Skill) (execution.ServiceNeeds, error) {
+			return execution.ServiceNeeds{}, nil
+		},
 		Secret: func(_ context.Context, _ policy.Digest, name string) (string, error) {
 			return map[string]string{"KEY": "v3ry-s3cret"}[name], nil
 		},

@@ -20,12 +20,12 @@ func TestDescribe(t *testing.T) {
 		{"hosts", upstream.Config{Name: "remote", URLs: []string{"https://a.example/mcp", "https://a.example/sse", "https://b.example:8443/mcp"}},
 			loadout.RequestedService{Name: "remote", Hosts: []string{"a.example", "b.example:8443"}}},
 	} {
-		if got := requestedserver.Describe(&tt.c); !reflect.DeepEqual(got, tt.want) {
+		if got := requestedserver.Describe(&tt.c, upstream.Variables{}); !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("%s: %+v, want %+v", tt.name, got, tt.want)
 		}
 	}
 	secret := upstream.Config{Name: "remote", URLs: []string{"https://a.example/mcp"}, Headers: map[string]string{"Authorization": "Bearer ${{secrets.KEY}}"}}
-	got := requestedserver.Describe(&secret)
+	got := requestedserver.Describe(&secret, upstream.Variables{})
 	if len(got.Variables) != 1 || got.Variables[0].Kind != "secret" || got.Variables[0].Name != "KEY" || got.Variables[0].Location == "" {
 		t.Errorf("variables %+v", got.Variables)
 	}

@@ -1,4 +1,4 @@
-// Package secretname defines which names a secret may have.
+// Package secretname defines which names a secret and a platform value may have.
 //
 // It never reads or stores a secret.
 //
@@ -7,6 +7,7 @@ package secretname
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
@@ -22,4 +23,14 @@ func Check(s string) error {
 		return fmt.Errorf("invalid secret name %.150q: use letters, digits and _", s)
 	}
 	return nil
+}
+
+var variable = lazyregexp.New(`\A[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_-]+)*\z`)
+
+// IsVariable reports whether name can be the name of a platform value, such as
+// task_data.region. A name has up to 128 ASCII letters, digits, underscores and,
+// after the first dot, hyphens. Its first part is neither user nor secrets.
+func IsVariable(name string) bool {
+	root, _, _ := strings.Cut(name, ".")
+	return len(name) <= 128 && variable.MatchString(name) && root != "user" && root != "secrets"
 }

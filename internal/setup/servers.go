@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -228,15 +229,62 @@ func (s *Setup) ServerVariables(c *config.Config) upstream.Variables {
 	return upstream.Variables{
 		Home: s.Home(), Secret: secret, Input: secret, // inputs are stored as secrets
 		Env: func(name string) (string, bool) { v := s.Getenv(name); return v, v != "" }, Workspace: dir,
-		User: func(name string) (string, bool) { v, ok := c.User[name]; return v, ok },
+		User:     func(name string) (string, bool) { v, ok := c.User[name]; return v, ok },
+		Platform: s.platformValue(c), Names: s.variableNames(c),
 		File: s.readEnvFile, Dir: s.serverDir(), HowToSet: howToSetVariable,
+	}
+}
+
+// platformValue returns a function that returns the user's platform values. It
+// never reads them from the environment.
+func (s *Setup) platformValue(c *config.Config) func(name string) (string, bool) {
+	return func(name string) (string, bool) {
+		v, ok := c.Variables[name]
+		if !ok || v.Secret == "" {
+			return v.Value, ok
+		}
+		store, err := s.SecretStore()
+		if err != nil {
+			return "", false
+		}
+		value, err := store.Get(v.Secret)
+		return value, err == nil
+	}
+}
+
+// variableNames returns a function that lists the names of the user's values for
+// [upstream.Variables].
+func (s *Setup) variableNames(c *config.Config) func(kind string) []string {
+	return func(kind string) []string {
+		var names []string
+		switch kind {
+		case upstream.FromUser:
+			names = slices.Collect(maps.Keys(c.User))
+		case upstream.FromPlatform:
+			for name := range c.Variables {
+				if _, ok := s.platformValue(c)(name); ok {
+					names = append(names, name)
+				}
+			}
+		case upstream.FromSecret:
+			if store, err := s.SecretStore(); err == nil {
+				stored, _ := store.List()
+				for _, secret := range stored {
+					names = append(names, secret.Name)
+				}
+			}
+		}
+		return names
 	}
 }
 
 // howToSetVariable returns how the user can set a variable of a server's
 // configuration.
 func howToSetVariable(owner upstream.Owner, kind, name string) string {
-	if kind == upstream.FromUser {
+	switch kind {
+	case upstream.FromPlatform:
+		return "add it to your configuration, under variables: as " + name
+	case upstream.FromUser:
 		return "add it to your configuration, under user: as " + name
 	}
 	next := "loadout secret set " + name

@@ -243,7 +243,7 @@ func (s *Setup) scriptOptions(c *config.Config) (*loadout.Scripts, error) {
 		return nil, nil
 	}
 	out := &loadout.Scripts{
-		Sandbox: s.NewBackend(c), Grants: s.GrantStore(), Audit: s.AuditLog(), Getenv: s.scriptEnv(c.Managed()), ReadServers: tools.ReadServers, Secret: s.SecretValue, Logger: s.Logger(),
+		Sandbox: s.NewBackend(c), Grants: s.GrantStore(), Audit: s.AuditLog(), Getenv: s.scriptEnv(c.Managed()), ReadServers: tools.ReadServersWith(s.ServerVariables(c)), Secret: s.SecretValue, Logger: s.Logger(),
 		Bounds: PolicyBounds(c), Packages: s.PackageOptions(c), DirectWorkspace: c.Sandbox.DirectWorkspace,
 	}
 	var err error

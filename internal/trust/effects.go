@@ -249,7 +249,7 @@ func (o *Effects) addFindings(file string, findings []skill.Diagnostic) {
 // variables. The server receives only user variables and paths in the project.
 // off is the reason why commands are disabled, or "".
 func describeServer(prefix string, c *upstream.Config, off string) []string {
-	w := requestedserver.Describe(c)
+	w := requestedserver.Describe(c, upstream.Variables{})
 	text := prefix + "server " + c.Name + ": "
 	out := []string{text + strings.Join(w.Hosts, ", ")}
 	if len(w.Command) > 0 {

@@ -28,9 +28,18 @@ type Variables struct {
 	Input  func(id string) (string, bool)   // ${input:ID}
 	User   func(name string) (string, bool) // ${{user.NAME}}
 	Secret func(name string) (string, bool) // ${{secrets.NAME}}
+	// Platform returns a platform value, for ${{NAME}}. If PlatformPermitted is
+	// set, it reports whether the server may receive the value. target is the
+	// the resolved [Config.Target].
+	Platform          func(name string) (string, bool)
+	PlatformPermitted func(name, target string) bool
+	// Names returns the names that have a value, for messages. kind is
+	// [FromUser], [FromSecret] or [FromPlatform]. If Names is nil, messages list
+	// no names.
+	Names func(kind string) []string
 	// HowToSet returns how the user can set a variable for servers of the given
-	// owner. kind is [FromInput], [FromUser] or [FromSecret]. If HowToSet is
-	// nil, messages do not name a command.
+	// owner. kind is [FromInput], [FromUser], [FromSecret] or [FromPlatform].
+	// If HowToSet is nil, messages do not name a command.
 	HowToSet func(owner Owner, kind, name string) string
 	// File reads a [Config.EnvFile] of at most [MaxEnvFile] bytes. It is never
 	// called for a configuration with an owner. If it returns an
@@ -75,6 +84,8 @@ func (u UnsetVariable) reference() string {
 		return "${{user." + u.Name + "}}"
 	case FromSecret:
 		return "${{secrets." + u.Name + "}}"
+	case FromPlatform:
+		return "${{" + u.Name + "}}"
 	case Unknown:
 		return quoteText(u.Name)
 	}
@@ -110,6 +121,9 @@ func (c *Config) Resolve(v Variables) (*Config, []UnsetVariable) {
 		r.loadEnvFile(&out)
 	}
 	if len(r.unset) > 0 {
+		return nil, r.unset
+	}
+	if r.checkTarget(&out); len(r.unset) > 0 {
 		return nil, r.unset
 	}
 	if out.Dir == "" && out.Command != "" {
@@ -152,7 +166,22 @@ type resolver struct {
 	unset []UnsetVariable
 	total int
 
-	hidden []string
+	hidden   []string
+	platform []VariableUse // used platform values, without targets
+}
+
+// checkTarget adds a problem for each platform value that the resolved
+// configuration must not send to its target.
+func (r *resolver) checkTarget(resolved *Config) {
+	if r.v.PlatformPermitted == nil {
+		return
+	}
+	target := resolved.resolvedTarget()
+	for _, u := range r.platform {
+		if !r.v.PlatformPermitted(u.Name, target) {
+			r.addProblem(Invalid, "", u.Where, "${{"+u.Name+"}} may not be sent to "+target+" without approval: approve the skill again")
+		}
+	}
 }
 
 func (r *resolver) addProblem(kind, name, where, hint string) {
@@ -196,6 +225,9 @@ func (r *resolver) expandParts(b *strings.Builder, where string, parts []part) {
 			}
 			text = value
 			r.markSecret(p.v, value)
+			if u := (VariableUse{Name: p.v.name, Where: where}); p.v.kind == FromPlatform && !slices.Contains(r.platform, u) {
+				r.platform = append(r.platform, u)
+			}
 		}
 		if r.total += len(text); r.total > maxExpanded {
 			r.addProblem(Invalid, "", where, fmt.Sprintf("too long after variables are replaced (limit %d bytes)", maxExpanded))
@@ -216,7 +248,7 @@ func (r *resolver) markSecret(v *variable, value string) {
 		if r.v.Skill != "" && slices.Contains(skillNames, v.name) {
 			return
 		}
-	case FromInput, FromUser, FromSecret:
+	case FromInput, FromUser, FromSecret, FromPlatform:
 	default:
 		return
 	}
@@ -237,7 +269,7 @@ func (r *resolver) lookup(v *variable) (value string, ok bool, hint string) {
 			return "", false, none
 		}
 		value, ok := f(v.name)
-		return value, ok, missing
+		return value, ok, missing + r.allowedNames()
 	}
 	switch v.kind {
 	case FromEnv:
@@ -253,8 +285,40 @@ func (r *resolver) lookup(v *variable) (value string, ok bool, hint string) {
 		return from(r.v.Secret, r.notVisibleHint("your secrets", v.name), r.howToSet(v))
 	case FromPath:
 		return r.lookupPath(v.name)
+	case FromPlatform:
+		return from(r.v.Platform, r.notVisibleHint("platform values", "")+r.allowedNames(), r.howToSet(v))
 	}
-	return "", false, "write ${NAME}, ${{secrets.NAME}} or ${{user.NAME}}, or $${ for the text itself"
+	return "", false, "write ${NAME}, ${{secrets.NAME}} or ${{user.NAME}}, or $${ for the text itself" + r.allowedNames()
+}
+
+// allowedNames lists the references that have a value in this configuration, as
+// the end of a hint. It returns "" if none are known.
+func (r *resolver) allowedNames() string {
+	const most = 20 // names in a message
+	if r.v.Names == nil {
+		return ""
+	}
+	var all []string
+	for _, source := range []struct {
+		kind string
+		used bool
+	}{{FromPlatform, r.v.Platform != nil}, {FromUser, r.v.User != nil}, {FromSecret, r.v.Secret != nil}} {
+		if !source.used {
+			continue
+		}
+		for _, name := range slices.Sorted(slices.Values(r.v.Names(source.kind))) {
+			u := UnsetVariable{Kind: source.kind, Name: printable.OneLine(name)}
+			all = append(all, u.reference())
+		}
+	}
+	if len(all) == 0 {
+		return "; no names have a value here"
+	}
+	more := ""
+	if len(all) > most {
+		more, all = fmt.Sprintf(" and %d more", len(all)-most), all[:most]
+	}
+	return "; names with a value here: " + strings.Join(all, ", ") + more
 }
 
 // notVisibleHint returns the hint for a variable of a kind that the
@@ -295,6 +359,8 @@ func (r *resolver) howToSet(v *variable) string {
 		return "set the user value " + v.name
 	case FromInput:
 		return "set the input " + v.name
+	case FromPlatform:
+		return "set the variable " + v.name
 	}
 	return "set the secret " + v.name
 }
@@ -367,6 +433,41 @@ func (c *Config) Target() string {
 	for _, u := range c.URLs {
 		if h := urlHost(u); !slices.Contains(hosts, h) {
 			hosts = append(hosts, h)
+		}
+	}
+	return printableText(strings.Join(hosts, ", "))
+}
+
+// TargetWith is like [Config.Target], but replaces variables if the
+// configuration uses platform values, so that it returns the actual recipients
+// of these values. It replaces nothing if one of the variables in URLs or in the
+// command has no value.
+func (c *Config) TargetWith(v Variables) string {
+	v.PlatformPermitted = nil
+	r := &resolver{c: c, v: v}
+	resolved := &Config{Command: r.expand("command", c.Command)}
+	for _, u := range c.URLs {
+		resolved.URLs = append(resolved.URLs, r.expand("url", u))
+	}
+	if v.Platform == nil || len(r.unset) > 0 || !slices.ContainsFunc(c.Variables(), func(u VariableUse) bool { return u.Kind == FromPlatform }) {
+		return c.Target()
+	}
+	return resolved.resolvedTarget()
+}
+
+// resolvedTarget is like [Config.Target] for a configuration without variables.
+func (c *Config) resolvedTarget() string {
+	if len(c.URLs) == 0 {
+		return printableText(c.Command)
+	}
+	var hosts []string
+	for _, u := range c.URLs {
+		parsed, err := url.Parse(u)
+		if err != nil {
+			return "an invalid address"
+		}
+		if !slices.Contains(hosts, parsed.Host) {
+			hosts = append(hosts, parsed.Host)
 		}
 	}
 	return printableText(strings.Join(hosts, ", "))

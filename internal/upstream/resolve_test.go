@@ -3,6 +3,7 @@ package upstream_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,7 +68,7 @@ func TestW22Unset(t *testing.T) {
 		{"${input:no}", `input no: header A`},
 		{"${{user.no}}", `user no: header A`},
 		{"${{secrets.NO}}", `secret NO: header A`},
-		{"${{task_data.token}}", `unknown task_data.token: header A`},
+		{"${{task_data.token}}", `platform task_data.token: header A`},
 		{"${{secrets.}}", `unknown secrets.: header A`},
 		{"${command:pick}", `unknown command:pick: header A`},
 		{"${A", `unknown A: header A`},
@@ -83,6 +84,87 @@ func TestW22Unset(t *testing.T) {
 		}
 		if u := unset[0]; fmt.Sprintf("%s %s: %s", u.Kind, u.Name, u.Where) != tt.want || u.Hint == "" || u.String() == "" {
 			t.Errorf("%q: got %+v, want %s", tt.in, u, tt.want)
+		}
+	}
+}
+
+// Platform values are replaced, are secret, and never come from the environment.
+func TestPlatformValues(t *testing.T) {
+	v := upstream.Variables{Platform: from(map[string]string{"backend_url": "https://wegent.example:8000", "task_token": "t0ken", "task_data.user_mcps.x-1.url": "https://mcp.example/${A}?k=1"}),
+		Env: from(map[string]string{"backend_url": "https://evil.example", "other": "x"})}
+	c := &upstream.Config{Name: "x", URLs: []string{"${{backend_url}}/mcp/sse", "${{ task_data.user_mcps.x-1.url }}"}, Headers: map[string]string{"Authorization": "Bearer ${{task_token}}"}}
+	got, unset := c.Resolve(v)
+	if len(unset) > 0 {
+		t.Fatal(unset)
+	}
+	if got.URLs[0] != "https://wegent.example:8000/mcp/sse" || got.URLs[1] != "https://mcp.example/${A}?k=1" || got.Headers["Authorization"] != "Bearer t0ken" {
+		t.Errorf("%q %q", got.URLs, got.Headers)
+	}
+	if !slices.Contains(got.SecretValues(), "t0ken") || !slices.Contains(got.SecretValues(), "https://wegent.example:8000") {
+		t.Errorf("not redacted: %q", got.SecretValues())
+	}
+	if target := c.TargetWith(v); target != "wegent.example:8000, mcp.example" {
+		t.Errorf("target %s", target)
+	}
+	c.Headers["X"] = "${{other}}"
+	if _, unset := c.Resolve(v); len(unset) != 1 || unset[0].Kind != upstream.FromPlatform {
+		t.Errorf("a platform value came from the environment: %v", unset)
+	}
+}
+
+// The message about a name without a value lists the names that are allowed
+// there, but no values.
+func TestUnsetVariableListsAllowedNames(t *testing.T) {
+	v := upstream.Variables{Platform: from(map[string]string{"backend_url": "https://x.example"}), User: from(map[string]string{"id": "7"}), Secret: from(map[string]string{}),
+		Names: func(kind string) []string {
+			return map[string][]string{upstream.FromPlatform: {"backend_url"}, upstream.FromUser: {"id"}, upstream.FromSecret: {"KEY"}}[kind]
+		}}
+	for in, want := range map[string]string{
+		"${{task_token}}":    "header A has no value for ${{task_token}}: set the variable task_token; names with a value here: ${{backend_url}}, ${{user.id}}, ${{secrets.KEY}}",
+		"${{user.no}}":       "header A has no value for ${{user.no}}: set the user value no; names with a value here: ${{backend_url}}, ${{user.id}}, ${{secrets.KEY}}",
+		"${{secrets.OTHER}}": "header A has no value for ${{secrets.OTHER}}: set the secret OTHER; names with a value here: ${{backend_url}}, ${{user.id}}, ${{secrets.KEY}}",
+	} {
+		c := &upstream.Config{Name: "x", URLs: []string{"https://x.example"}, Headers: map[string]string{"A": in}}
+		if _, unset := c.Resolve(v); len(unset) != 1 || unset[0].String() != want {
+			t.Errorf("%s:\ngot  %v\nwant %s", in, unset, want)
+		}
+	}
+	many := v
+	many.Names = func(kind string) (all []string) {
+		for i := range 30 {
+			all = append(all, fmt.Sprintf("%s%02d", kind, i))
+		}
+		return all
+	}
+	c := &upstream.Config{Name: "x", URLs: []string{"https://x.example"}, Headers: map[string]string{"A": "${{no}}"}}
+	if _, unset := c.Resolve(many); len(unset) != 1 || !strings.HasSuffix(unset[0].Hint, "${{platform19}} and 70 more") {
+		t.Errorf("a long list: %v", unset)
+	}
+}
+
+// A platform value is sent only to its approved target, however the address is
+// written.
+func TestPlatformValueNeedsApprovedTarget(t *testing.T) {
+	v := upstream.Variables{Platform: from(map[string]string{"backend_url": "https://wegent.example", "task_token": "t0ken"}), User: from(map[string]string{"host": "user.example"}),
+		PlatformPermitted: func(name, target string) bool { return target == "wegent.example" }}
+	for url, allowed := range map[string]bool{
+		"${{backend_url}}/mcp":              true,
+		"https://wegent.example/mcp":        true,
+		"https://evil.example/mcp":          false,
+		"${{backend_url}}.evil.example/mcp": false,
+		"${{backend_url}}@evil.example/mcp": false,
+		"${NO:-https://evil.example}/mcp":   false,
+		"${NO:-${{backend_url}}}/mcp":       true,
+		"https://${{user.host}}/mcp":        false,
+	} {
+		c := &upstream.Config{Name: "x", Owner: "local/x@sha256:00", URLs: []string{url}, Headers: map[string]string{"Authorization": "Bearer ${{task_token}}"}}
+		v.Env = func(string) (string, bool) { return "", false }
+		got, unset := c.Resolve(v)
+		if (got != nil) != allowed || !allowed && !strings.Contains(fmt.Sprint(unset), "approve the skill again") || strings.Contains(fmt.Sprint(unset), "t0ken") {
+			t.Errorf("%s: %v %v", url, got, unset)
+		}
+		if shown := c.TargetWith(v); allowed != (shown == "wegent.example") {
+			t.Errorf("%s: the approval shows %s", url, shown)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
+	"github.com/loadout-dev/loadout/internal/secretname"
 )
 
 // Kinds of variables.
@@ -14,6 +15,8 @@ const (
 	FromUser   = "user"   // ${{user.NAME}}
 	FromSecret = "secret" // ${{secrets.NAME}}
 	FromPath   = "path"   // ${workspaceFolder} and other predefined names
+	// FromPlatform is a platform value: ${{NAME}} or ${{NAME.FIELD}}.
+	FromPlatform = "platform"
 	// Unknown is text that looks like a variable but is not one.
 	Unknown = "unknown"
 	// Invalid is a value that is not valid where its variable is used.
@@ -123,6 +126,9 @@ func parseVariable(s string, depth int) *variable {
 			if name, ok := strings.CutPrefix(inner, prefix); ok && fieldName.MatchString(name) {
 				v.kind, v.name = kind, name
 			}
+		}
+		if secretname.IsVariable(inner) {
+			v.kind, v.name = FromPlatform, inner
 		}
 		return v
 	}

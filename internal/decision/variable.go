@@ -1,0 +1,39 @@
+package decision
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	"github.com/loadout-dev/loadout/policy"
+)
+
+// variablePrefix starts the name of a [policy.Need] for a platform value. The
+// names of skills contain no colon.
+const variablePrefix = "variable:"
+
+// maxTarget is the maximum length in bytes of a target in the name of a need.
+const maxTarget = 800
+
+// VariableNeed returns the need of a skill to send a platform value to a target:
+// the hosts or the command that receive it. Its digest covers both completely.
+func VariableNeed(name, target string) policy.Need {
+	sum := sha256.Sum256([]byte(name + "\x00" + target))
+	if len(target) > maxTarget {
+		target = strings.ToValidUTF8(target[:maxTarget], "") + "…"
+	}
+	return policy.Need{Name: variablePrefix + name + "@" + target, Digest: policy.Digest("sha256:" + hex.EncodeToString(sum[:]))}
+}
+
+// IsVariableNeed reports whether n is the result of [VariableNeed].
+func IsVariableNeed(n policy.Need) bool { return strings.HasPrefix(n.Name, variablePrefix) }
+
+// DescribeNeed returns a need's name for display, such as: sending task_token to
+// api.example.com.
+func DescribeNeed(n policy.Need) string {
+	name, target, ok := strings.Cut(strings.TrimPrefix(n.Name, variablePrefix), "@")
+	if !ok || !IsVariableNeed(n) {
+		return n.Name
+	}
+	return "sending " + name + " to " + target
+}
