@@ -53,6 +53,9 @@ type Run struct {
 	// answer applies to all of them. If ApproveChanges is nil, they are not
 	// applied.
 	ApproveChanges func(ctx context.Context, changes []HeldChange) (bool, error)
+	// Env is added to the script's environment. The variables of the sandbox,
+	// the interpreter and installed packages take precedence.
+	Env map[string]string
 	// Secrets are values for this run, in addition to those of [Scripts].
 	Secrets []sandbox.Secret
 	Timeout time.Duration // limited by Bounds; 0 means that limit
@@ -130,7 +133,7 @@ func (r *Runtime) Run(ctx context.Context, run Run) (*RunResult, error) {
 		Skill: run.Skill, Script: run.Script, Args: run.Args, Inputs: executionInputs(run.Inputs), Caller: c,
 		Streams:   execution.Streams{Stdin: run.Stdin, Stdout: run.Stdout, Stderr: run.Stderr, Unlimited: run.ByUser || run.FullOutput},
 		Output:    execution.Output{FolderDir: r.scripts.FolderDir, Folder: run.Folder, NewFolder: run.NewFolder, Dir: run.OutputDir},
-		Workspace: run.Workspace, Agree: toAgree(run.ApproveChanges), Secrets: run.Secrets, Timeout: run.Timeout, Progress: run.Progress,
+		Workspace: run.Workspace, Agree: toAgree(run.ApproveChanges), Env: run.Env, Secrets: run.Secrets, Timeout: run.Timeout, Progress: run.Progress,
 	}
 	out, err := r.Runner().Run(ctx, req)
 	return runResult(out), err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -12,6 +13,8 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/clientprofile"
+	"github.com/loadout-dev/loadout/internal/execution"
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
 	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/internal/skilltext"
 	"github.com/loadout-dev/loadout/internal/toolname"
@@ -166,9 +169,16 @@ type compatActivateArgs struct {
 	SkillName string `json:"skill_name" jsonschema:"name of the skill"`
 }
 
+// Some clients show the structured result to their model, so that it contains
+// only patterns of tools and names of models, and no other text.
+var (
+	compatToolPattern = lazyregexp.New(`^[A-Za-z_][\w.*/-]*(\([^()<>\n]*\))?$`)
+	compatModel       = lazyregexp.New(`^[A-Za-z0-9][\w.:/@-]*$`)
+)
+
 // compatActivate loads a skill and returns the messages that ba-agent adds to
-// its conversation. It omits the skill's permissions and model, which a server
-// cannot apply.
+// its conversation. For an approved skill, it also returns the skill's allowed
+// tools and model. They are only data: a server cannot apply them.
 func (s *Server) compatActivate(ctx context.Context, in compatActivateArgs) (*mcp.CallToolResult, *session.Activation, error) {
 	all, err := s.fetch(ctx, in.SkillName)
 	if err != nil {
@@ -181,7 +191,14 @@ func (s *Server) compatActivate(ctx context.Context, in compatActivateArgs) (*mc
 	}
 	s.reportLoad(ctx, all)
 	m := *all[len(all)-1]
-	m.AllowedTools, m.Model = nil, ""
+	principal, _ := requestPrincipal(ctx)
+	if !s.rt.Runner().IsTextApproved(ctx, m.ID.Key(), m.Digest, execution.Caller{Principal: principal, Session: s.opts.Session}) {
+		m.AllowedTools, m.Model = nil, ""
+	}
+	m.AllowedTools = slices.DeleteFunc(slices.Clone(m.AllowedTools), func(tool string) bool { return !compatToolPattern.MatchString(tool) })
+	if !compatModel.MatchString(m.Model) {
+		m.Model = ""
+	}
 	instructions := renderInstructions(all)
 	loaded := session.LoadResult{State: session.StateLoaded, Skill: &m, Text: instructions}
 	return textResult(renderAll(all)), loaded.Activation(in.SkillName), nil

@@ -1,16 +1,20 @@
 package mcpserver_test
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/mcpserver"
+	"github.com/loadout-dev/loadout/policy"
 )
 
 func everyCompat(t *testing.T, test func(t *testing.T, compat, tool string)) {
@@ -161,9 +165,9 @@ func TestB3ActivateSkill(t *testing.T) {
 	}
 	tree := basic()
 	tree["pdf/SKILL.md"] = strings.Replace(tree["pdf/SKILL.md"], "---\n#", "displayName: PDF Tools\nallowed-tools: Bash\nmodel: opus\n---\n#", 1)
-	w := newWorld(t, setup{tree: tree, options: mcpserver.Options{Compat: "ba-agent"}})
+	w := newWorld(t, setup{tree: tree, options: mcpserver.Options{Compat: "ba-agent"}, scripts: &loadout.Scripts{Grants: policy.NewMemoryStore()}})
 	c := w.connect(t, way{"http", legacy}, nil)
-	t.Run("B4: two messages", func(t *testing.T) {
+	t.Run("B4: two messages if it is not approved", func(t *testing.T) {
 		res := c.call("activate_skill", args{"skill_name": "pdf"})
 		got := structured[result](t, res)
 		want := []message{
@@ -189,6 +193,36 @@ func TestB3ActivateSkill(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 	})
+}
+
+// An approved skill has the third message and the changes of ba-agent, with the old names; a
+// changed one has not, until it is approved again.
+func TestB5ActivationOfApprovedSkills(t *testing.T) {
+	const text = "---\nname: gmv\ndescription: x\nallowed-tools: Read, Bash(git:*)\nmodel: opus\n---\n# GMV\n"
+	s := newWorkshop(t, files{"gmv/SKILL.md": text}, mcpserver.Options{Compat: "ba-agent"})
+	c := s.connect(t, way{"stdio", legacy}, nil)
+	activate := func() (messages []any, modifier any) {
+		t.Helper()
+		got := structured[map[string]any](t, c.call("activate_skill", args{"skill_name": "gmv"}))
+		return got["messages"].([]any), got["context_modifier"]
+	}
+	messages, modifier := activate()
+	if len(messages) != 3 || !cmp.Equal(modifier, any(map[string]any{"allowed_tools": []any{"Read", "Bash(git:*)"}, "model": "opus"})) {
+		t.Fatalf("got %v, %v", messages, modifier)
+	}
+	want := map[string]any{"role": "user", "content": map[string]any{"type": "command_permissions", "allowed_tools": []any{"Read", "Bash(git:*)"}, "model": "opus"}}
+	if diff := cmp.Diff(any(want), messages[2]); diff != "" {
+		t.Error(diff)
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, "gmv", "SKILL.md"), []byte(strings.Replace(text, "Read,", "Write,", 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.rt.Catalog().Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if messages, modifier := activate(); len(messages) != 2 || modifier != nil {
+		t.Errorf("changed: %v, %v", messages, modifier)
+	}
 }
 
 // The outcomes of a load as the old system worded them; a repeat is a new load

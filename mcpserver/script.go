@@ -21,6 +21,7 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/decision"
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/script"
 	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -469,8 +470,14 @@ type compatScriptResult struct {
 	Error      string   `json:"error,omitempty"`
 }
 
+// compatEnv contains the directories that weknora passes to scripts. Skills of
+// the system are in /needs, where the dependencies of a skill are.
+var compatEnv = map[string]string{
+	"WEKNORA_SKILL_OUTPUT_DIR": mountpoint.Out, "WEKNORA_SKILL_HISTORY_ROOT": mountpoint.Out, "WEKNORA_SESSION_INPUT_DIR": mountpoint.In, "WEKNORA_SKILLS_DIR": mountpoint.Needs,
+}
+
 func (s *Server) compatExecute(ctx context.Context, req *mcp.CallToolRequest, in compatScriptArgs) (*mcp.CallToolResult, *compatScriptResult, error) {
-	run := loadout.Run{Skill: in.SkillName, Script: in.ScriptPath, Args: in.Args, NewFolder: true}
+	run := loadout.Run{Skill: in.SkillName, Script: in.ScriptPath, Args: in.Args, NewFolder: true, Env: compatEnv}
 	if in.Input != "" {
 		run.Stdin = strings.NewReader(in.Input)
 	}

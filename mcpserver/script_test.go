@@ -781,3 +781,22 @@ func TestK16OutputAndInputDirectories(t *testing.T) {
 		t.Errorf("it is notified of an argument that it has not: %q", textOf(res))
 	}
 }
+
+// Scripts of WeKnora find its variables: where to write, where files are that were given, and
+// the directory of the skills that they depend on.
+func TestWeKnoraVariables(t *testing.T) {
+	tree := shell()
+	tree["sh/SKILL.md"] = "---\nname: sh\ndescription: x\ndependencies: [base]\n---\n"
+	tree["base/SKILL.md"], tree["base/data.txt"] = skillText("base", "x"), "shared\n"
+	s := newWorkshop(t, tree, mcpserver.Options{Compat: "weknora"})
+	c := s.connect(t, way{"stdio", modern}, nil)
+	res := c.call("execute_skill_script", args{"skill_name": "sh", "script_path": "do.sh", "args": []string{
+		`echo r > "$WEKNORA_SKILL_OUTPUT_DIR/r.txt"; ls "$WEKNORA_SKILL_HISTORY_ROOT"; test -d "$WEKNORA_SESSION_INPUT_DIR" && cat "$WEKNORA_SKILLS_DIR/base/data.txt"`}})
+	if got, found := structured[executed](t, res), links(res); got.Stdout != "r.txt\nshared\n" || len(found) != 1 || found[0].Name != "out/r.txt" {
+		t.Errorf("got %+v, %+v", got, found)
+	}
+	plain := newWorkshop(t, shell(), mcpserver.Options{}).connect(t, way{"stdio", modern}, nil)
+	if got := textOf(plain.call("run_skill_script", args{"skill": "sh", "script": "do.sh", "args": []string{"env"}})); strings.Contains(got, "WEKNORA") || !strings.Contains(got, "LOADOUT_OUT") {
+		t.Errorf("under our own names: %q", got)
+	}
+}

@@ -118,10 +118,11 @@ type Request struct {
 	Caller    Caller
 	Streams   Streams
 	Output    Output
-	Workspace string           // user's directory to mount; "" for none
-	Agree     Agree            // asks about changes to the workspace; may be nil
-	Secrets   []sandbox.Secret // secrets in addition to those of the runner
-	Timeout   time.Duration    // reduced to the time limit in the bounds; 0 means that limit
+	Workspace string            // user's directory to mount; "" for none
+	Agree     Agree             // asks about changes to the workspace; may be nil
+	Env       map[string]string // variables that the interpreter and packages do not set
+	Secrets   []sandbox.Secret  // secrets in addition to those of the runner
+	Timeout   time.Duration     // reduced to the time limit in the bounds; 0 means that limit
 	Progress  Progress
 }
 
@@ -183,7 +184,7 @@ func (r *Runner) runScript(ctx context.Context, s *openedSkill, a *authorization
 	if err != nil {
 		return nil, err
 	}
-	b := &specBuilder{opts: &r.opts, owner: s.owner, skill: s, program: p, auth: a, inputs: req.Inputs, workspace: req.Workspace, secrets: req.Secrets, timeout: req.Timeout}
+	b := &specBuilder{opts: &r.opts, owner: s.owner, skill: s, program: p, auth: a, inputs: req.Inputs, workspace: req.Workspace, env: req.Env, secrets: req.Secrets, timeout: req.Timeout}
 	spec, err := b.build(ctx, backend.Tier())
 	if err != nil {
 		return nil, err

@@ -34,8 +34,9 @@ type specBuilder struct {
 	auth    *authorization
 
 	inputs    []Input
-	trees     []sandbox.Tree // additional files
-	workspace string         // user's directory to mount; "" for none
+	trees     []sandbox.Tree    // additional files
+	workspace string            // user's directory to mount; "" for none
+	env       map[string]string // has the lowest precedence
 	secrets   []sandbox.Secret
 	timeout   time.Duration // 0 means the time limit in the bounds
 	service   bool          // run without a time limit
@@ -68,6 +69,7 @@ func (b *specBuilder) build(ctx context.Context, tier sandbox.Tier) (*sandbox.Sp
 		}
 		mountWorkspace(s, b.workspace, b.access())
 	}
+	maps.Copy(s.Env, b.env)
 	if len(plan.Bin) > 0 {
 		s.Env["PATH"] = strings.Join(plan.Bin, ":") + ":/usr/local/bin:/usr/bin:/bin"
 	}
