@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -200,6 +201,10 @@ func (im *importRun) setOutput(file string, p *clientimport.Plan) {
 		if s.Login && s.State == clientimport.Added {
 			o.Next = append(o.Next, "loadout servers login "+console.ShellQuote(s.As))
 		}
+	}
+	if slices.ContainsFunc(p.Servers, func(s clientimport.Server) bool { return s.State == clientimport.Added }) {
+		o.Notes = append(o.Notes, "agents see which tools a new server has after its first connection; `loadout servers` connects to all")
+		o.Next = append(o.Next, "loadout servers")
 	}
 }
 
