@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/console"
@@ -24,6 +25,7 @@ type dialog struct {
 	host      *Host
 	config    *config.Config
 	flags     *Flags
+	model     sync.Mutex // guards answering, which lists of models read in the background
 	answering *setup.ActiveModel
 	asks      bool // whether calls need the user's approval
 	once      bool // whether the chat ends after one turn
@@ -31,6 +33,14 @@ type dialog struct {
 }
 
 var _ terminal.Conversation = (*dialog)(nil)
+
+// activeModel returns the current model.
+func (t *dialog) activeModel() *setup.ActiveModel {
+	t.model.Lock()
+	defer t.model.Unlock()
+	now := *t.answering
+	return &now
+}
 
 // canUseScreen reports whether the terminal supports a full-screen interface.
 func (h *Host) canUseScreen() bool {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/loadout-dev/loadout/agent"
@@ -124,45 +125,62 @@ func (t *dialog) switchModel(ctx context.Context, name string) (string, error) {
 	if name == "" {
 		return fmt.Sprintf("Model: %s. To switch: `/model anthropic:NAME`, `/model openai:NAME` or `/model demo`.\n", t.modelLabel()), nil
 	}
-	next := t.answering.ResolveName(t.config, name)
+	next := t.activeModel().ResolveName(t.config, name)
 	m, err := t.host.NewModel(ctx, t.config, next)
 	if err != nil {
 		return "", err
 	}
 	t.SetModel(m)
+	t.model.Lock()
 	t.answering.Now, t.answering.Model = next, m
+	t.model.Unlock()
 	return "Model: " + t.modelLabel() + ".\n", nil
 }
 
 // pickModels returns the models for the list of /model.
-func (t *dialog) pickModels() ([]terminal.Choice, string) { return t.listModels(), "" }
+func (t *dialog) pickModels() ([]terminal.Choice, string) { return t.knownModels(), "" }
 
-// modelListTimeout is the time that servers have to list their models.
+// modelListTimeout is the time that each server has to list its models.
 const modelListTimeout = 5 * time.Second
 
 // offeredModels returns the models that the servers of the conversation's models
 // offer. It omits the servers that do not answer, and names that cannot be typed.
 func (t *dialog) offeredModels(ctx context.Context) []terminal.Choice {
-	ctx, cancel := context.WithTimeout(ctx, modelListTimeout)
-	defer cancel()
 	var out []terminal.Choice
-	for _, k := range t.answering.Listable(t.config) {
-		names, _ := t.host.ListModels(ctx, k) // the user can also type a name
+	servers := t.activeModel().Listable(t.config)
+	for i, names := range listModels(ctx, servers, t.host.ListModels) {
 		for _, name := range names {
 			if terminal.Printable(name) && !strings.Contains(name, " ") && len(name) <= maxModelName {
-				out = append(out, terminal.Choice{Name: name, Help: "offered by " + k.Host()})
+				out = append(out, terminal.Choice{Name: name, Help: "offered by " + servers[i].Host()})
 			}
 		}
 	}
 	return out
 }
 
+// listModels lists the models of each server, concurrently, so that a server that
+// does not answer delays no other. The result has no models for servers that fail,
+// because the user can also type a name.
+func listModels(ctx context.Context, servers []setup.ModelChoice, list func(context.Context, setup.ModelChoice) ([]string, error)) [][]string {
+	out := make([][]string, len(servers))
+	var all sync.WaitGroup
+	for i, k := range servers {
+		all.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, modelListTimeout)
+			defer cancel()
+			out[i], _ = list(ctx, k)
+		})
+	}
+	all.Wait()
+	return out
+}
+
 // maxModelName is the maximum length of a listed model's name, in bytes.
 const maxModelName = 200
 
-// listModels returns the current model, those of the configuration, and the demo.
-func (t *dialog) listModels() []terminal.Choice {
-	now := t.answering.Now
+// knownModels returns the current model, those of the configuration, and the demo.
+func (t *dialog) knownModels() []terminal.Choice {
+	now := t.activeModel().Now
 	all := []terminal.Choice{{Name: cmp.Or(now.Asked, now.Name, vendors.Demo), Help: "current, " + t.Model().Name()}}
 	add := func(name, help string) {
 		if name != "" && !slices.ContainsFunc(all, func(c terminal.Choice) bool { return c.Name == name }) {
@@ -184,13 +202,13 @@ func (t *dialog) listModels() []terminal.Choice {
 
 // completeModels returns the known models whose names have a prefix.
 func (t *dialog) completeModels(prefix string) []terminal.Choice {
-	return slices.DeleteFunc(t.listModels(), func(c terminal.Choice) bool { return !strings.HasPrefix(c.Name, prefix) })
+	return slices.DeleteFunc(t.knownModels(), func(c terminal.Choice) bool { return !strings.HasPrefix(c.Name, prefix) })
 }
 
 // modelLabel returns the model's name and the server that runs it.
 func (t *dialog) modelLabel() string {
 	out := literal(t.Model().Name())
-	if host := t.answering.Now.Host(); host != "" {
+	if host := t.activeModel().Now.Host(); host != "" {
 		out += " at " + literal(host)
 	}
 	return out

@@ -9,7 +9,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/loadout-dev/loadout/internal/console"
@@ -460,4 +462,41 @@ func TestOfferedModels(t *testing.T) {
 			t.Errorf("%+v: got %q after %d requests", tt.model, got, requests)
 		}
 	}
+}
+
+// Servers are asked for their models at the same time: one that does not answer delays no other.
+func TestModelsAreListedConcurrently(t *testing.T) {
+	second := make(chan struct{})
+	servers := []setup.ModelChoice{{Name: "a"}, {Name: "b"}, {Name: "c"}}
+	got := listModels(t.Context(), servers, func(ctx context.Context, k setup.ModelChoice) ([]string, error) {
+		switch k.Name {
+		case "a": // answers after b was asked
+			select {
+			case <-second:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		case "b":
+			close(second)
+		case "c":
+			return nil, errors.New("broken")
+		}
+		return []string{k.Name}, nil
+	})
+	if len(got) != 3 || !slices.Equal(got[0], []string{"a"}) || !slices.Equal(got[1], []string{"b"}) || got[2] != nil {
+		t.Errorf("got %q", got)
+	}
+}
+
+// The list of models is read while another command, typed ahead, switches the model. The race
+// detector sees a conflict.
+func TestModelsAreListedWhileTheModelIsSwitched(t *testing.T) {
+	d := newUser(t).open(&Flags{})
+	d.answering = &setup.ActiveModel{}
+	var listing sync.WaitGroup
+	listing.Go(func() { d.pickModels(); d.offeredModels(t.Context()) })
+	if _, err := d.switchModel(t.Context(), "demo"); err != nil {
+		t.Error(err)
+	}
+	listing.Wait()
 }

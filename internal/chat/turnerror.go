@@ -24,13 +24,13 @@ func (t *dialog) classifyTurnError(err error, again string) *exit.Error {
 	case errors.Is(err, context.Canceled):
 		return &exit.Error{Code: exit.Failure, Err: err, Hint: again}
 	case refused && (status.Code == 401 || status.Code == 403):
-		return &exit.Error{Code: exit.Refused, Err: err, Hint: t.answering.Now.KeyHint()}
+		return &exit.Error{Code: exit.Refused, Err: err, Hint: t.activeModel().Now.KeyHint()}
 	case refused && status.Code == 404:
-		return &exit.Error{Code: exit.NotFound, Err: err, Hint: "check the name of the model" + t.answering.Now.ServerHint(" and the address given with --base-url")}
+		return &exit.Error{Code: exit.NotFound, Err: err, Hint: "check the name of the model" + t.activeModel().Now.ServerHint(" and the address given with --base-url")}
 	case refused && !status.Temporary():
-		return &exit.Error{Code: exit.Failure, Err: err, Hint: "a retry would be refused too: check the message" + t.answering.Now.ServerHint(", and the address given with --base-url")}
+		return &exit.Error{Code: exit.Failure, Err: err, Hint: "a retry would be refused too: check the message" + t.activeModel().Now.ServerHint(", and the address given with --base-url")}
 	case hasType[*url.Error](err) && !hasType[*llm.CutError](err):
-		return &exit.Error{Code: exit.Failure, Err: err, Hint: "check " + t.answering.Now.ServerHint("that the server runs, and the address given with --base-url", "that this machine is online")}
+		return &exit.Error{Code: exit.Failure, Err: err, Hint: "check " + t.activeModel().Now.ServerHint("that the server runs, and the address given with --base-url", "that this machine is online")}
 	}
 	return &exit.Error{Code: exit.Failure, Err: err, Hint: again}
 }
@@ -59,7 +59,7 @@ func (t *dialog) describeError(err error) string {
 // the same model, server, working directory, MCP servers and skills, from any
 // directory. It omits values that cannot be printed.
 func (t *dialog) resumeCommand() string {
-	o, now := t.flags, t.answering.Now
+	o, now := t.flags, t.activeModel().Now
 	words := "loadout chat --session " + t.id
 	add := func(flag, value string) {
 		if value != "" && terminal.Printable(value) {
