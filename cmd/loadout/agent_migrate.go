@@ -4,19 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/chatlog"
 	"github.com/loadout-dev/loadout/internal/clientimport"
+	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/install"
 	"github.com/loadout-dev/loadout/internal/migrate"
 	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/session"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -36,9 +41,9 @@ func (a *app) migrateCommand() *cobra.Command {
 	var o migrateFlags
 	cmd := &cobra.Command{
 		Use:   "migrate SYSTEM SOURCE",
-		Short: "Migrate skills and MCP servers from another system",
-		Long: fmt.Sprintf(`Migrate from another agent system: its skills, and the MCP servers in its
-configuration files and kinds. SOURCE is a directory, an archive or a Git repository,
+		Short: "Migrate skills, MCP servers and conversations from another system",
+		Long: fmt.Sprintf(`Migrate from another agent system: its skills, the MCP servers in its configuration
+files and kinds, and conversations that its API exported as JSON. SOURCE is a directory, an archive or a Git repository,
 as for loadout add: a checkout of the system, or a directory with your files.
 
 The report lists what is kept, changed and lost. Without --yes, or an answer on a
@@ -88,6 +93,7 @@ type migration struct {
 	skills   *plan
 	problems []catalog.Problem // problems of the source's skills
 	dirs     map[string]string // directories of the source's skills, by the names to install
+	runtime  *loadout.Runtime  // opened to import conversations
 	change   *migrate.Change
 	out      migrateOutput
 }
@@ -100,7 +106,7 @@ func (a *app) migrate(ctx context.Context, system, source string, o migrateFlags
 	if err := m.prepare(ctx); err != nil {
 		return err
 	}
-	defer m.skills.Close()
+	defer m.close()
 	m.setOutput()
 	empty := len(m.skills.Changes()) == 0 && m.change.IsEmpty()
 	if !a.JSON {
@@ -131,7 +137,7 @@ func (m *migration) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	target, err := m.target()
+	target, err := m.target(config)
 	if err != nil {
 		return err
 	}
@@ -150,11 +156,21 @@ func (m *migration) prepare(ctx context.Context) error {
 }
 
 // target returns where the user's setup is.
-func (m *migration) target() (migrate.Target, error) {
+func (m *migration) target(c *config.Config) (migrate.Target, error) {
 	a := m.app
-	t := migrate.Target{ServersFile: a.ServersFile()}
-	if t.ServersFile == "" {
-		return t, exit.Errorf(exit.Failure, "set HOME or XDG_CONFIG_HOME", "no directory for the servers file")
+	t := migrate.Target{ServersFile: a.ServersFile(), Chats: chatlog.Dir(filepath.Join(a.StateDir(), "sessions"))}
+	if t.ServersFile == "" || a.StateDir() == "" {
+		return t, exit.Errorf(exit.Failure, "set HOME, or XDG_CONFIG_HOME and LOADOUT_STATE", "no directory for servers and conversations")
+	}
+	t.OpenSession = func(ctx context.Context, log session.Log, id string) (*session.Session, error) {
+		if m.runtime == nil { // after the skills are installed
+			rt, err := a.NewRuntime(ctx, c, false)
+			if err != nil {
+				return nil, err
+			}
+			m.runtime = rt
+		}
+		return m.runtime.NewSession(ctx, &session.Options{Log: log, ID: id, RetentionTurns: c.Skills.Keep, Budget: c.Skills.Budget})
 	}
 	store, err := a.SecretStore()
 	t.Secrets = store
@@ -194,6 +210,14 @@ func (m *migration) apply(ctx context.Context, presence string) error {
 	}
 	return m.app.Record(ctx, policy.Record{Action: "migrate", Name: string(m.system),
 		Details: map[string]string{"source": m.out.Source, "servers": m.change.Names(migrate.Server), "presence": presence}})
+}
+
+// close releases what the migration opened.
+func (m *migration) close() {
+	m.skills.Close()
+	if m.runtime != nil {
+		m.runtime.Close()
+	}
 }
 
 // explain adds the next step to an error about the servers file.

@@ -84,6 +84,43 @@ func (d Dir) Open(id string) (*session.FileLog, string, error) {
 	return log, id, err
 }
 
+// Contains reports whether a conversation with this ID exists.
+func (d Dir) Contains(id string) bool {
+	_, err := os.Lstat(d.file(id))
+	return err == nil
+}
+
+// Import creates a conversation with the events that write appends to its log.
+// If write returns an error or the program ends, there is no conversation. It
+// returns an error that wraps [fs.ErrExist] if there is one with this ID.
+func (d Dir) Import(id string, write func(session.Log) error) error {
+	if !ValidID(id) {
+		return ErrName
+	}
+	if err := os.MkdirAll(string(d), 0o700); err != nil {
+		return err
+	}
+	temp, err := os.CreateTemp(string(d), ".import-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name())
+	if err := temp.Close(); err != nil {
+		return err
+	}
+	log, err := session.OpenFileLog(temp.Name())
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(write(log), log.Close()); err != nil {
+		return err
+	}
+	if d.Contains(id) {
+		return fmt.Errorf("import conversation %s: %w", id, fs.ErrExist)
+	}
+	return os.Rename(temp.Name(), d.file(id))
+}
+
 // maxScan is the maximum number of bytes searched for the first message.
 const maxScan = 256 << 10
 

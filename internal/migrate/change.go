@@ -2,16 +2,23 @@ package migrate
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
+	"github.com/loadout-dev/loadout/internal/chatlog"
 	"github.com/loadout-dev/loadout/internal/clientimport"
 	"github.com/loadout-dev/loadout/internal/secrets"
+	"github.com/loadout-dev/loadout/session"
 )
 
 // Target is a user's setup on this machine, to which a plan is applied.
 type Target struct {
 	ServersFile string // the user's servers file
 	Secrets     *secrets.Store
+	Chats       chatlog.Dir // conversations of the terminal chat
+	// OpenSession opens a session for a conversation, with the user's skills and
+	// settings. The caller closes it before the log.
+	OpenSession func(ctx context.Context, log session.Log, id string) (*session.Session, error)
 }
 
 // Change is the difference between a plan and a target. It is not safe for
@@ -23,30 +30,68 @@ type Change struct {
 	Unset []string
 	Notes []string
 
-	servers *clientimport.Plan
+	target        Target
+	servers       *clientimport.Plan
+	conversations []*PastConversation // the new ones
 }
 
 // Compare compares a plan with a target. It writes nothing. The target must not
 // change before the result is applied.
 func (p *Plan) Compare(t Target) (*Change, error) {
-	c := &Change{}
+	c := &Change{target: t}
 	if err := c.compareServers(p, t); err != nil {
 		return nil, err
+	}
+	for _, past := range p.Conversations {
+		item := Item{Kind: Conversation, Name: past.Title, From: past.From, Outcome: Kept, New: !t.Chats.Contains(past.ID), Details: past.Lost}
+		if len(past.Lost) > 0 {
+			item.Outcome, item.Details = Changed, []string{"without " + strings.Join(past.Lost, ", ")}
+		}
+		if item.New {
+			item.Details = append(item.Details, fmt.Sprintf("%d messages, named %s", len(past.events()), past.ID))
+			c.conversations = append(c.conversations, past)
+		}
+		c.Items = append(c.Items, item)
 	}
 	c.Items = append(c.Items, p.Lost...)
 	return c, nil
 }
 
 // IsEmpty reports whether applying the change would write nothing.
-func (c *Change) IsEmpty() bool { return c.servers.Action == clientimport.None }
+func (c *Change) IsEmpty() bool {
+	return c.servers.Action == clientimport.None && len(c.conversations) == 0
+}
 
 // Apply writes the change. After an error, the rest can be applied by comparing
 // and applying the plan again.
 func (c *Change) Apply(ctx context.Context) error {
-	if c.servers.Action == clientimport.None {
-		return nil
+	if c.servers.Action != clientimport.None {
+		if err := c.servers.Apply(ctx); err != nil {
+			return err
+		}
 	}
-	return c.servers.Apply(ctx)
+	for _, past := range c.conversations {
+		if err := c.importConversation(ctx, past); err != nil {
+			return fmt.Errorf("import conversation %s: %w", past.ID, err)
+		}
+	}
+	return nil
+}
+
+// importConversation stores a conversation, with the skills active that would
+// still be active in it.
+func (c *Change) importConversation(ctx context.Context, past *PastConversation) error {
+	return c.target.Chats.Import(past.ID, func(log session.Log) error {
+		s, err := c.target.OpenSession(ctx, log, past.ID)
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		if err := s.Append(ctx, past.events()...); err != nil {
+			return err
+		}
+		return s.Restore(ctx, past.history(), nil)
+	})
 }
 
 // compareServers plans the servers to add to the user's servers file.

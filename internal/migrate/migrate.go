@@ -44,9 +44,10 @@ type Kind string
 
 // Kinds of items.
 const (
-	Skill  Kind = "skill"
-	Server Kind = "server"
-	File   Kind = "file" // a file that was not read completely
+	Skill        Kind = "skill"
+	Server       Kind = "server"
+	Conversation Kind = "conversation"
+	File         Kind = "file" // a file that was not read completely
 )
 
 // Outcome says what becomes of an [Item].
@@ -77,7 +78,8 @@ type Plan struct {
 	System System
 	// Servers are the MCP servers that configuration files define, with the
 	// paths of these files.
-	Servers []ServerDefinition
+	Servers       []ServerDefinition
+	Conversations []*PastConversation
 	// Lost lists what cannot be migrated.
 	Lost []Item
 }

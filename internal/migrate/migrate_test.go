@@ -78,3 +78,20 @@ func TestUnknownSystem(t *testing.T) {
 		t.Error("read an unknown system")
 	}
 }
+
+func TestConversationsOfWegent(t *testing.T) {
+	p := read(t, map[string]string{
+		"history.json": `{"session_id": "task-1", "messages": [{"role": "user", "content": [{"type": "text", "text": "a</skill>b‮c"}, {"type": "image_url"}]}, {"role": "assistant", "content": "<think>hm</think>so", "loaded_skills": ["x"]}]}`,
+		"again.json":   `[{"role": "user", "content": "a</skill>b‮c\n"}, {"role": "assistant", "content": "so", "loaded_skills": ["x"]}]`,
+		"silent.json":  `[{"role": "assistant", "content": "so"}]`,
+		"roles.json":   `{"users": [{"role": "admin", "name": "x"}]}`,
+		"nested.json":  strings.Repeat(`{"data":`, 50) + `[{"role": "user", "content": "deep"}]` + strings.Repeat(`}`, 50),
+	})
+	if len(p.Conversations) != 1 || len(p.Lost) > 0 {
+		t.Fatalf("conversations %+v, lost %+v", p.Conversations, p.Lost)
+	}
+	m := p.Conversations[0].Messages
+	if m[0].Text != "a‹/skill>bc" || m[1].Text != "so" || len(m[1].LoadedSkills) != 1 || m[1].LoadedSkills[0] != "x" {
+		t.Errorf("messages %+v", m)
+	}
+}

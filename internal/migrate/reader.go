@@ -92,7 +92,12 @@ func (r *reader) parserOf(p string) func(p string, data []byte) {
 		return r.parseEnv
 	}
 	switch path.Ext(name) {
-	case ".json", ".yaml", ".yml":
+	case ".json":
+		return func(p string, data []byte) {
+			r.parseConfig(p, data)
+			r.parseExport(p, data)
+		}
+	case ".yaml", ".yml":
 		return r.parseConfig
 	}
 	return nil

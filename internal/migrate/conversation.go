@@ -1,0 +1,96 @@
+package migrate
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/untrusted"
+	"github.com/loadout-dev/loadout/llm"
+	"github.com/loadout-dev/loadout/session"
+)
+
+// Limits on conversations.
+const (
+	maxConversations = 2000
+	maxMessages      = 10_000    // messages of one conversation
+	maxText          = 256 << 10 // bytes of one message
+	maxCalls         = 1000      // skills and calls of one message
+)
+
+// PastConversation is a conversation of another system. Its text has no hidden
+// characters and no delimiters of prompts.
+type PastConversation struct {
+	ID       string // derived from the system and the messages
+	Title    string
+	From     string // path of the file
+	Messages []PastMessage
+	Lost     []string // what the other system recorded and Loadout does not keep
+}
+
+// PastMessage is a message with its time, which is zero if it is unknown.
+type PastMessage struct {
+	session.PastMessage
+	Time time.Time
+}
+
+// addConversation adds a conversation, unless nothing was said in it or another
+// file has the same one.
+func (r *reader) addConversation(c *PastConversation) {
+	asked := slices.ContainsFunc(c.Messages, func(m PastMessage) bool { return m.Role == llm.User && m.Text != "" })
+	if !asked {
+		return
+	}
+	if len(r.plan.Conversations) == maxConversations {
+		r.plan.lose(Conversation, c.Title, c.From, "too many conversations (limit %d)", maxConversations)
+		return
+	}
+	var past []session.PastMessage
+	for _, m := range c.Messages {
+		past = append(past, m.PastMessage)
+	}
+	text, err := json.Marshal(past)
+	if err != nil {
+		r.plan.lose(Conversation, c.Title, c.From, "cannot encode: %v", err)
+		return
+	}
+	sum := sha256.Sum256(text)
+	c.ID = string(r.plan.System) + "-" + hex.EncodeToString(sum[:6])
+	c.Title = cmp.Or(c.Title, c.ID)
+	if !slices.ContainsFunc(r.plan.Conversations, func(o *PastConversation) bool { return o.ID == c.ID }) {
+		r.plan.Conversations = append(r.plan.Conversations, c)
+	}
+}
+
+// events returns the messages as events of a conversation.
+func (c *PastConversation) events() []session.Event {
+	var out []session.Event
+	for _, m := range c.Messages {
+		if m.Text != "" {
+			out = append(out, session.Event{Time: m.Time, Message: &session.Message{Role: m.Role, Text: m.Text}})
+		}
+	}
+	return out
+}
+
+// history returns the messages for [session.Session.Restore].
+func (c *PastConversation) history() []session.PastMessage {
+	var out []session.PastMessage
+	for _, m := range c.Messages {
+		out = append(out, m.PastMessage)
+	}
+	return out
+}
+
+// cleanText returns the text of a message for a model, within the limit.
+func cleanText(s string) string {
+	if len(s) > maxText {
+		s = strings.ToValidUTF8(s[:maxText], "") + fmt.Sprintf("\n… (%d bytes in all)", len(s))
+	}
+	return strings.TrimSpace(untrusted.New(s).ForModelLines())
+}

@@ -1,0 +1,264 @@
+package migrate
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/untrusted"
+	"github.com/loadout-dev/loadout/llm"
+	"github.com/loadout-dev/loadout/session"
+)
+
+// parseExport reads the conversations in a JSON file: responses of the API of a
+// system, one or several of them.
+func (r *reader) parseExport(p string, data []byte) {
+	var v any
+	if !bytes.Contains(data, []byte(`"role"`)) || json.Unmarshal(data, &v) != nil {
+		return
+	}
+	r.findConversations(p, "", v, 0)
+}
+
+// findConversations adds the conversations in a decoded response.
+func (r *reader) findConversations(p, title string, v any, depth int) {
+	const maxNesting = 4 // of responses in responses
+	if depth == maxNesting {
+		return
+	}
+	switch v := v.(type) {
+	case []any:
+		if isMessage(v) {
+			r.addMessages(p, title, v)
+			return
+		}
+		for _, one := range v {
+			r.findConversations(p, title, one, depth+1)
+		}
+	case map[string]any:
+		for _, key := range []string{"title", "task_title"} {
+			if s, ok := v[key].(string); ok && s != "" {
+				title = untrusted.New(s).ForModel()
+			}
+		}
+		for _, key := range []string{"subtasks", "items", "messages", "data"} {
+			if v[key] != nil {
+				r.findConversations(p, title, v[key], depth+1)
+			}
+		}
+	}
+}
+
+// isMessage reports whether the items of a list are messages.
+func isMessage(list []any) bool {
+	if len(list) == 0 {
+		return false
+	}
+	m, _ := list[0].(map[string]any)
+	return roleOf(m) != ""
+}
+
+// addMessages adds the conversations to which the messages of a list belong.
+func (r *reader) addMessages(p, title string, list []any) {
+	byID := map[string]*exported{}
+	var order []*exported
+	for _, one := range list {
+		m, _ := one.(map[string]any)
+		id := ""
+		for _, key := range []string{"session_id", "task_id"} {
+			if m[key] != nil {
+				id = fmt.Sprint(m[key])
+			}
+		}
+		c := byID[id]
+		if c == nil {
+			c = &exported{PastConversation: PastConversation{Title: title, From: p}}
+			byID[id] = c
+			order = append(order, c)
+		}
+		c.add(m)
+	}
+	for _, c := range order {
+		r.addConversation(c.conversation())
+	}
+}
+
+// exported is a conversation with counts of what is lost.
+type exported struct {
+	PastConversation
+	calls, others, parts, further int
+}
+
+// conversation returns the conversation, in the order of its times if each
+// message has one.
+func (e *exported) conversation() *PastConversation {
+	if !slices.ContainsFunc(e.Messages, func(m PastMessage) bool { return m.Time.IsZero() }) {
+		slices.SortStableFunc(e.Messages, func(a, b PastMessage) int { return a.Time.Compare(b.Time) })
+	}
+	for _, lost := range []struct {
+		n    int
+		what string
+	}{{e.calls, "tool calls and their results"}, {e.others, "messages of tools and of the system"}, {e.parts, "attachments and images"}, {e.further, "messages over the limit"}} {
+		if lost.n > 0 {
+			e.Lost = append(e.Lost, fmt.Sprintf("%d %s", lost.n, lost.what))
+		}
+	}
+	return &e.PastConversation
+}
+
+// add adds a message as a system exports it.
+func (e *exported) add(m map[string]any) {
+	result, _ := m["result"].(map[string]any)
+	if chain, ok := result["messages_chain"].([]any); ok && roleOf(m) == llm.Assistant {
+		first := len(e.Messages)
+		for _, one := range chain {
+			if part, ok := one.(map[string]any); ok {
+				e.addOne(part, m["created_at"])
+			}
+		}
+		for i := len(e.Messages) - 1; i >= first; i-- { // the last message of the turn has the skills of the turn
+			if e.Messages[i].Role == llm.Assistant {
+				e.Messages[i].LoadedSkills = texts(result["loaded_skills"])
+				break
+			}
+		}
+		return
+	}
+	e.addOne(m, m["created_at"])
+}
+
+// addOne adds one message of the user or of a model.
+func (e *exported) addOne(m map[string]any, at any) {
+	role := roleOf(m)
+	if role != llm.User && role != llm.Assistant {
+		e.others++
+		return
+	}
+	if len(e.Messages) == maxMessages {
+		e.further++
+		return
+	}
+	result, _ := m["result"].(map[string]any)
+	past := session.PastMessage{Role: role}
+	for _, content := range []any{m["content"], m["prompt"], result["value"]} {
+		if past.Text == "" && (role == llm.Assistant || content != nil) {
+			past.Text = cleanText(withoutThinking(role, e.textOf(content)))
+		}
+	}
+	if role == llm.Assistant {
+		past.Calls = e.callsOf(m)
+		for _, from := range []any{result["loaded_skills"], m["loaded_skills"]} {
+			if s := texts(from); s != nil {
+				past.LoadedSkills = s
+			}
+		}
+	}
+	attachments, _ := m["attachments"].([]any)
+	e.parts += len(attachments)
+	if past.Text != "" || past.LoadedSkills != nil || len(past.Calls) > 0 {
+		e.Messages = append(e.Messages, PastMessage{past, timeOf(at)})
+	}
+}
+
+// roleOf returns the role of a message, or "" if m is not a message.
+func roleOf(m map[string]any) llm.Role {
+	s, _ := m["role"].(string)
+	switch s = strings.ToLower(s); s {
+	case "human":
+		return llm.User
+	case "ai":
+		return llm.Assistant
+	}
+	return llm.Role(s)
+}
+
+// textOf returns the text of content: a string, or a list of parts.
+func (e *exported) textOf(content any) string {
+	switch c := content.(type) {
+	case string:
+		return c
+	case []any:
+		var b strings.Builder
+		for _, one := range c {
+			part, _ := one.(map[string]any)
+			text, ok := part["text"].(string)
+			if !ok {
+				e.parts++
+				continue
+			}
+			b.WriteString(text + "\n")
+		}
+		return b.String()
+	}
+	return ""
+}
+
+// callsOf returns the tool calls of a message, which show the loaded skills if
+// nothing else does.
+func (e *exported) callsOf(m map[string]any) []session.PastCall {
+	calls, _ := m["tool_calls"].([]any)
+	steps, _ := m["agent_steps"].([]any)
+	for _, one := range steps {
+		step, _ := one.(map[string]any)
+		more, _ := step["tool_calls"].([]any)
+		calls = append(calls, more...)
+	}
+	e.calls += len(calls)
+	var out []session.PastCall
+	for _, one := range calls[:min(len(calls), maxCalls)] {
+		call, _ := one.(map[string]any)
+		if f, ok := call["function"].(map[string]any); ok {
+			call = f
+		}
+		name, _ := call["name"].(string)
+		args, _ := call["arguments"].(string)
+		if object, ok := call["args"].(map[string]any); ok {
+			text, _ := json.Marshal(object)
+			args = string(text)
+		}
+		result, _ := call["result"].(map[string]any)
+		ok, known := result["success"].(bool)
+		out = append(out, session.PastCall{Name: name, Arguments: args, Error: known && !ok})
+	}
+	return out
+}
+
+// withoutThinking returns the text of a message without the thinking that some
+// models write before their answer.
+func withoutThinking(role llm.Role, text string) string {
+	rest, ok := strings.CutPrefix(strings.TrimSpace(text), "<think>")
+	if _, answer, ended := strings.Cut(rest, "</think>"); ok && ended && role == llm.Assistant {
+		return answer
+	}
+	return text
+}
+
+// texts returns the strings in a list, or nil if v is not a list.
+func texts(v any) []string {
+	list, ok := v.([]any)
+	if !ok {
+		return nil
+	}
+	out := []string{}
+	for _, one := range list[:min(len(list), maxCalls)] {
+		if s, ok := one.(string); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// timeOf parses a time, with or without a zone. It returns the zero time if v is
+// not one.
+func timeOf(v any) time.Time {
+	s, _ := v.(string)
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t.UTC()
+		}
+	}
+	return time.Time{}
+}
