@@ -120,8 +120,8 @@ func (r *Runtime) requestedServices(e *catalog.Entry, s *skill.Skill) ([]Request
 		switch {
 		case p.WASM != "":
 			w.Command = []string{p.WASM}
-		case p.Class != "":
-			w.Command = []string{"python3", strings.ReplaceAll(p.Module, ".", "/") + ".py", p.Class}
+		case p.ModuleFile() != "":
+			w.Command = []string{"python3", p.ModuleFile(), p.Class + p.Function} // one of them is empty
 		}
 		all = append(all, w)
 	}

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"strings"
 
 	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/skill"
@@ -121,7 +122,7 @@ func (c *Catalog) bodyHead(ctx context.Context, e *Entry, buf []byte) (string, b
 		if err != nil {
 			return "", false
 		}
-		return s.Instructions[:min(len(s.Instructions), firstRead)], true
+		return searchText(s), true
 	}
 	d, err := openDir(e.Path)
 	if err != nil {
@@ -136,5 +137,14 @@ func (c *Catalog) bodyHead(ctx context.Context, e *Entry, buf []byte) (string, b
 	if s == nil {
 		return "", false
 	}
-	return s.Instructions, true
+	return searchText(s), true
+}
+
+// searchText returns the examples of a skill and the start of its instructions.
+func searchText(s *skill.Skill) string {
+	text := s.Instructions[:min(len(s.Instructions), firstRead)]
+	if len(s.Examples) > 0 {
+		text = strings.Join(s.Examples, "\n") + "\n" + text
+	}
+	return text
 }

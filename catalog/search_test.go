@@ -98,6 +98,20 @@ func TestSearchPagesAreConsistent(t *testing.T) {
 	}
 }
 
+func TestExamplesAreSearched(t *testing.T) {
+	head := "---\nname: %s\ndescription: Finds anomalies.\n%s---\nInstructions.\n"
+	files := map[string]string{
+		"detect/SKILL.md": fmt.Sprintf(head, "detect", "examples:\n  - Why did revenue plunge?\n  - 检测最近7天的异常波动\n"),
+		"other/SKILL.md":  fmt.Sprintf(head, "other", ""),
+	}
+	c := open(t, dir(tree(t, files)))
+	for _, query := range []string{"plunge", "异常波动"} {
+		if diff := cmp.Diff([]string{"detect"}, search(t, c, query, catalog.SearchOptions{})); diff != "" {
+			t.Errorf("%s: %s", query, diff)
+		}
+	}
+}
+
 func TestUserOnlySkillsDoNotFillSearchLimit(t *testing.T) {
 	m := source("m", catalog.User)
 	for i := range 100 {

@@ -268,7 +268,10 @@ func (d *decoder) extensions(s *Skill) {
 	s.Config = d.object("config")
 	d.tools(s)
 	d.provider(s)
+	d.function(s)
 	d.servers(s)
+	d.requirements(s)
+	d.examples(s)
 }
 
 // dependencies reads the skills that this one depends on, and reports those that

@@ -46,6 +46,9 @@ func CheckFiles(fsys fs.FS, src []byte, s *Skill) Diagnostics {
 		top.meta = index(m)
 	}
 	at := top.lookup("provider")
+	if s.Provider.Function != "" {
+		at = top.lookup("entrypoint")
+	}
 	if at == nil {
 		return nil
 	}
@@ -53,6 +56,12 @@ func CheckFiles(fsys fs.FS, src []byte, s *Skill) Diagnostics {
 	switch p := s.Provider; {
 	case p.WASM != "":
 		c.checkFile(c.position("wasm"), p.WASM)
+	case p.Function != "":
+		if name := p.ModuleFile(); c.exists(name) {
+			c.checkImports(name)
+		} else {
+			c.checkFile(at, name)
+		}
 	case p.Class != "":
 		c.checkClass(p)
 	default:
@@ -96,7 +105,7 @@ func (c *providerCheck) exists(name string) bool {
 // checkClass checks the module, the class and the files that the module
 // imports.
 func (c *providerCheck) checkClass(p *Provider) {
-	base := strings.ReplaceAll(strings.TrimSuffix(p.Module, ".py"), ".", "/")
+	base := strings.TrimSuffix(p.ModuleFile(), ".py")
 	name := base + ".py"
 	if !c.exists(name) {
 		if name = base + "/__init__.py"; !c.exists(name) {

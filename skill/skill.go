@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"strings"
 
 	"github.com/loadout-dev/loadout/internal/skillfile"
 )
@@ -53,6 +54,11 @@ type Skill struct {
 	ArgumentHint string   // arguments that a user can type after the name
 	WhenToUse    string
 	Preload      bool // active from the start of a conversation
+	// Requirements lists the Python packages that the skill's Python scripts
+	// need if neither they nor a requirements.txt name any, as in
+	// "pandas>=2.0". Each names a released package, never a URL or a path.
+	Requirements []string
+	Examples     []string // requests that the skill is for, as users write them
 
 	DisableModelInvocation bool // hidden from the model, but users can invoke it
 	UserInvocable          bool // default true
@@ -85,13 +91,23 @@ type Tool struct {
 }
 
 // Provider is code in a skill that provides tools. Exactly one of Class (a
-// Python class in Module), Command and WASM is set. Paths are relative to the
-// skill.
+// Python class in Module), Function (a Python function in Module, which is the
+// only tool), Command and WASM is set. Paths are relative to the skill.
 type Provider struct {
-	Module  string   `json:"module,omitempty"` // "provider" if Class is set without a module
-	Class   string   `json:"class,omitempty"`
-	Command []string `json:"command,omitempty"` // program and arguments
-	WASM    string   `json:"wasm,omitempty"`    // path of a WebAssembly module
+	Module   string   `json:"module,omitempty"` // "provider" if Class is set without a module
+	Class    string   `json:"class,omitempty"`
+	Function string   `json:"function,omitempty"`
+	Command  []string `json:"command,omitempty"` // program and arguments
+	WASM     string   `json:"wasm,omitempty"`    // path of a WebAssembly module
+}
+
+// ModuleFile returns the path of the Python file with the provider's class or
+// function. It returns "" for other providers.
+func (p *Provider) ModuleFile() string {
+	if p.Class == "" && p.Function == "" {
+		return ""
+	}
+	return strings.ReplaceAll(strings.TrimSuffix(p.Module, ".py"), ".", "/") + ".py"
 }
 
 // Servers holds the MCP servers that a skill requests. They are either the

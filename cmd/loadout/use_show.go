@@ -65,6 +65,8 @@ type shownSkill struct {
 	Model                  string            `json:"model,omitempty"`
 	ArgumentHint           string            `json:"argumentHint,omitempty"`
 	Preload                bool              `json:"preload,omitempty"`
+	Requirements           []string          `json:"requirements,omitempty"`
+	Examples               []string          `json:"examples,omitempty"`
 	DisableModelInvocation bool              `json:"disableModelInvocation"`
 	UserInvocable          bool              `json:"userInvocable"`
 	Tools                  []skill.Tool      `json:"tools,omitempty"`
@@ -112,7 +114,7 @@ func newShownSkill(e *catalog.Entry, s *skill.Skill, m skill.Manifest) shownSkil
 		Name: s.Name, DisplayName: s.DisplayName, Description: s.Description, Version: s.Version, License: s.License,
 		Compatibility: s.Compatibility, Author: s.Author, Category: s.Category, Metadata: s.Metadata, AllowedTools: s.AllowedTools,
 		Tags: s.Tags, BindShells: s.BindShells, Dependencies: s.Dependencies, Model: s.Model, ArgumentHint: s.ArgumentHint,
-		Preload: s.Preload, DisableModelInvocation: s.DisableModelInvocation, UserInvocable: s.UserInvocable, Tools: s.Tools,
+		Preload: s.Preload, Requirements: s.Requirements, Examples: s.Examples, DisableModelInvocation: s.DisableModelInvocation, UserInvocable: s.UserInvocable, Tools: s.Tools,
 		Provider: s.Provider, Config: s.Config, Origin: e.Origin, Scope: e.Scope, Path: e.Path, Digest: m.Digest(),
 		Tokens: tokencount.Estimate(s.Instructions), Instructions: s.Instructions, Files: append([]skill.File{}, m...),
 	}
@@ -147,6 +149,8 @@ func (a *app) printSkill(e *catalog.Entry, s *skill.Skill, m skill.Manifest, sta
 	row("tags", strings.Join(s.Tags, ", "))
 	row("tools", strings.Join(s.AllowedTools, " "))
 	row("needs", strings.Join(s.Dependencies, ", "))
+	row("packages", strings.Join(s.Requirements, ", "))
+	row("examples", strings.Join(s.Examples, "; "))
 	row("only for", strings.Join(s.BindShells, ", "))
 	row("MCP servers", strings.Join(s.MCPServers.Names, ", "))
 	if s.DisableModelInvocation {

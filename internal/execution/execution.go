@@ -161,7 +161,7 @@ func (r *Runner) run(ctx context.Context, req *Request) (*Result, error) {
 		return nil, err
 	}
 	defer a.release()
-	p, err := r.planner(s.owner, s).planScript(file, req.Args)
+	p, err := r.planner(s.owner, s).planRun(file, req.Args)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func (r *Runner) runScript(ctx context.Context, s *openedSkill, a *authorization
 	if err != nil {
 		return nil, err
 	}
-	b := &specBuilder{opts: &r.opts, owner: s.owner, skill: s, program: p, auth: a, inputs: req.Inputs, workspace: req.Workspace, env: req.Env, secrets: req.Secrets, timeout: req.Timeout}
+	b := &specBuilder{opts: &r.opts, owner: s.owner, skill: s, program: p, auth: a, inputs: req.Inputs, trees: providerTrees(p.files), workspace: req.Workspace, env: req.Env, secrets: req.Secrets, timeout: req.Timeout}
 	spec, err := b.build(ctx, backend.Tier())
 	if err != nil {
 		return nil, err
@@ -252,6 +252,9 @@ func (r *Runner) chooseBackend(ctx context.Context) (sandbox.Backend, error) {
 // scriptCommand returns the command that runs the script in the sandbox.
 func (r *Runner) scriptCommand(ctx context.Context, b *specBuilder, spec *sandbox.Spec, progress Progress) (*sandbox.Cmd, error) {
 	p := b.program
+	if p.argv != nil {
+		return &sandbox.Cmd{Args: p.argv}, nil
+	}
 	if p.plan.Kind != script.WASM {
 		return &sandbox.Cmd{Args: p.plan.Command(path.Join(mountpoint.Skill, p.script), p.args...)}, nil
 	}

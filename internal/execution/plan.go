@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/packages"
+	"github.com/loadout-dev/loadout/internal/provider"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/script"
 )
@@ -18,8 +19,9 @@ type program struct {
 	plan   *script.Plan
 	script string   // path of the skill script; "" for other programs
 	args   []string // arguments of the script
-	argv   []string // command line of a program other than a script
+	argv   []string // command line, if it is not that of the script
 	pkg    *packageCommand
+	files  map[string][]byte // additional files in [provider.Dir]
 
 	packages  *packages.Packages // installed packages; nil if there are none
 	installed *Package           // installed package that pkg refers to
@@ -35,7 +37,7 @@ type planner struct {
 
 // planScript returns the program that runs a skill script.
 func (p *planner) planScript(file string, args []string) (*program, error) {
-	plan, err := script.Resolve(p.skill.files, file, p.host)
+	plan, err := script.Resolve(p.skill.files, file, p.host, p.skill.skill.Requirements...)
 	if err != nil || p.skill.files.changed != nil {
 		return nil, p.skill.checkUnchanged(err)
 	}
@@ -43,6 +45,26 @@ func (p *planner) planScript(file string, args []string) (*program, error) {
 		return nil, fmt.Errorf("skill %s: run WebAssembly file %s: %w", p.skill.name, file, ErrNoScripts)
 	}
 	return &program{plan: plan, script: file, args: args}, nil
+}
+
+// planRun returns the program that runs a skill script for its output. If the
+// script defines the skill's function, the program calls the function.
+func (p *planner) planRun(file string, args []string) (*program, error) {
+	found, err := p.planScript(file, args)
+	if err != nil {
+		return nil, err
+	}
+	declared := p.skill.skill.Provider
+	if declared == nil || declared.Function == "" || declared.ModuleFile() != file || found.plan.Kind != script.Python {
+		return found, nil
+	}
+	start, err := provider.Plan(p.skill.skill, provider.Options{Digest: string(p.owner.digest)})
+	if err != nil {
+		return nil, err
+	}
+	python := found.plan.Argv[:len(found.plan.Argv)-1]
+	found.argv, found.files = slices.Concat(python, start.Command[1:], []string{"call"}, args), start.Files
+	return found, nil
 }
 
 // planCommand returns the program that starts a skill's command: a package, a
@@ -115,7 +137,7 @@ func (p *planner) planInterpreter(name string, args []string) (*program, error) 
 // is "", it returns the plan for an empty script.
 func (p *planner) resolveInterpreter(name, target string) (*script.Plan, error) {
 	if target != "" {
-		plan, err := script.Resolve(p.skill.files, target, p.host)
+		plan, err := script.Resolve(p.skill.files, target, p.host, p.skill.skill.Requirements...)
 		if err != nil || p.skill.files.changed != nil {
 			return nil, p.skill.checkUnchanged(err)
 		}

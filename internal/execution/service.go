@@ -195,7 +195,7 @@ func (r *Runner) start(t target, a *authorization, c *command, req *ServiceReque
 	if err != nil {
 		return nil, err
 	}
-	b := &specBuilder{opts: &r.opts, owner: o, skill: s, program: p, auth: a, trees: serviceTrees(req.Files), workspace: req.Workspace, service: true}
+	b := &specBuilder{opts: &r.opts, owner: o, skill: s, program: p, auth: a, trees: providerTrees(req.Files), workspace: req.Workspace, service: true}
 	spec, err := b.build(ctx, backend.Tier())
 	if err != nil {
 		return nil, err
@@ -252,9 +252,9 @@ func (s *Service) redactOutput(spec *sandbox.Spec, more []sandbox.Secret) {
 	}
 }
 
-// serviceTrees returns a tree with the files that the caller provides, or nil
-// if there are none.
-func serviceTrees(files map[string][]byte) []sandbox.Tree {
+// providerTrees returns a tree with files in [provider.Dir], or nil if there are
+// none.
+func providerTrees(files map[string][]byte) []sandbox.Tree {
 	if len(files) == 0 {
 		return nil
 	}
@@ -273,12 +273,9 @@ func (r *Runner) serviceCommand(ctx context.Context, t target, b *specBuilder, s
 			return nil, err
 		}
 	}
-	cmd := &sandbox.Cmd{Args: p.argv}
-	if p.argv == nil {
-		var err error
-		if cmd, err = r.scriptCommand(ctx, b, spec, req.Progress); err != nil {
-			return nil, err
-		}
+	cmd, err := r.scriptCommand(ctx, b, spec, req.Progress)
+	if err != nil {
+		return nil, err
 	}
 	cmd.Dir, cmd.Timeout = t.workingDir(), -1
 	cmd.Env = map[string]string{}

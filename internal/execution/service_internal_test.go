@@ -12,11 +12,11 @@ import (
 
 // A caller's files are in the sandbox in one tree, with their sizes and hashes.
 func TestServiceTrees(t *testing.T) {
-	if got := serviceTrees(nil); got != nil {
+	if got := providerTrees(nil); got != nil {
 		t.Errorf("without files: %+v", got)
 	}
 	files := map[string][]byte{"run.py": []byte("print()"), "lib.py": {}}
-	trees := serviceTrees(files)
+	trees := providerTrees(files)
 	if len(trees) != 1 || trees[0].Path != provider.Dir {
 		t.Fatalf("%+v", trees)
 	}

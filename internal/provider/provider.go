@@ -4,9 +4,11 @@
 // always runs in the sandbox, and only for an approved digest. It is an
 // executable or a WebAssembly module of the skill, or a Python class in the
 // style of Wegent, which has provider_name, supported_tools and create_tool. A
-// shim loads the class. The shim is a single Python file that is embedded in
-// this program and needs only the standard library. It is mounted next to the
-// skill and never read from the skill.
+// shim loads the class. A function of a Python file is a provider too: it is
+// the only tool, whose schema the shim derives from the signature and the
+// docstring. The shim is a single Python file that is embedded in this program
+// and needs only the standard library. It is mounted next to the skill and
+// never read from the skill.
 //
 // [Plan] starts nothing. The runtime requests permission and creates the
 // sandbox. A modified skill has a different digest, so the owner of the process
@@ -50,9 +52,10 @@ const Variant = "LOADOUT_PROVIDER_VARIANT"
 
 // Kinds of providers.
 const (
-	Command = "command"
-	WASM    = "wasm"
-	Python  = "python"
+	Command  = "command"
+	WASM     = "wasm"
+	Python   = "python"
+	Function = "function"
 )
 
 // ErrNone is returned if a skill has no provider.
@@ -82,13 +85,15 @@ type Start struct {
 // Context is the information that a provider receives. It never contains tokens
 // or secrets.
 type Context struct {
-	Skill   string          `json:"skill"`
-	Module  string          `json:"module,omitempty"` // name of the Python module, for kind Python
-	Class   string          `json:"class,omitempty"`
-	Config  json.RawMessage `json:"config,omitempty"` // the skill's configuration
-	Tools   []Declared      `json:"tools"`
-	Person  string          `json:"person,omitempty"`
-	Session string          `json:"session,omitempty"`
+	Skill       string          `json:"skill"`
+	Description string          `json:"description,omitempty"` // of the skill, for kind Function
+	Module      string          `json:"module,omitempty"`      // name of the Python module, for kinds Python and Function
+	Class       string          `json:"class,omitempty"`
+	Function    string          `json:"function,omitempty"`
+	Config      json.RawMessage `json:"config,omitempty"` // the skill's configuration
+	Tools       []Declared      `json:"tools"`
+	Person      string          `json:"person,omitempty"`
+	Session     string          `json:"session,omitempty"`
 }
 
 // Declared is a tool that the skill declares. Its configuration includes the
@@ -125,17 +130,19 @@ func Plan(s *skill.Skill, o Options) (*Start, error) {
 		start.Kind, start.Command = Command, p.Command
 	case p.WASM != "":
 		start.Kind, start.Command = WASM, []string{skillPath(p.WASM)}
-	case p.Class != "":
-		c.Module, c.Class = strings.TrimSuffix(p.Module, ".py"), p.Class
-		if c.Module == "" {
+	case p.Class != "", p.Function != "":
+		c.Module, c.Class, c.Function = strings.TrimSuffix(p.Module, ".py"), p.Class, p.Function
+		start.Kind = Python
+		if c.Function != "" {
+			start.Kind, c.Description = Function, s.Description
+		} else if c.Module == "" {
 			c.Module = "provider"
 		}
-		if !moduleName.MatchString(c.Module) || !className.MatchString(c.Class) {
-			return nil, fmt.Errorf("skill %s: provider: invalid Python module %q or class %q in SKILL.md: want, for example, module: provider and class: NAME", s.Name, p.Module, p.Class)
+		if !moduleName.MatchString(c.Module) || !className.MatchString(c.Class+c.Function) {
+			return nil, fmt.Errorf("skill %s: provider: invalid Python module %q, or class or function %q in SKILL.md: want, for example, module: provider and class: NAME", s.Name, p.Module, p.Class+p.Function)
 		}
 		// The build step reads the required packages from the module in the
 		// command.
-		start.Kind = Python
 		start.Command = []string{"python3", Dir + "/" + shimFile, mountpoint.Skill + "/" + strings.ReplaceAll(c.Module, ".", "/") + ".py"}
 		start.Files[shimFile] = shim
 	default:

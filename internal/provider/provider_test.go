@@ -457,7 +457,7 @@ func TestP6ProviderGetsNoTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	for key := range got {
-		if !slices.Contains([]string{"skill", "module", "class", "config", "tools", "person", "session"}, key) {
+		if !slices.Contains([]string{"skill", "description", "module", "class", "function", "config", "tools", "person", "session"}, key) {
 			t.Errorf("it got %q", key)
 		}
 	}
@@ -492,6 +492,8 @@ func TestPlan(t *testing.T) {
 		"a path":       {&skill.Provider{Module: "../x", Class: "P"}, "", nil, "invalid Python module"},
 		"no class":     {&skill.Provider{Module: "x"}, "", nil, "missing class, command or wasm file"},
 		"not a class":  {&skill.Provider{Class: "os.system"}, "", nil, "invalid Python module"},
+		"function":     {&skill.Provider{Module: "a.main", Function: "detect"}, provider.Function, []string{"python3", "/needs/.loadout/provider.py", "/skill/a/main.py"}, ""},
+		"no function":  {&skill.Provider{Module: "main", Function: "os.system"}, "", nil, "invalid Python module"},
 		"of elsewhere": {&skill.Provider{WASM: "./t.wasm"}, provider.WASM, []string{"/skill/t.wasm"}, ""},
 	} {
 		got, err := provider.Plan(&skill.Skill{Name: "s", Provider: tt.p}, provider.Options{Digest: "sha256:1"})

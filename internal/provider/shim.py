@@ -1,4 +1,4 @@
-"""Speaks MCP on standard input and output for a tool provider written in Python.
+"""Speaks MCP on standard input and output for a tool provider written in Python, and calls functions of skills.
 
 Loadout runs this file inside a sandbox, beside the skill and never from it. It
 needs nothing but the standard library of Python 3.9 or newer. The file
@@ -22,6 +22,7 @@ import importlib
 import importlib.util
 import inspect
 import json
+import math
 import re
 import signal
 import stat
@@ -364,6 +365,11 @@ def convert(tp, value, at, problems, extra=None):
             return value
     if tp is type(None):
         return value if value is None else bad("must be null")
+    if is_frame(tp) and isinstance(value, (list, dict)):
+        try:
+            return tp(value)
+        except Exception as e:
+            return bad("is not the rows of a data frame: %s" % e)
     if tp is bool:
         if isinstance(value, str) and value.lower() in ("true", "false"):
             return value.lower() == "true"
@@ -398,6 +404,11 @@ def convert(tp, value, at, problems, extra=None):
             return bad("is not an object")
         value = {k: convert(args[1] if len(args) == 2 else typing.Any, v, "%s.%s" % (at, k), problems) for k, v in value.items()}
     return bounded(value, extra or {}, bad)
+
+
+def is_frame(tp):
+    """Whether a type is the data frame of pandas or a library like it."""
+    return isinstance(tp, type) and tp.__name__ == "DataFrame"
 
 
 def bounded(value, extra, bad):
@@ -478,6 +489,8 @@ def schema_of(tp, depth):
             if args and (base is not tuple or args[-1] is ...):
                 out["items"] = schema_of(args[0], depth + 1)
             return out
+        if is_frame(base):
+            return {"type": "array", "items": {"type": "object"}}
         if issubclass(base, dict):
             out = {"type": "object"}
             if len(args) == 2:
@@ -505,20 +518,56 @@ class Callbacks(metaclass=OrMeta):
 PASSED = ("self", "run_manager", "callbacks", "config", "runtime")
 
 
-def model_of(function, name):
-    """A model of a function's parameters, or nothing."""
+def model_of(function, name, skipped=PASSED, texts=None):
+    """A model of a function's parameters, or nothing. texts holds descriptions of parameters."""
     try:
         hints = typing.get_type_hints(function, include_extras=True)
     except Exception:
         hints = {}
     space = {"__annotations__": {}}
     for p in inspect.signature(function).parameters.values():
-        if p.name in PASSED or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+        if p.name in skipped or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
             continue
         space["__annotations__"][p.name] = hints.get(p.name, typing.Any)
         if p.default is not p.empty:
             space[p.name] = p.default
+        if texts and p.name in texts:
+            space[p.name] = Field(space.get(p.name, ...), description=texts[p.name])
     return type(Model)(name, (Model,), space)
+
+
+SECTION = re.compile(r"^(Args|Arguments|Parameters|Params|Returns?|Yields?|Raises|Examples?|Notes?|参数|返回值?|异常|示例)[:：]\s*$")
+PARAMETER = re.compile(r"^(?::param\s+(?:[^:]*\s)?)?\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*[:：]\s*(.*)$")
+
+
+def docstring(function):
+    """The description in a function's docstring, without the parameters, and the texts of the parameters by name.
+
+    The parameters are in a section Args, or in fields such as `:param name: text`."""
+    lines, texts, inside, name, deep = [], {}, False, None, None
+    for line in (inspect.getdoc(function) or "")[:20000].splitlines():
+        head = SECTION.match(line)
+        if head:
+            inside, name, deep = head.group(1) in ("Args", "Arguments", "Parameters", "Params", "参数"), None, None
+            if not inside:
+                lines.append(line)
+            continue
+        depth = len(line) - len(line.lstrip())
+        if inside and line.strip() and depth == 0 or line.startswith(":param "):
+            inside, name, deep = False, None, None
+        found = PARAMETER.match(line.strip())
+        if line.startswith(":param ") and found:
+            texts[found.group(1)] = found.group(2)
+        elif not inside:
+            lines.append(line)
+        elif line.strip():
+            deep = depth if deep is None else deep
+            if found and depth <= deep:
+                name = found.group(1)
+                texts[name] = found.group(2)
+            elif name:
+                texts[name] = (texts[name] + " " + line.strip()).strip()
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip(), {k: v[:2000] for k, v in texts.items()}
 
 
 class BaseTool(Model):
@@ -978,15 +1027,18 @@ class Provider:
         self.spec, self.skill, self.tools, self.skipped = spec, spec["skill"], {}, []
         self.error = ""
         try:
-            provider = self.load()
-            self.create(provider, ask)
+            if self.spec.get("function"):
+                self.create_function(self.load(), self.spec["function"])
+            else:
+                self.create(self.provider_of(self.load()), ask)
         except BaseException as e:  # also one that exits
             traceback.print_exc()
             self.error = "the provider of skill %s cannot be loaded: %s" % (self.skill, where(e, self.skill))
             warn(self.error)
 
     def load(self):
-        module, cls = self.spec.get("module") or "provider", self.spec["class"]
+        """The module of the skill, in a package of its own."""
+        module = self.spec.get("module") or "provider"
         package = "skill_pkg_" + re.sub(r"\W", "_", self.skill)
         init = os.path.join(SKILL, "__init__.py")
         if os.path.exists(init):
@@ -1001,13 +1053,32 @@ class Provider:
             home = types.ModuleType(package)
             home.__path__, home.__package__ = [SKILL], package
             sys.modules[package] = home
-        loaded = importlib.import_module(package + "." + module)
+        return importlib.import_module(package + "." + module)
+
+    def provider_of(self, loaded):
+        cls = self.spec["class"]
         found = getattr(loaded, cls, None)
         if not isinstance(found, type):
-            raise LookupError("%s.py has no class %s" % (module.replace(".", "/"), cls))
+            raise LookupError("%s.py has no class %s" % ((self.spec.get("module") or "provider").replace(".", "/"), cls))
         if not callable(getattr(found, "create_tool", None)):
             raise TypeError("the class %s is no provider: it has no create_tool" % cls)
         return found()
+
+    def create_function(self, loaded, name):
+        """Makes a tool of a function: its schema is that of the signature, with the texts of the docstring."""
+        f = getattr(loaded, name, None)
+        if not callable(f) or isinstance(f, type):
+            raise LookupError("%s.py has no function %s" % (self.spec["module"].replace(".", "/"), name))
+        text, texts = docstring(f)
+        later = inspect.iscoroutinefunction(f)
+        model = model_of(f, name, (), texts)
+        for info in fields_of(model).values():
+            if info.default is None:  # what may be omitted may be null
+                info.annotation = typing.Optional[info.annotation]
+        made = StructuredTool(name=name, description=text or str(self.spec.get("description") or ""), args_schema=model, func=None if later else f, coroutine=f if later else None)
+        description = self.describe(name, made, {})
+        description["inputSchema"].pop("title", None)
+        self.tools[name] = (made, description)
 
     def skip(self, name, provider, reason):
         self.skipped.append("tool %s is skipped: %s" % (name, reason))
@@ -1144,11 +1215,36 @@ def result_of(value):
         return {"content": [{"type": "text", "text": v["text"]} for v in value]}
     if value is None:
         return {"content": []}
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    text = json.dumps(simple(value), ensure_ascii=False)
     out = {"content": [{"type": "text", "text": text}]}
     if isinstance(value, dict):
         out["structuredContent"] = json.loads(text)
     return out
+
+
+def simple(value, depth=0):
+    """The value as JSON has it: of a data frame its rows, of an array its items; what is not a number is null."""
+    if isinstance(value, enum.Enum):
+        value = value.value
+    if value is None or isinstance(value, (str, int)) or depth > 50:
+        return value if value is None or isinstance(value, (str, int)) else str(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, Model):
+        value = value.model_dump()
+    if isinstance(value, dict):
+        return {k if isinstance(k, (str, int, float, type(None))) else str(k): simple(v, depth + 1) for k, v in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [simple(v, depth + 1) for v in value]
+    try:
+        if is_frame(type(value)):
+            return simple(value.to_dict(orient="records"), depth + 1)
+        for name in ("tolist", "isoformat"):  # of arrays and their numbers; of dates
+            if callable(getattr(value, name, None)):
+                return simple(getattr(value, name)(), depth + 1)
+    except Exception:
+        pass
+    return str(value)
 
 
 # --- The protocol ----------------------------------------------------------------
@@ -1299,7 +1395,53 @@ def failed(text):
     return {"isError": True, "content": [{"type": "text", "text": text}]}
 
 
+# --- Calling the function of a skill as a script ----------------------------------
+
+
+def call_function(spec, path, args):
+    """Calls the function with the JSON object in args, and prints what it returns. A script that runs by itself does that instead."""
+    given = None
+    try:
+        if len(args) == 1:
+            given = json.loads(sys.stdin.read(MAX_LINE) if args[0] == "-" else args[0])
+    except (ValueError, RecursionError) as e:
+        why = "its arguments are not JSON: %s" % e
+    else:
+        why = "it got no arguments" if not args else "its arguments are not one JSON object"
+    if not isinstance(given, dict):
+        with open(path, "rb") as f:
+            if b"__main__" in f.read(MAX_LINE):
+                os.execv(sys.executable, [sys.executable, path] + args)
+    out, sys.stdout = sys.stdout, sys.stderr  # prints do not mix with the result
+    provider = Provider(spec, None)
+    if provider.error:
+        return 1
+    name = spec["function"]
+    tool, description = provider.tools[name]
+    if not isinstance(given, dict):
+        schema = description["inputSchema"]
+        example = {n: p.get("default", "…") for n, p in schema.get("properties", {}).items() if n in schema.get("required", ())}
+        print("%s defines the function %s and does nothing by itself; %s.\nGive the arguments of the function as one JSON object, or give - and the object on standard input:\n"
+              "  loadout run %s %s -- '%s'\nThe schema of the arguments:\n%s"
+              % (os.path.relpath(path, SKILL), name, why, spec["skill"], os.path.relpath(path, SKILL), json.dumps(example, ensure_ascii=False), json.dumps(schema, ensure_ascii=False, indent=2)), file=sys.stderr)
+        return 2
+    try:
+        value = asyncio.run(provider.call(name, given))
+    except BaseException as e:
+        if type(e).__name__ == "ValidationError" and not own_frames(e):
+            print("the arguments of %s are not right: %s" % (name, e), file=sys.stderr)
+            return 2
+        traceback.print_exc()
+        print("%s of skill %s failed: %s" % (name, spec["skill"], where(e, spec["skill"], provider.code(name))), file=sys.stderr)
+        return 1
+    print(value if isinstance(value, str) else json.dumps(simple(value), ensure_ascii=False, indent=2), file=out, flush=True)
+    return 0
+
+
 def main():
+    if sys.argv[2:3] == ["call"]:
+        prepare()
+        sys.exit(call_function(read_spec(), sys.argv[1], sys.argv[3:]))
     source = os.fdopen(os.dup(0), "rb")
     sink = os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_RDONLY)
@@ -1307,14 +1449,22 @@ def main():
     os.dup2(2, 1)  # prints, also of programs that a tool starts
     os.close(null)
     sys.stdout = sys.stderr
+    prepare()
+    Server(read_spec(), source, sink).serve()
+    sys.stderr.flush()
+    os._exit(0)  # tools that still run have nobody to answer
+
+
+def read_spec():
     with open(os.path.join(HERE, "provider.json"), encoding="utf-8") as f:
-        spec = json.load(f)
+        return json.load(f)
+
+
+def prepare():
+    """Lets the modules of the skill and the stand-ins be imported."""
     sys.path.append(SKILL)
     sys.meta_path.append(Finder)
     sys.dont_write_bytecode = True
-    Server(spec, source, sink).serve()
-    sys.stderr.flush()
-    os._exit(0)  # tools that still run have nobody to answer
 
 
 if __name__ == "__main__":

@@ -28,8 +28,8 @@ type Needs struct {
 	// ">=3.11".
 	RequiresPython string `json:"requires_python,omitempty"`
 	// Files lists the paths in the skill that declare the packages, in order of
-	// precedence: the script itself, or requirements files, or package.json and
-	// its lock file.
+	// precedence: the script itself, or requirements files, or SKILL.md, or
+	// package.json and its lock file.
 	Files []string `json:"files"`
 	// Source describes the origin to the user, for example "inline metadata of
 	// scripts/x.py".
@@ -54,10 +54,11 @@ func (n *Needs) setDigest(content ...string) *Needs {
 }
 
 // pythonNeeds reads the needs of a Python script from its inline metadata, or
-// else from the nearest requirements.txt in its directory or above. The
+// else from the nearest requirements.txt in its directory or above. If there is
+// neither, they are declared, the requirements in the skill's SKILL.md. The
 // returned string is the specifier of the supported Python versions. It may be
 // set even if there are no needs.
-func pythonNeeds(fsys fs.FS, p string, src []byte, how detected) (*Needs, string, error) {
+func pythonNeeds(fsys fs.FS, p string, src []byte, how detected, declared []string) (*Needs, string, error) {
 	meta, ok, err := parseInline(p, src)
 	if err != nil {
 		return nil, "", err
@@ -74,12 +75,18 @@ func pythonNeeds(fsys fs.FS, p string, src []byte, how detected) (*Needs, string
 		n.Source = "first line of " + p
 	default:
 		file, found, err := nearestFile(fsys, p, "requirements.txt", func(text []byte) bool { return hasRequirements(text) })
-		if err != nil || !found {
+		switch {
+		case err != nil:
 			return nil, "", err
+		case found:
+			reader.readFile(file, false)
+			n.Source, n.Files = file, reader.files
+		default:
+			n.Source, n.Files = "requirements in SKILL.md", []string{"SKILL.md"}
+			for _, d := range declared {
+				reader.addInline("SKILL.md", 0, d)
+			}
 		}
-		n.Source, n.Files = file, nil
-		reader.readFile(file, false)
-		n.Files = reader.files
 	}
 	for _, w := range how.with {
 		reader.addInline(p, 1, w)

@@ -12,7 +12,7 @@ import (
 
 // needsOf returns the needs of the script at p without searching for
 // interpreters.
-func needsOf(fsys fstest.MapFS, p string) (*Needs, error) {
+func needsOf(fsys fstest.MapFS, p string, declared ...string) (*Needs, error) {
 	src, mode, err := readHead(fsys, p)
 	if err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func needsOf(fsys fstest.MapFS, p string) (*Needs, error) {
 	if src, err = readSource(fsys, p); err != nil {
 		return nil, err
 	}
-	n, _, err := pythonNeeds(fsys, p, src, how)
+	n, _, err := pythonNeeds(fsys, p, src, how, declared)
 	return n, err
 }
 
@@ -82,6 +82,32 @@ func TestPythonNeeds(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// The requirements in SKILL.md have the lowest precedence.
+func TestDeclaredNeeds(t *testing.T) {
+	for _, tt := range []struct {
+		name, source string
+		fsys         fstest.MapFS
+		want         []string
+	}{
+		{"alone", "requirements in SKILL.md", files("x.py", "print()"), []string{"numpy>=1.24", "pandas>=2.0"}},
+		{"inline", "inline metadata of x.py", files("x.py", block), []string{"requests<3", "rich"}},
+		{"first line", "first line of x.py", files("x.py", "#!/usr/bin/env -S uv run --with rich --script\n"), []string{"rich"}},
+		{"requirements file", "requirements.txt", files("x.py", "", "requirements.txt", "a==1\n"), []string{"a==1"}},
+		{"empty requirements file", "requirements in SKILL.md", files("x.py", "", "requirements.txt", "# nothing\n"), []string{"numpy>=1.24", "pandas>=2.0"}},
+	} {
+		n, err := needsOf(tt.fsys, "x.py", "pandas>=2.0", "numpy>=1.24")
+		if err != nil || n == nil || n.Source != tt.source || !slices.Equal(n.Requirements, tt.want) {
+			t.Errorf("%s: got %+v, %v, want %s from %s", tt.name, n, err, tt.want, tt.source)
+		}
+	}
+	if n, err := needsOf(files("x.py", "# /// script\n# dependencies = []\n# ///\n"), "x.py", "pandas"); err != nil || n != nil {
+		t.Errorf("a script that names no packages got %+v, %v", n, err)
+	}
+	if _, err := needsOf(files("x.py", ""), "x.py", "x @ https://evil.example/x.whl"); err == nil {
+		t.Error("a URL was accepted")
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
+	"github.com/loadout-dev/loadout/internal/requirement"
 )
 
 // Limits on requirements files.
@@ -15,21 +16,9 @@ const (
 	maxRequirements     = 2000
 )
 
-const (
-	space         = `[ \t]*`
-	versionClause = `(?:===|==|!=|<=|>=|~=|<|>)` + space + `[A-Za-z0-9.*+!_-]+`
-	versionList   = versionClause + `(?:` + space + `,` + space + versionClause + `)*` + space + `,?`
-)
-
-// requirementPattern matches a name with extras, versions and a marker (PEP 508
-// without URLs).
-var requirementPattern = lazyregexp.New(`^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?` + space +
-	`(?:\[[A-Za-z0-9._, \t-]*\])?` + space + `(?:` + versionList + `|\(` + space + versionList + space + `\))?` + space + `(?:;[A-Za-z0-9_.,<>=!~'"() \t+*-]+)?$`)
-
 var (
-	hashOption      = lazyregexp.New(`[ \t]--hash[= \t]*(sha(?:256|384|512):[0-9a-f]+)`)
-	directReference = lazyregexp.New(`(?i)^(?:(?:git|hg|svn|bzr)\+|[a-z][a-z0-9+.-]*://|file:|\.{0,2}/|\.\.?$|~|[a-z]:\\|\\)|[A-Za-z0-9\]][ \t]*@|\.(?:whl|zip|tar\.gz|tgz|tar\.bz2)$|[/\\]`)
-	commentPattern  = lazyregexp.New(`(^|[ \t])#.*$`)
+	hashOption     = lazyregexp.New(`[ \t]--hash[= \t]*(sha(?:256|384|512):[0-9a-f]+)`)
+	commentPattern = lazyregexp.New(`(^|[ \t])#.*$`)
 )
 
 // requirementsReader collects requirements and their problems.
@@ -162,13 +151,13 @@ func (r *requirementsReader) addRequirement(file string, line int, text string, 
 	spec := strings.TrimSpace(hashOption.ReplaceAllString(text, ""))
 	name, _, _ := strings.Cut(spec, ";")
 	switch {
-	case directReference.MatchString(strings.TrimSpace(name)):
+	case requirement.IsDirect(strings.TrimSpace(name)):
 		r.addProblem(file, line, "direct", quoteText(spec)+" is a URL or a path", "name a released package with its version")
 		return
 	case strings.Contains(spec, " -"):
 		r.addProblem(file, line, "option", quoteText(spec)+" has an option that is not supported", "remove it")
 		return
-	case !requirementPattern.MatchString(spec):
+	case !requirement.IsReleased(spec):
 		r.addProblem(file, line, "syntax", quoteText(spec)+" is not a requirement", "write it like requests>=2")
 		return
 	}

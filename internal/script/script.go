@@ -176,9 +176,10 @@ func byKind(k Kind) language {
 }
 
 // Resolve returns the plan for running the script at p, a path returned by
-// [Find], on host. Resolve returns an error if the needs are invalid or no
-// usable interpreter is found.
-func Resolve(fsys fs.FS, p string, host Host) (*Plan, error) {
+// [Find], on host. declared lists the Python requirements in the skill's
+// SKILL.md, which apply to Python scripts without other needs. Resolve returns
+// an error if the needs are invalid or no usable interpreter is found.
+func Resolve(fsys fs.FS, p string, host Host, declared ...string) (*Plan, error) {
 	head, mode, err := readHead(fsys, p)
 	if err != nil {
 		return nil, fmt.Errorf("read script: %w", err)
@@ -198,7 +199,7 @@ func Resolve(fsys fs.FS, p string, host Host) (*Plan, error) {
 		if src, err = readSource(fsys, p); err != nil {
 			return nil, fmt.Errorf("read script: %w", err)
 		}
-		plan.Needs, requires, err = pythonNeeds(fsys, p, src, how)
+		plan.Needs, requires, err = pythonNeeds(fsys, p, src, how, declared)
 	case Node, TypeScript:
 		plan.Needs, err = nodeNeeds(fsys, p)
 	}

@@ -42,6 +42,8 @@ func knownFields(s *skill.Skill) []field {
 		{"argument-hint", s.ArgumentHint},
 		{"when_to_use", s.WhenToUse},
 		{"preload", boolText(s.Preload, false)},
+		{"requirements", strings.Join(s.Requirements, ", ")},
+		{"examples", strings.Join(s.Examples, ", ")},
 		{"disable-model-invocation", boolText(s.DisableModelInvocation, false)},
 		{"user-invocable", boolText(s.UserInvocable, true)},
 		{"tools", jsonText(s.Tools)},

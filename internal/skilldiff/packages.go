@@ -15,10 +15,13 @@ import (
 // searched for packages.
 const maxPackageBytes = 32 << 20
 
-// addPackages adds the packages in requirements files, package.json files and
-// the inline metadata of Python scripts. It does not determine which of them a
-// script uses.
+// addPackages adds the packages in SKILL.md, requirements files, package.json
+// files and the inline metadata of Python scripts. It does not determine which
+// of them a script uses.
 func (c *comparison) addPackages(s *versionFiles, w *requests, name string) error {
+	for _, r := range s.skill.Requirements {
+		w.addPythonPackage(r)
+	}
 	var total int64
 	for _, f := range s.manifest {
 		find := packageReader(f.Path)

@@ -166,7 +166,7 @@ func (c *comparison) readRequests(s *versionFiles, name string) (*requests, erro
 		w.add(Dependency, strings.TrimSpace(other), strings.TrimSpace(constraint))
 	}
 	if p := s.skill.Provider; p != nil {
-		w.add(Provider, "run", cmp.Or(quoteCommand(p.Command), p.WASM, strings.TrimPrefix(p.Module+"."+p.Class, ".")))
+		w.add(Provider, "run", cmp.Or(quoteCommand(p.Command), p.WASM, strings.TrimPrefix(p.Module+"."+p.Class+p.Function, ".")))
 	}
 	if s.skill.Model != "" {
 		w.add(Model, s.skill.Model, "")
