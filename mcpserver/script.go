@@ -177,6 +177,7 @@ func (s *Server) runScript(ctx context.Context, req *mcp.CallToolRequest, in scr
 	if in.Stdin != "" {
 		run.Stdin = strings.NewReader(in.Stdin)
 	}
+	before := s.scanFigures(run.Folder)
 	res, bad, err := s.runSkillScript(ctx, req, run, in.Inputs...)
 	if res == nil {
 		return bad, nil, err
@@ -184,6 +185,7 @@ func (s *Server) runScript(ctx context.Context, req *mcp.CallToolRequest, in scr
 	out := textResult(s.scriptResultText(res))
 	out.IsError = res.ExitCode != 0
 	out.Content = append(out.Content, s.folderLinks(res)...)
+	out.Content = append(out.Content, s.newFigures(res.Folder, before)...)
 	return out, newScriptResult(res), nil
 }
 

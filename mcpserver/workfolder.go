@@ -3,10 +3,13 @@ package mcpserver
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"os"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/figure"
 	"github.com/loadout-dev/loadout/internal/filetype"
 	"github.com/loadout-dev/loadout/internal/outputlink"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -21,6 +24,40 @@ func (s *Server) folderLinks(r *loadout.RunResult) []mcp.Content {
 		}
 	}
 	return out
+}
+
+// outputDir is the directory of output files in a working folder.
+const outputDir = "out"
+
+// scanFigures returns the images in the output directory of a working folder.
+// It returns nil if there is no such folder.
+func (s *Server) scanFigures(handle string) (found figure.Images) {
+	s.inFolder(handle, func(fsys fs.FS) { found = figure.Scan(fsys, outputDir) })
+	return found
+}
+
+// newFigures returns the images that a run wrote. before is what scanFigures
+// returned before the run.
+func (s *Server) newFigures(handle string, before figure.Images) (out []mcp.Content) {
+	s.inFolder(handle, func(fsys fs.FS) { out = before.New(fsys, outputDir) })
+	return out
+}
+
+// inFolder calls read with the files of a working folder, if it exists.
+func (s *Server) inFolder(handle string, read func(fs.FS)) {
+	if handle == "" {
+		return
+	}
+	dir, err := s.rt.FolderPath(handle)
+	if err != nil {
+		return
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return
+	}
+	defer root.Close()
+	read(root.FS())
 }
 
 func folderURI(handle string, f sandbox.File) string {

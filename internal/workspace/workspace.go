@@ -25,6 +25,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout/internal/execution"
+	"github.com/loadout-dev/loadout/internal/figure"
 	"github.com/loadout-dev/loadout/internal/toolname"
 )
 
@@ -403,6 +404,7 @@ func (f *folder) run(ctx context.Context, _ *mcp.CallToolRequest, in runArgs) (*
 	if in.Seconds > 0 {
 		limit = min(in.Seconds, maxSeconds)
 	}
+	before := figure.Scan(f.root.FS(), figureDirs...)
 	ran, err := f.opts.Run(ctx, []string{"/bin/sh", "-c", in.Command}, time.Duration(limit)*time.Second)
 	if err != nil {
 		return nil, nil, err
@@ -421,8 +423,13 @@ func (f *folder) run(ctx context.Context, _ *mcp.CallToolRequest, in runArgs) (*
 	}
 	res := textResult(strings.TrimLeft(b.String(), "\n"))
 	res.IsError = ran.ExitCode != 0
+	res.Content = append(res.Content, before.New(f.root.FS(), figureDirs...)...)
 	return res, nil, nil
 }
+
+// figureDirs lists the directories whose new images are part of the result of a
+// command.
+var figureDirs = []string{".", "out"}
 
 // localPath returns a path relative to the folder, with the operating system's
 // separators.

@@ -1,0 +1,62 @@
+package figure_test
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/internal/figure"
+)
+
+const (
+	png  = "\x89PNG\r\n\x1a\n"
+	jpeg = "\xff\xd8\xff"
+	webp = "RIFF....WEBPVP8 "
+)
+
+func TestOnlyNewAndChangedImagesAreReturned(t *testing.T) {
+	files := fstest.MapFS{
+		"out/old.png":     {Data: []byte(png + "old")},
+		"out/changed.png": {Data: []byte(png + "before")},
+	}
+	before := figure.Scan(files, "out", "missing")
+	if got := before.New(files, "out"); got != nil {
+		t.Fatalf("nothing changed: %v", got)
+	}
+	large := append([]byte(png), make([]byte, figure.MaxBytes)...)
+	for name, data := range map[string]string{
+		"out/changed.png": png + "after", "out/a.JPG": jpeg, "out/b.webp": webp, "out/c.gif": "GIF89a", "out/d.svg": "<svg/>",
+		"out/text.png": "no image", "out/large.png": string(large), "out/jpeg.png": jpeg + "2", "out/sub/e.png": png, "in/f.png": png,
+	} {
+		files[name] = &fstest.MapFile{Data: []byte(data)}
+	}
+	files["out/link.png"] = &fstest.MapFile{Data: []byte("old.png"), Mode: fs.ModeSymlink}
+	want := []mcp.Content{
+		&mcp.ImageContent{MIMEType: "image/jpeg", Data: []byte(jpeg)},
+		&mcp.ImageContent{MIMEType: "image/webp", Data: []byte(webp)},
+		&mcp.ImageContent{MIMEType: "image/png", Data: []byte(png + "after")},
+		&mcp.ImageContent{MIMEType: "image/jpeg", Data: []byte(jpeg + "2")},
+	}
+	if diff := cmp.Diff(want, before.New(files, "out")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestImagesAreLimited(t *testing.T) {
+	files := fstest.MapFS{"full.png": {Data: append([]byte(png), make([]byte, figure.MaxBytes-len(png))...)}}
+	for i := range 20 {
+		files[fmt.Sprintf("p%02d.png", i)] = &fstest.MapFile{Data: fmt.Append(nil, png, i)}
+	}
+	got := figure.Images(nil).New(files, ".")
+	if len(got) != figure.MaxImages {
+		t.Fatalf("%d images, want %d", len(got), figure.MaxImages)
+	}
+	if first := got[0].(*mcp.ImageContent); len(first.Data) != figure.MaxBytes || !bytes.HasPrefix(first.Data, []byte(png)) {
+		t.Errorf("an image of the largest size is missing")
+	}
+}
