@@ -39,11 +39,12 @@ func TestDiscovery(t *testing.T) {
 		},
 		{"outside a skill these are names like others", map[string]string{"scripts/SKILL.md": doc("scripts", "")}, []string{"scripts"}, nil},
 		{
-			"version control, dependencies and caches are skipped",
+			"version control, dependencies, caches and private skills of Codex are skipped",
 			map[string]string{
 				".git/a/SKILL.md": doc("a", ""), "node_modules/b/SKILL.md": doc("b", ""), "vendor/c/SKILL.md": doc("c", ""),
 				".venv/d/SKILL.md": doc("d", ""), "__pycache__/e/SKILL.md": doc("e", ""), "x/site-packages/f/SKILL.md": doc("f", ""),
 				"g/SKILL.md": doc("g", ""), "bower_components/h/SKILL.md": doc("h", ""), "dist-packages/i/SKILL.md": doc("i", ""), ".nox/j/SKILL.md": doc("j", ""),
+				".system/k/SKILL.md": doc("k", ""),
 			},
 			[]string{"g"}, nil,
 		},

@@ -38,9 +38,6 @@ type Profile struct {
 	// ~/DIR in the home directory and ./DIR in the project. DIR/** includes
 	// subdirectories.
 	Reads []string
-	// Private lists directories below those in Reads whose skills are for this
-	// client alone.
-	Private []string
 	// Elicitation and Roots report whether the client declares these
 	// capabilities. They are for documentation; programs use the capabilities
 	// declared on a connection.
@@ -71,8 +68,7 @@ var profiles = []*Profile{
 		Title: "Codex", Names: []string{"codex-mcp-client"}, UserAgents: []string{"codex"}, Recording: "codex 0.169.0",
 		Source:       "as_function_call_output_payload in openai/codex",
 		Instructions: All, Description: All, Catalog: longCatalog, StructuredOnly: true, Elicitation: true,
-		Reads:   []string{"~/.agents/skills/**", "~/.codex/skills/**", "./.agents/skills/**", "./.codex/skills/**"},
-		Private: []string{"~/.codex/skills/.system"},
+		Reads: []string{"~/.agents/skills/**", "~/.codex/skills/**", "./.agents/skills/**", "./.codex/skills/**"},
 	},
 	{
 		Title: "Gemini CLI", Names: []string{"gemini-cli-mcp-client"}, Recording: "gemini-cli 0.61.0",

@@ -12,7 +12,6 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
-	"github.com/loadout-dev/loadout/internal/clientprofile"
 	"github.com/loadout-dev/loadout/internal/sources"
 )
 
@@ -178,19 +177,13 @@ func TestDefaultDirectoriesAreSearched(t *testing.T) {
 	}
 }
 
-// Skills that a client installed for itself are not for other clients.
+// Skills that Codex installed for itself are not for other clients.
 func TestPrivateSkillsOfClients(t *testing.T) {
-	home, n := t.TempDir(), 0
-	for _, p := range clientprofile.Profiles() {
-		for _, dir := range p.Private {
-			files{strings.TrimPrefix(dir, "~/") + "/own/SKILL.md": skillText("own", "")}.write(t, home)
-			n++
-		}
-	}
-	files{".codex/skills/mine/SKILL.md": skillText("mine", "")}.write(t, home)
+	home := t.TempDir()
+	files{".codex/skills/.system/own/SKILL.md": skillText("own", ""), ".codex/skills/mine/SKILL.md": skillText("mine", "")}.write(t, home)
 	o := sources.Options{WorkDir: home, Home: home, NoBundled: true, NoProject: true}
-	if diff := cmp.Diff([]string{"user.codex/mine"}, skillNames(t, o)); diff != "" || n == 0 {
-		t.Errorf("with %d private directories (-want +got):\n%s", n, diff)
+	if diff := cmp.Diff([]string{"user.codex/mine"}, skillNames(t, o)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
