@@ -328,7 +328,7 @@ func (s *Server) newCatalogText(snap *catalog.Snapshot, p *clientprofile.Profile
 			return keys
 		}
 	}
-	o.Omit = s.omitNative(p, "")
+	o.Omit = s.omitNative(p, nil)
 	list := snap.Text(o)
 	first, rest := splitLines(list, sizes[0])
 	t.listed = len(first)
@@ -365,20 +365,25 @@ func (s *Server) listOptions(snap *catalog.Snapshot, p *clientprofile.Profile) (
 }
 
 // omitNative returns a function that reports whether a client lists a skill itself,
-// or nil if it lists none. root is another project of the client; it may be "".
-func (s *Server) omitNative(p *clientprofile.Profile, root string) func(*catalog.Entry) bool {
+// or nil if it lists none. root is another project of the client with the parents
+// up to its repository root; it may be nil.
+func (s *Server) omitNative(p *clientprofile.Profile, root []string) func(*catalog.Entry) bool {
 	if s.opts.ClientHome == "" || len(p.Reads) == 0 {
 		return nil
 	}
+	dirs := clientprofile.Dirs{Home: s.opts.ClientHome, Project: s.clientProject, Getenv: s.opts.ClientGetenv}
+	inProject := p.ReadsItself(dirs)
+	dirs.Project = root
+	inRoot := p.ReadsItself(dirs)
 	return func(e *catalog.Entry) bool {
-		return p.ReadsItself(e.Path, s.opts.ClientHome, s.opts.ClientProject) || root != "" && p.ReadsItself(e.Path, "", root)
+		return inProject != nil && inProject(e.Path) || len(root) > 0 && inRoot != nil && inRoot(e.Path)
 	}
 }
 
 // continueText returns the text of a connection with the skills of a newer view. The
 // instructions were sent, so the description lists all skills that they lack. project
-// is the project of the client, or "".
-func (s *Server) continueText(c *conn, now *view, project string) catalogText {
+// is the project of the client with the parents up to its repository root, or nil.
+func (s *Server) continueText(c *conn, now *view, project []string) catalogText {
 	if s.opts.ToolsOnly || s.opts.Compat != "" {
 		t := s.catalogTextOf(now, c.profile)
 		t.instructions = c.text.instructions

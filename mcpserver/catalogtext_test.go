@@ -284,31 +284,43 @@ func TestFirstSkills(t *testing.T) {
 // loaded.
 func TestSkillsThatClientsReadAreNotListed(t *testing.T) {
 	home := t.TempDir()
-	project := filepath.Join(home, "project")
+	project := filepath.Join(home, "root", "project")
 	files{
 		".claude/skills/own/SKILL.md": skillText("own", "x"), ".claude/skills/group/below/SKILL.md": skillText("below", "x"), ".loadout/skills/other/SKILL.md": skillText("other", "x"),
-		"project/.agents/skills/agents/SKILL.md": skillText("agents", "x"),
+		"root/project/.agents/skills/agents/SKILL.md": skillText("agents", "x"), "root/.agents/skills/top/SKILL.md": skillText("top", "x"),
+		"root/.claude/skills/claude/SKILL.md": skillText("claude", "x"), "root/.git/HEAD": "", "moved/skills/moved/SKILL.md": skillText("moved", "x"),
 	}.write(t, home)
+	all := []string{"agents", "below", "claude", "moved", "other", "own", "top"}
 	for _, tt := range []struct {
 		client, home string
+		variable     string // has the value moved
 		want         []string
 	}{
-		{"claude-code", home, []string{"agents", "below", "other"}},
-		{"codex-mcp-client", home, []string{"below", "other", "own"}},
-		{"opencode", home, []string{"other"}},
-		{"test", home, []string{"agents", "below", "other", "own"}},
-		{"claude-code", "", []string{"agents", "below", "other", "own"}},
+		{"claude-code", home, "", []string{"agents", "below", "moved", "other", "top"}},
+		{"claude-code", home, "CLAUDE_CONFIG_DIR", []string{"agents", "below", "other", "own", "top"}},
+		{"codex-mcp-client", home, "", []string{"below", "claude", "moved", "other", "own"}},
+		{"codex-mcp-client", home, "CODEX_HOME", []string{"below", "claude", "other", "own"}},
+		{"gemini-cli-mcp-client", home, "", []string{"below", "claude", "moved", "other", "own", "top"}},
+		{"opencode", home, "", []string{"moved", "other"}},
+		{"test", home, "", all},
+		{"claude-code", "", "", all},
 	} {
-		w := newWorld(t, setup{sources: []catalog.Source{catalog.NewDir("home", catalog.User, home, nil)}, options: mcpserver.Options{ClientHome: tt.home, ClientProject: project}})
+		getenv := func(name string) string {
+			if name == tt.variable {
+				return filepath.Join(home, "moved")
+			}
+			return ""
+		}
+		w := newWorld(t, setup{sources: []catalog.Source{catalog.NewDir("home", catalog.User, home, nil)}, options: mcpserver.Options{ClientHome: tt.home, ClientProject: project, ClientGetenv: getenv}})
 		instructions, description := w.textsFor(t, ways[0], tt.client)
 		var got []string
-		for _, name := range []string{"agents", "below", "other", "own"} {
+		for _, name := range all {
 			if strings.Contains(instructions+description, "- "+name+":") {
 				got = append(got, name)
 			}
 		}
 		if !slices.Equal(got, tt.want) {
-			t.Errorf("%s lists %q, want %q", tt.client, got, tt.want)
+			t.Errorf("%s with %q lists %q, want %q", tt.client, tt.variable, got, tt.want)
 		}
 		c := w.beginAs(t, ways[0], tt.client)
 		if text, _ := c.tool("search_skills", args{"query": "own"}); !strings.Contains(text, "- own:") {

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/internal/sources"
 )
 
 const (
@@ -25,11 +27,13 @@ const (
 
 // connRoots is the state of asking a client for its roots.
 type connRoots struct {
-	mu      sync.Mutex    // guards the fields below
-	first   chan struct{} // closed when the first answer was handled; nil if the client was not asked
-	asking  bool
-	again   bool   // whether the roots changed since the client was last asked
-	project string // the first root, with symlinks resolved; "" if it is not known
+	mu     sync.Mutex    // guards the fields below
+	first  chan struct{} // closed when the first answer was handled; nil if the client was not asked
+	asking bool
+	again  bool // whether the roots changed since the client was last asked
+	// project is the first root, with symlinks resolved, and its parents up to the
+	// root of the repository; nil if it is not known.
+	project []string
 }
 
 // handlesRoots reports whether the server asks the client of req for its roots.
@@ -98,11 +102,13 @@ func (s *Server) updateRoots(ctx context.Context, ss *mcp.ServerSession, r *conn
 	if err := s.opts.SetRoots(ctx, dirs); err != nil {
 		return err
 	}
-	project := ""
+	var project []string
 	if len(dirs) > 0 {
-		if project, err = filepath.EvalSymlinks(dirs[0]); err != nil {
-			project = dirs[0]
+		dir, err := filepath.EvalSymlinks(dirs[0])
+		if err != nil {
+			dir = dirs[0]
 		}
+		project = sources.ProjectDirs(dir)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -27,6 +27,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/sources"
 	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/internal/toolresult"
 	"github.com/loadout-dev/loadout/internal/untrusted"
@@ -46,8 +47,12 @@ type Options struct {
 	// ClientHome and ClientProject are the home directory and the project of the
 	// clients, if these run on this machine. Skills there that a client is known
 	// to list itself are not in its list of skills; they can be found and loaded.
-	// "" means that all skills are listed.
+	// "" means that all skills are listed. The project is the working directory;
+	// its repository is found from it.
 	ClientHome, ClientProject string
+	// ClientGetenv returns environment variables of the clients, like os.Getenv,
+	// because some move the directories that a client reads. It may be nil.
+	ClientGetenv func(string) string
 	// FirstSkills returns the keys of the skills that come first in a list of
 	// skills that is too long: see [catalog.FormatOptions]. For requests
 	// without a long-lived connection, it is called at most once an hour,
@@ -170,6 +175,9 @@ type Server struct {
 	current atomic.Pointer[view]
 	cancel  func() // ends the subscription to the catalog
 	entries entryCache
+	// clientProject is Options.ClientProject and its parents up to the root of its
+	// repository; nil if it is not known.
+	clientProject []string
 	// approvals asks users to approve calls to other servers' tools.
 	approvals *approvals
 	growth    *toolGrowth // nil without Options.Grow
@@ -207,6 +215,9 @@ func New(rt *loadout.Runtime, opts *Options) *Server {
 	}
 	if s.opts.Principal == (policy.Principal{}) {
 		s.opts.Principal = policy.LocalUser()
+	}
+	if s.opts.ClientHome != "" && s.opts.ClientProject != "" {
+		s.clientProject = sources.ProjectDirs(s.opts.ClientProject)
 	}
 	s.approvals = newApprovals(s.opts.SharedAnswers)
 	s.impl = &mcp.Implementation{Name: "loadout", Title: "Loadout", Version: s.opts.Version}

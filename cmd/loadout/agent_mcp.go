@@ -191,8 +191,8 @@ func (a *app) runMCP(ctx context.Context, c *config.Config, o mcpFlags) error {
 		order := a.SkillOrder(ctx, c, rt.Catalog().Snapshot)
 		own.FirstSkills = func() ([]string, bool) { return order(), true }
 	}
-	if c.MCP.Address == "" && a.Getenv("CLAUDE_CONFIG_DIR") == "" && a.Getenv("CODEX_HOME") == "" { // started by the client, which reads the usual directories
-		own.ClientHome, own.ClientProject = a.Home(), a.ConfigInput().WorkDir
+	if c.MCP.Address == "" { // started by the client
+		own.ClientHome, own.ClientProject, own.ClientGetenv = a.Home(), a.ConfigInput().WorkDir, a.Getenv
 	}
 	if !remote { // users elsewhere do not approve code on this machine
 		own.ReviewSkill = a.SkillReviewer(rt, c, a.plainReview())

@@ -38,6 +38,12 @@ type Profile struct {
 	// ~/DIR in the home directory and ./DIR in the project. DIR/** includes
 	// subdirectories.
 	Reads []string
+	// Parents means that the client reads ./DIR not only in its working directory,
+	// but also in the parents of it, up to the root of the repository.
+	Parents bool
+	// Variable is the environment variable that replaces the directory Moved,
+	// which is ~ or ~/DIR; "" means that there is none.
+	Variable, Moved string
 	// Elicitation and Roots report whether the client declares these
 	// capabilities. They are for documentation; programs use the capabilities
 	// declared on a connection.
@@ -62,18 +68,24 @@ var profiles = []*Profile{
 		Title: "Claude Code", Names: []string{"claude-code"}, UserAgents: []string{"claude-code/"}, Recording: "claude-code 2.1.197",
 		Source:       "anthropics/claude-code#79944",
 		Instructions: 2048, Description: 2048, Catalog: longCatalog, StructuredOnly: true, Elicitation: true, Roots: true,
-		Reads: []string{"~/.claude/skills", "./.claude/skills"},
+		Reads:    []string{"~/.claude/skills", "./.claude/skills"},
+		Parents:  true,
+		Variable: "CLAUDE_CONFIG_DIR", Moved: "~/.claude",
 	},
 	{
 		Title: "Codex", Names: []string{"codex-mcp-client"}, UserAgents: []string{"codex"}, Recording: "codex 0.169.0",
 		Source:       "as_function_call_output_payload in openai/codex",
 		Instructions: All, Description: All, Catalog: longCatalog, StructuredOnly: true, Elicitation: true,
-		Reads: []string{"~/.agents/skills/**", "~/.codex/skills/**", "./.agents/skills/**", "./.codex/skills/**"},
+		Reads:    []string{"~/.agents/skills/**", "~/.codex/skills/**", "./.agents/skills/**", "./.codex/skills/**"},
+		Parents:  true,
+		Variable: "CODEX_HOME", Moved: "~/.codex",
 	},
 	{
 		Title: "Gemini CLI", Names: []string{"gemini-cli-mcp-client"}, Recording: "gemini-cli 0.61.0",
+		Source:       "homedir in google-gemini/gemini-cli",
 		Instructions: All, Description: All, Catalog: longCatalog, Roots: true,
-		Reads: []string{"~/.agents/skills", "~/.gemini/skills", "./.agents/skills", "./.gemini/skills"},
+		Reads:    []string{"~/.agents/skills", "~/.gemini/skills", "./.agents/skills", "./.gemini/skills"},
+		Variable: "GEMINI_CLI_HOME", Moved: "~",
 	},
 	{
 		Title: "opencode", Names: []string{"opencode"}, Recording: "opencode 1.18.33",
@@ -81,6 +93,7 @@ var profiles = []*Profile{
 		Instructions: All, Description: All, Catalog: longCatalog, StructuredOnly: true, Roots: true,
 		Reads: []string{"~/.agents/skills/**", "~/.claude/skills/**", "~/.config/opencode/skills/**", "~/.opencode/skills/**",
 			"./.agents/skills/**", "./.claude/skills/**", "./.opencode/skills/**"},
+		Parents: true,
 	},
 	{
 		// The names are nameLong of the products; the agent is NAME/VERSION.
@@ -96,22 +109,67 @@ var profiles = []*Profile{
 // parts of results are sent, because clients differ in which of them they show.
 var unknown = &Profile{Description: 2048, Catalog: 2000}
 
-// ReadsItself reports whether the client lists the skill in a directory itself. home
-// and project are the directories of the client; "" means that they are unknown.
-func (p *Profile) ReadsItself(dir, home, project string) bool {
-	return slices.ContainsFunc(p.Reads, func(place string) bool {
-		root, rel, _ := strings.Cut(place, "/")
-		base := map[string]string{"~": home, ".": project}[root]
-		rel, deep := strings.CutSuffix(rel, "/**")
-		if base == "" {
-			return false
+// Dirs describes where a client on this machine runs. Its fields may be empty, if
+// they are unknown.
+type Dirs struct {
+	Home    string   // the home directory
+	Project []string // the working directory and its parents up to the root of its repository
+	// Getenv returns environment variables of the client, like os.Getenv.
+	Getenv func(string) string
+}
+
+// ReadsItself returns a function that reports whether a client in d lists the skill
+// in a directory itself, or nil if it lists none.
+func (p *Profile) ReadsItself(d Dirs) func(dir string) bool {
+	type place struct {
+		root string
+		deep bool
+	}
+	var places []place
+	for _, read := range p.Reads {
+		read, deep := strings.CutSuffix(read, "/**")
+		for _, root := range p.rootsOf(read, d) {
+			places = append(places, place{root, deep})
 		}
-		below, err := filepath.Rel(filepath.Join(base, filepath.FromSlash(rel)), dir)
-		if err != nil || below == "." || !filepath.IsLocal(below) {
-			return false
+	}
+	if len(places) == 0 {
+		return nil
+	}
+	return func(dir string) bool {
+		return slices.ContainsFunc(places, func(l place) bool {
+			below, err := filepath.Rel(l.root, dir)
+			if err != nil || below == "." || !filepath.IsLocal(below) {
+				return false
+			}
+			return l.deep || !strings.ContainsRune(below, filepath.Separator)
+		})
+	}
+}
+
+// rootsOf returns the directories in d that read, an element of p.Reads without
+// /**, stands for.
+func (p *Profile) rootsOf(read string, d Dirs) (dirs []string) {
+	if rel, ok := strings.CutPrefix(read, "./"); ok {
+		for i, dir := range d.Project {
+			if dir == d.Home || i > 0 && !p.Parents { // the home directory is not a project
+				break
+			}
+			dirs = append(dirs, filepath.Join(dir, filepath.FromSlash(rel)))
 		}
-		return deep || !strings.ContainsRune(below, filepath.Separator)
-	})
+		return dirs
+	}
+	if rel, ok := strings.CutPrefix(read, p.Moved+"/"); ok && p.Variable != "" && d.Getenv != nil {
+		if moved := d.Getenv(p.Variable); moved != "" {
+			if !filepath.IsAbs(moved) && len(d.Project) > 0 {
+				moved = filepath.Join(d.Project[0], moved)
+			}
+			return []string{filepath.Join(moved, filepath.FromSlash(rel))}
+		}
+	}
+	if d.Home == "" {
+		return nil
+	}
+	return []string{filepath.Join(d.Home, filepath.FromSlash(strings.TrimPrefix(read, "~/")))}
 }
 
 // Named returns the profile of the client that sends name in clientInfo.

@@ -90,7 +90,7 @@ func TestProfilesMatchRecordings(t *testing.T) {
 		if elicitation, roots := r.Capabilities.Elicitation != nil, r.Capabilities.Roots != nil; p.Elicitation != elicitation || p.Roots != roots {
 			t.Errorf("%s: elicitation %v, roots %v", p.Title, elicitation, roots)
 		}
-		if diff := cmp.Diff(expand(p.Reads), r.Reads); diff != "" {
+		if diff := cmp.Diff(expand(p), r.Reads); diff != "" {
 			t.Errorf("%s reads (-profile +recording):\n%s", p.Title, diff)
 		}
 		checkCatalog(t, p, r)
@@ -100,14 +100,20 @@ func TestProfilesMatchRecordings(t *testing.T) {
 	}
 }
 
-// expand lists directories as recordings do: a directory with subdirectories is
-// there twice.
-func expand(reads []string) []string {
+// expand lists the directories that a client reads as recordings do: a directory
+// with subdirectories is there twice, and ../.. is the root of the repository.
+func expand(p *clientprofile.Profile) []string {
 	var all []string
-	for _, dir := range reads {
-		all = append(all, dir)
-		if top, deep := strings.CutSuffix(dir, "/**"); deep {
-			all = append(all, top)
+	for _, dir := range p.Reads {
+		dirs := []string{dir}
+		if rel, ok := strings.CutPrefix(dir, "./"); ok && p.Parents {
+			dirs = append(dirs, "../"+rel, "../../"+rel)
+		}
+		for _, dir := range dirs {
+			all = append(all, dir)
+			if top, deep := strings.CutSuffix(dir, "/**"); deep {
+				all = append(all, top)
+			}
 		}
 	}
 	slices.Sort(all)
@@ -140,26 +146,58 @@ func checkCatalog(t *testing.T, p *clientprofile.Profile, r recording) {
 }
 
 func TestReadsItself(t *testing.T) {
-	home, project := filepath.FromSlash("/home/u"), filepath.FromSlash("/home/u/p")
+	p := filepath.FromSlash
+	home, moved := p("/home/u"), p("/cfg")
+	project := []string{p("/home/u/p/sub"), p("/home/u/p")}
 	for _, tt := range []struct {
-		client, dir, home, project string
-		want                       bool
+		client, dir string
+		dirs        clientprofile.Dirs
+		want        bool
 	}{
-		{"claude-code", "/home/u/.claude/skills/pdf", home, project, true},
-		{"claude-code", "/home/u/p/.claude/skills/pdf", home, project, true},
-		{"claude-code", "/home/u/.claude/skills/group/pdf", home, project, false},
-		{"claude-code", "/home/u/.claude/skills", home, project, false},
-		{"claude-code", "/home/u/.claude/skillset/pdf", home, project, false},
-		{"claude-code", "/home/u/.agents/skills/pdf", home, project, false},
-		{"claude-code", "/home/u/.claude/skills/pdf", "", "", false},
-		{"claude-code", "/home/u/p/.claude/skills/pdf", home, "", false},
-		{"codex-mcp-client", "/home/u/.agents/skills/group/pdf", home, project, true},
-		{"codex-mcp-client", "/home/u/.codex/skills/.system/pdf", home, project, true},
-		{"other", "/home/u/.claude/skills/pdf", home, project, false},
+		{"claude-code", "/home/u/.claude/skills/pdf", clientprofile.Dirs{Home: home, Project: project}, true},
+		{"claude-code", "/home/u/.claude/skills/group/pdf", clientprofile.Dirs{Home: home, Project: project}, false},
+		{"claude-code", "/home/u/.claude/skills", clientprofile.Dirs{Home: home, Project: project}, false},
+		{"claude-code", "/home/u/.claude/skillset/pdf", clientprofile.Dirs{Home: home, Project: project}, false},
+		{"claude-code", "/home/u/.agents/skills/pdf", clientprofile.Dirs{Home: home, Project: project}, false},
+		{"claude-code", "/home/u/.claude/skills/pdf", clientprofile.Dirs{}, false},
+		{"codex-mcp-client", "/home/u/.agents/skills/group/pdf", clientprofile.Dirs{Home: home, Project: project}, true},
+		{"codex-mcp-client", "/home/u/.codex/skills/.system/pdf", clientprofile.Dirs{Home: home, Project: project}, true},
+		{"other", "/home/u/.claude/skills/pdf", clientprofile.Dirs{Home: home, Project: project}, false},
+
+		{"claude-code", "/home/u/p/sub/.claude/skills/pdf", clientprofile.Dirs{Home: home, Project: project}, true},
+		{"claude-code", "/home/u/p/sub/.claude/skills/pdf", clientprofile.Dirs{Home: home}, false},
+		{"claude-code", "/home/u/p/.claude/skills/pdf", clientprofile.Dirs{Home: home, Project: project}, true},
+		{"codex-mcp-client", "/home/u/p/.agents/skills/pdf", clientprofile.Dirs{Home: home, Project: project}, true},
+		{"opencode", "/home/u/p/.claude/skills/pdf", clientprofile.Dirs{Home: home, Project: project}, true},
+		{"gemini-cli-mcp-client", "/home/u/p/sub/.agents/skills/pdf", clientprofile.Dirs{Home: home, Project: project}, true},
+		{"gemini-cli-mcp-client", "/home/u/p/.agents/skills/pdf", clientprofile.Dirs{Home: home, Project: project}, false},
+
+		{"claude-code", "/home/u/.claude/skills/pdf", clientprofile.Dirs{Home: home, Getenv: env("CLAUDE_CONFIG_DIR", moved)}, false},
+		{"claude-code", "/home/u/.claude/skills/pdf", clientprofile.Dirs{Home: home, Project: []string{home}, Getenv: env("CLAUDE_CONFIG_DIR", moved)}, false},
+		{"claude-code", "/cfg/skills/pdf", clientprofile.Dirs{Home: home, Getenv: env("CLAUDE_CONFIG_DIR", moved)}, true},
+		{"claude-code", "/home/u/p/sub/cfg/skills/pdf", clientprofile.Dirs{Home: home, Project: project, Getenv: env("CLAUDE_CONFIG_DIR", "cfg")}, true},
+		{"claude-code", "/home/u/.claude/skills/pdf", clientprofile.Dirs{Home: home, Getenv: env("CODEX_HOME", moved)}, true},
+		{"opencode", "/home/u/.claude/skills/pdf", clientprofile.Dirs{Home: home, Getenv: env("CLAUDE_CONFIG_DIR", moved)}, true},
+		{"codex-mcp-client", "/home/u/.codex/skills/pdf", clientprofile.Dirs{Home: home, Getenv: env("CODEX_HOME", moved)}, false},
+		{"codex-mcp-client", "/cfg/skills/group/pdf", clientprofile.Dirs{Home: home, Getenv: env("CODEX_HOME", moved)}, true},
+		{"codex-mcp-client", "/home/u/.agents/skills/pdf", clientprofile.Dirs{Home: home, Getenv: env("CODEX_HOME", moved)}, true},
+		{"gemini-cli-mcp-client", "/home/u/.agents/skills/pdf", clientprofile.Dirs{Home: home, Getenv: env("GEMINI_CLI_HOME", moved)}, false},
+		{"gemini-cli-mcp-client", "/cfg/.agents/skills/pdf", clientprofile.Dirs{Home: home, Getenv: env("GEMINI_CLI_HOME", moved)}, true},
 	} {
-		if got := clientprofile.Named(tt.client).ReadsItself(filepath.FromSlash(tt.dir), tt.home, tt.project); got != tt.want {
-			t.Errorf("%s, %s, home %q, project %q: %v", tt.client, tt.dir, tt.home, tt.project, got)
+		reads := clientprofile.Named(tt.client).ReadsItself(tt.dirs)
+		if got := reads != nil && reads(p(tt.dir)); got != tt.want {
+			t.Errorf("%s, %s, home %q, project %q: %v", tt.client, tt.dir, tt.dirs.Home, tt.dirs.Project, got)
 		}
+	}
+}
+
+// env returns an environment with one variable.
+func env(name, value string) func(string) string {
+	return func(n string) string {
+		if n == name {
+			return value
+		}
+		return ""
 	}
 }
 
@@ -178,9 +216,9 @@ func TestWithUserAgent(t *testing.T) {
 func TestDocumentedClients(t *testing.T) {
 	for file, words := range map[string][]string{
 		"../../docs/mcp-clients.md": {"", "protocol version", "elicitation, roots", "instructions of a server", "description of a tool", "result with text and structured content", "reads skills in", "yes", "no", "all", "%s characters", "text", "structured content",
-			"without a user, calls a read-only tool, a destructive tool", "list of 50 skills, estimated tokens", "tools of Loadout, estimated tokens"},
+			"without a user, calls a read-only tool, a destructive tool", "list of 50 skills, estimated tokens", "tools of Loadout, estimated tokens", "also in parent directories, up to the root of the repository"},
 		"../../docs/zh/mcp-clients.md": {"", "协议版本", "elicitation、roots", "服务器的说明", "工具的描述", "既有文本又有结构化内容的结果", "自己读取技能的目录", "有", "无", "全部", "%s 个字符", "文本", "结构化内容",
-			"没有用户时的调用：只读工具、破坏性工具", "50 个技能的列表，约多少 token", "Loadout 的工具，约多少 token"},
+			"没有用户时的调用：只读工具、破坏性工具", "50 个技能的列表，约多少 token", "Loadout 的工具，约多少 token", "也在上级目录中读取，直到仓库的根目录"},
 	} {
 		b, err := os.ReadFile(file)
 		if err != nil {
@@ -216,8 +254,8 @@ func modes(text string, capability map[string]any) string {
 
 // table returns the recordings as a table in Markdown.
 func table(all map[string]recording, words []string) string {
-	rows := make([][]string, 10)
-	for i, w := range append(words[:7:7], words[13], words[14], words[15]) {
+	rows := make([][]string, 11)
+	for i, w := range append(words[:7:7], words[16], words[13], words[14], words[15]) {
 		rows[i] = []string{w}
 	}
 	has := func(there bool) string {
@@ -253,7 +291,7 @@ func table(all map[string]recording, words []string) string {
 		}
 		result := map[string]string{"text": words[11], "structured": words[12]}[r.Result]
 		for i, cell := range []string{p.Title + " " + r.Version, r.Protocol, modes(has(r.Capabilities.Elicitation != nil), r.Capabilities.Elicitation) + ", " + has(r.Capabilities.Roots != nil),
-			arrived(r.Instructions), arrived(r.Description), result, "`" + strings.Join(p.Reads, "`, `") + "`",
+			arrived(r.Instructions), arrived(r.Description), result, "`" + strings.Join(p.Reads, "`, `") + "`", has(p.Parents),
 			has(slices.Contains(r.Unasked, "probe_result")) + ", " + has(slices.Contains(r.Unasked, "probe_destruction")),
 			fmt.Sprint(tokencount.Estimate(list)), fmt.Sprint(tokencount.Estimate(tools))} {
 			rows[i] = append(rows[i], cell)

@@ -48,7 +48,7 @@ func NewRoots(o *Options, known []catalog.Source, current []Root, dirs []string)
 	}
 	listed := map[string]bool{} // directories whose locations are known
 	if real, err := filepath.EvalSymlinks(o.WorkDir); err == nil && !o.NoProject {
-		for _, dir := range projectDirs(real) {
+		for _, dir := range ProjectDirs(real) {
 			listed[dir] = true
 		}
 	}
@@ -68,7 +68,7 @@ func NewRoots(o *Options, known []catalog.Source, current []Root, dirs []string)
 			skipped = append(skipped, fmt.Errorf("%s: too many skill directories in all roots (limit %d)", dir, maxRootSources))
 			continue
 		}
-		for _, dir := range projectDirs(real) {
+		for _, dir := range ProjectDirs(real) {
 			listed[dir] = true
 		}
 		if len(locations) == 0 {

@@ -222,7 +222,7 @@ func clientName(dir string) string {
 // label. skip reports whether a directory is omitted; it may be nil.
 func projectLocations(workDir, home, label string, skip func(dir string) bool) []Location {
 	var locations []Location
-	dirs := projectDirs(workDir)
+	dirs := ProjectDirs(workDir)
 	for level, dir := range dirs {
 		if isInDependency(dirs[len(dirs)-1], dir) || skip != nil && skip(dir) {
 			continue
@@ -277,9 +277,9 @@ func sameDir(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// projectDirs returns dir and its parents up to the repository root, or only
+// ProjectDirs returns dir and its parents up to the repository root, or only
 // dir if it is not in a repository.
-func projectDirs(dir string) []string {
+func ProjectDirs(dir string) []string {
 	var dirs []string
 	for d := dir; ; d = filepath.Dir(d) {
 		dirs = append(dirs, d)

@@ -122,7 +122,7 @@ func writeFile(path, text string) error {
 }
 
 // skillDirs are the directories in which clients may look for skills, below the
-// home directory and below a project.
+// home directory, and below a project and its parents.
 var skillDirs = []string{".agents/skills", ".claude/skills", ".codex/skills", ".codex/skills/.system", ".config/opencode/skills", ".cursor/skills", ".gemini/skills", ".github/skills", ".opencode/skills", "skills"}
 
 // writeSkills writes two skills into each of skillDirs below root: one directly,

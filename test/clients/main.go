@@ -214,9 +214,14 @@ func (r *recorder) runOnce(s scenario) (*outcome, error) {
 		return nil, err
 	}
 	log := filepath.Join(dir, "messages")
-	one := &run{home: filepath.Join(dir, "home"), project: filepath.Join(dir, "project"), model: model.URL, server: s.server,
+	// The client starts two levels below the root of a repository.
+	outside := filepath.Join(dir, "outside")
+	root := filepath.Join(outside, "root")
+	parent := filepath.Join(root, "parent")
+	one := &run{home: filepath.Join(dir, "home"), project: filepath.Join(parent, "project"), model: model.URL, server: s.server,
 		command: append([]string{self, "tee", log}, s.command...), allowed: s.allowed}
-	if err := errors.Join(writeSkills(one.home, "home"), writeSkills(one.project, "project"), writeFile(filepath.Join(one.project, ".git", "HEAD"), "ref: refs/heads/main\n")); err != nil {
+	if err := errors.Join(writeSkills(one.home, "home"), writeSkills(one.project, "project"), writeSkills(parent, "parent"), writeSkills(root, "root"), writeSkills(outside, "outside"),
+		makeRepository(root)); err != nil {
 		return nil, err
 	}
 	args, env, err := r.client.prepare(one)
@@ -245,4 +250,11 @@ func (r *recorder) runOnce(s scenario) (*outcome, error) {
 		return nil, fmt.Errorf("the tool %s was not called in %d requests (%v): %s", s.tool, len(bodies), runErr, text[max(0, len(text)-2000):])
 	}
 	return o, nil
+}
+
+// makeRepository makes a directory a repository without commits.
+func makeRepository(dir string) error {
+	git := filepath.Join(dir, ".git")
+	return errors.Join(os.MkdirAll(filepath.Join(git, "objects"), 0o700), os.MkdirAll(filepath.Join(git, "refs"), 0o700),
+		writeFile(filepath.Join(git, "HEAD"), "ref: refs/heads/main\n"))
 }

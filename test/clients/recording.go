@@ -35,7 +35,8 @@ type recording struct {
 	// other that it is destructive.
 	Unasked []string `json:"unasked"`
 	// Reads lists the directories from which the client lists skills itself, below
-	// ~ and below a project (.); with /**, it also lists those in subdirectories.
+	// ~, the working directory (.) and its parents, of which ../.. is the root of
+	// the repository; with /**, it also lists those in subdirectories.
 	Reads []string `json:"reads"`
 	// Shown lists the strings in requests to the model that contain Loadout's
 	// list of skills.
@@ -95,7 +96,7 @@ func (rec *recording) addProbe(bodies [][]byte) error {
 				}
 			}
 			for _, dir := range skillDirs {
-				for where, prefix := range map[string]string{"home": "~/", "project": "./"} {
+				for where, prefix := range map[string]string{"home": "~/", "project": "./", "parent": "../", "root": "../../", "outside": "../../../"} {
 					mark := "Marks " + skillName(where, dir)
 					if strings.Contains(text, mark+".") {
 						dirs[prefix+dir] = true
