@@ -231,7 +231,11 @@ func (r *runtimeServers) acquirePermission(ctx context.Context, e *catalog.Entry
 			l.Release()
 			return nil, err
 		}
-		p.values = Variables{User: v.User, Secret: v.Secret, Platform: v.Platform, PlatformPermitted: v.PlatformPermitted, Names: v.Names}
+		permitted := v.PlatformPermitted
+		if permitted == nil {
+			permitted = l.PermitsVariable
+		}
+		p.values = Variables{User: v.User, Secret: v.Secret, Platform: v.Platform, PlatformPermitted: permitted, Names: v.Names}
 	}
 	return p, nil
 }

@@ -131,11 +131,10 @@ func TestPlatformValuesAreApprovedWithTheirTarget(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	host := func(s *httptest.Server) string { return strings.TrimPrefix(s.URL, "http://") }
 	call := &tools.Call{Name: "tides_water__high", Arguments: json.RawMessage(`{}`)}
 
 	rt, set := open()
-	approve(rt, host(first))
+	approve(rt, first.URL)
 	if res, err := set.Call(t.Context(), call); err != nil || res.Content[0].(*mcp.TextContent).Text != "12:10" {
 		t.Fatalf("approved: %+v, %v", res, err)
 	}
@@ -143,10 +142,10 @@ func TestPlatformValuesAreApprovedWithTheirTarget(t *testing.T) {
 	values["backend_url"] = second.URL
 	rt, set = open()
 	_, err := set.Call(t.Context(), call)
-	if want := "changed since it was approved: sending backend_url to " + host(second) + " was not approved"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "changed since it was approved: sending backend_url to " + second.URL + " was not approved"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("another host: %v, want %s", err, want)
 	}
-	approve(rt, host(second))
+	approve(rt, second.URL)
 	if _, err := set.Call(t.Context(), call); err != nil {
 		t.Errorf("the other host was approved: %v", err)
 	}

@@ -29,8 +29,8 @@ type Variables struct {
 	User   func(name string) (string, bool) // ${{user.NAME}}
 	Secret func(name string) (string, bool) // ${{secrets.NAME}}
 	// Platform returns a platform value, for ${{NAME}}. If PlatformPermitted is
-	// set, it reports whether the server may receive the value. target is the
-	// the resolved [Config.Target].
+	// set, it reports whether the server may receive the value. target is that of
+	// [Config.TargetWith].
 	Platform          func(name string) (string, bool)
 	PlatformPermitted func(name, target string) bool
 	// Names returns the names that have a value, for messages. kind is
@@ -176,7 +176,10 @@ func (r *resolver) checkTarget(resolved *Config) {
 	if r.v.PlatformPermitted == nil {
 		return
 	}
-	target := resolved.resolvedTarget()
+	target := r.c.Target()
+	if len(resolved.URLs) > 0 {
+		target = resolved.origins()
+	}
 	for _, u := range r.platform {
 		if !r.v.PlatformPermitted(u.Name, target) {
 			r.addProblem(Invalid, "", u.Where, "${{"+u.Name+"}} may not be sent to "+target+" without approval: approve the skill again")
@@ -198,8 +201,13 @@ func (r *resolver) expand(where, s string) string {
 	if !strings.Contains(s, "${") {
 		return s
 	}
+	parts := parseTemplate(s, 0)
+	if why := r.misplacedValue(where, parts); why != "" {
+		r.addProblem(Invalid, "", where, why)
+		return ""
+	}
 	var b strings.Builder
-	r.expandParts(&b, where, parseTemplate(s, 0))
+	r.expandParts(&b, where, parts)
 	if len(r.unset) > 0 {
 		return ""
 	}
@@ -208,6 +216,54 @@ func (r *resolver) expand(where, s string) string {
 		r.addProblem(Invalid, "", where, why)
 	}
 	return out
+}
+
+// misplacedValue returns why a platform value is not allowed in a text, or "".
+// Where the target of the values is decided, a value must not show in it: a
+// command contains none, and an address either begins with a whole one or has
+// values only after the host.
+func (r *resolver) misplacedValue(where string, parts []part) string {
+	uses := func(p part) (yes bool) {
+		eachVariable([]part{p}, func(v *variable) { yes = yes || v.kind == FromPlatform })
+		return yes
+	}
+	switch {
+	case where == "command" || strings.HasPrefix(where, "oauth ") && r.c.Owner != "":
+		if slices.ContainsFunc(parts, uses) {
+			return "no platform value is allowed here: write it into an argument, a header or env"
+		}
+	case where == "url":
+		inHost := false
+		for i, p := range parts {
+			text := p.literal
+			if _, rest, ok := strings.Cut(text, "://"); ok && !inHost {
+				inHost, text = true, rest
+			}
+			switch {
+			case inHost && strings.ContainsAny(text, "/?#"):
+				return "" // the host is complete
+			case p.v == nil:
+			case i == 0 && p.v.kind == FromPlatform && (len(parts) == 1 || strings.HasPrefix(parts[1].literal, "/") || strings.HasPrefix(parts[1].literal, "?")):
+				return r.wholeAddress(p.v)
+			case uses(p):
+				return "a platform value must be the whole address with its host, or come after the host"
+			}
+		}
+	}
+	return ""
+}
+
+// wholeAddress returns why the value of v is not an address with a host and
+// without a user, or "". It returns "" if v has no value.
+func (r *resolver) wholeAddress(v *variable) string {
+	if r.v.Platform == nil {
+		return ""
+	}
+	value, ok := r.v.Platform(v.name)
+	if u, err := url.Parse(value); ok && (err != nil || u.Host == "" || u.User != nil) {
+		return "the platform value " + v.name + " is not an address such as https://example.com"
+	}
+	return ""
 }
 
 func (r *resolver) expandParts(b *strings.Builder, where string, parts []part) {
@@ -248,7 +304,11 @@ func (r *resolver) markSecret(v *variable, value string) {
 		if r.v.Skill != "" && slices.Contains(skillNames, v.name) {
 			return
 		}
-	case FromInput, FromUser, FromSecret, FromPlatform:
+	case FromPlatform:
+		if u, err := url.Parse(value); err == nil && u.Host != "" && value == u.Scheme+"://"+u.Host {
+			return // a server's address is not secret, and answers contain links
+		}
+	case FromInput, FromUser, FromSecret:
 	default:
 		return
 	}
@@ -438,39 +498,43 @@ func (c *Config) Target() string {
 	return printableText(strings.Join(hosts, ", "))
 }
 
-// TargetWith is like [Config.Target], but replaces variables if the
-// configuration uses platform values, so that it returns the actual recipients
-// of these values. It replaces nothing if one of the variables in URLs or in the
-// command has no value.
+// TargetWith is like [Config.Target], but replaces variables in the URLs of a
+// configuration that uses platform values, so that it returns the actual
+// recipients of these values. A host without TLS has its scheme. TargetWith
+// replaces nothing if a variable in the URLs has no value. It does not need
+// secrets.
 func (c *Config) TargetWith(v Variables) string {
 	v.PlatformPermitted = nil
+	v.Secret = func(string) (string, bool) { return "secret", true } // it is not part of the host
 	r := &resolver{c: c, v: v}
-	resolved := &Config{Command: r.expand("command", c.Command)}
+	resolved := &Config{}
 	for _, u := range c.URLs {
 		resolved.URLs = append(resolved.URLs, r.expand("url", u))
 	}
-	if v.Platform == nil || len(r.unset) > 0 || !slices.ContainsFunc(c.Variables(), func(u VariableUse) bool { return u.Kind == FromPlatform }) {
+	if v.Platform == nil || len(c.URLs) == 0 || len(r.unset) > 0 || !slices.ContainsFunc(c.Variables(), func(u VariableUse) bool { return u.Kind == FromPlatform }) {
 		return c.Target()
 	}
-	return resolved.resolvedTarget()
+	return resolved.origins()
 }
 
-// resolvedTarget is like [Config.Target] for a configuration without variables.
-func (c *Config) resolvedTarget() string {
-	if len(c.URLs) == 0 {
-		return printableText(c.Command)
-	}
-	var hosts []string
+// origins returns the hosts of URLs without variables, with the scheme if it is
+// not that of TLS.
+func (c *Config) origins() string {
+	var all []string
 	for _, u := range c.URLs {
 		parsed, err := url.Parse(u)
 		if err != nil {
 			return "an invalid address"
 		}
-		if !slices.Contains(hosts, parsed.Host) {
-			hosts = append(hosts, parsed.Host)
+		host := parsed.Host
+		if parsed.Scheme != "https" && parsed.Scheme != "wss" {
+			host = parsed.Scheme + "://" + host
+		}
+		if !slices.Contains(all, host) {
+			all = append(all, host)
 		}
 	}
-	return printableText(strings.Join(hosts, ", "))
+	return printableText(strings.Join(all, ", "))
 }
 
 // urlHost returns the host of a URL that may contain variables.

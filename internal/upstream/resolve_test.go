@@ -100,8 +100,8 @@ func TestPlatformValues(t *testing.T) {
 	if got.URLs[0] != "https://wegent.example:8000/mcp/sse" || got.URLs[1] != "https://mcp.example/${A}?k=1" || got.Headers["Authorization"] != "Bearer t0ken" {
 		t.Errorf("%q %q", got.URLs, got.Headers)
 	}
-	if !slices.Contains(got.SecretValues(), "t0ken") || !slices.Contains(got.SecretValues(), "https://wegent.example:8000") {
-		t.Errorf("not redacted: %q", got.SecretValues())
+	if hidden := got.SecretValues(); !slices.Contains(hidden, "t0ken") || !slices.Contains(hidden, "https://mcp.example/${A}?k=1") || slices.Contains(hidden, "https://wegent.example:8000") {
+		t.Errorf("redacted: %q", hidden)
 	}
 	if target := c.TargetWith(v); target != "wegent.example:8000, mcp.example" {
 		t.Errorf("target %s", target)
@@ -148,23 +148,53 @@ func TestPlatformValueNeedsApprovedTarget(t *testing.T) {
 	v := upstream.Variables{Platform: from(map[string]string{"backend_url": "https://wegent.example", "task_token": "t0ken"}), User: from(map[string]string{"host": "user.example"}),
 		PlatformPermitted: func(name, target string) bool { return target == "wegent.example" }}
 	for url, allowed := range map[string]bool{
-		"${{backend_url}}/mcp":              true,
-		"https://wegent.example/mcp":        true,
-		"https://evil.example/mcp":          false,
-		"${{backend_url}}.evil.example/mcp": false,
-		"${{backend_url}}@evil.example/mcp": false,
-		"${NO:-https://evil.example}/mcp":   false,
-		"${NO:-${{backend_url}}}/mcp":       true,
-		"https://${{user.host}}/mcp":        false,
+		"${{backend_url}}/mcp":                                     true,
+		"https://wegent.example/mcp":                               true,
+		"https://evil.example/mcp":                                 false,
+		"${{backend_url}}.evil.example/mcp":                        false,
+		"${{backend_url}}@evil.example/mcp":                        false,
+		"${NO:-https://evil.example}/mcp":                          false,
+		"https://${{user.host}}/mcp":                               false,
+		"http://wegent.example/mcp":                                false, // without TLS
+		"https://wegent.example/${{task_token}}?k=${{task_token}}": true,
 	} {
 		c := &upstream.Config{Name: "x", Owner: "local/x@sha256:00", URLs: []string{url}, Headers: map[string]string{"Authorization": "Bearer ${{task_token}}"}}
 		v.Env = func(string) (string, bool) { return "", false }
 		got, unset := c.Resolve(v)
-		if (got != nil) != allowed || !allowed && !strings.Contains(fmt.Sprint(unset), "approve the skill again") || strings.Contains(fmt.Sprint(unset), "t0ken") {
+		if (got != nil) != allowed || !allowed && !strings.Contains(fmt.Sprint(unset), "approve the skill again") && !strings.Contains(fmt.Sprint(unset), "must be the whole address") || strings.Contains(fmt.Sprint(unset), "t0ken") {
 			t.Errorf("%s: %v %v", url, got, unset)
 		}
 		if shown := c.TargetWith(v); allowed != (shown == "wegent.example") {
 			t.Errorf("%s: the approval shows %s", url, shown)
+		}
+	}
+}
+
+// The target of platform values is not made of such values, so messages about it
+// contain none, but for the host of a value that is a whole address.
+func TestPlatformValuesDoNotMakeTheTarget(t *testing.T) {
+	v := upstream.Variables{Platform: from(map[string]string{"backend_url": "https://wegent.example", "task_token": "t0ken", "user_url": "https://u:t0ken@wegent.example"}),
+		User: from(map[string]string{"x": "x"}), Env: from(nil), PlatformPermitted: func(string, string) bool { return true }}
+	for _, c := range []*upstream.Config{
+		{Command: "${{task_token}}"},
+		{Command: "run-${{task_token}}"},
+		{URLs: []string{"https://${{task_token}}.x.example/"}},
+		{URLs: []string{"https://x.${{task_token}}"}},
+		{URLs: []string{"https://u:${{task_token}}@x.example/"}},
+		{URLs: []string{"https://x.example:${{task_token}}/"}},
+		{URLs: []string{"${{task_token}}://x.example/"}},
+		{URLs: []string{"${{task_token}}/mcp"}},
+		{URLs: []string{"${{user_url}}/mcp"}},
+		{URLs: []string{"${{backend_url}}.x.example/"}},
+		{URLs: []string{"${{backend_url}}@x.example/"}},
+		{URLs: []string{"${{backend_url}}${{user.x}}/"}},
+		{URLs: []string{"${NO:-${{backend_url}}}/mcp"}},
+		{URLs: []string{"https://x.example/"}, OAuth: &upstream.OAuthClient{ID: "${{task_token}}"}},
+	} {
+		c.Name, c.Owner = "x", "local/x@sha256:00"
+		got, unset := c.Resolve(v)
+		if text := fmt.Sprint(unset, c.TargetWith(v)); got != nil || len(unset) != 1 || strings.Contains(text, "t0ken") {
+			t.Errorf("%s %v: got %v, %s", c.Command, c.URLs, got, text)
 		}
 	}
 }
