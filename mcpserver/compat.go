@@ -170,10 +170,10 @@ type compatActivateArgs struct {
 }
 
 // Some clients show the structured result to their model, so that it contains
-// only patterns of tools and names of models, and no other text.
+// only what looks like a pattern of a tool or the name of a model.
 var (
-	compatToolPattern = lazyregexp.New(`^[A-Za-z_][\w.*/-]*(\([^()<>\n]*\))?$`)
-	compatModel       = lazyregexp.New(`^[A-Za-z0-9][\w.:/@-]*$`)
+	compatToolPattern = lazyregexp.New(`^[A-Za-z_][\w.*/-]{0,100}(\([\w.*:@/~ ,=-]{0,100}\))?$`)
+	compatModel       = lazyregexp.New(`^[A-Za-z0-9][\w.:/@-]{0,100}$`)
 )
 
 // compatActivate loads a skill and returns the messages that ba-agent adds to

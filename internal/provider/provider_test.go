@@ -316,8 +316,8 @@ func TestProvidersBefore2026AskThePage(t *testing.T) {
 	}{
 		"done":      {&mcp.ElicitResult{Action: "accept", Content: args{"success": true, "result": args{"svg": "<svg/>"}}}, `{"success": true, "result": {"svg": "<svg/>"}}`},
 		"not drawn": {&mcp.ElicitResult{Action: "accept", Content: args{"success": false, "error": "line 1"}}, `{"success": false, "error": "line 1"}`},
-		"only text": {&mcp.ElicitResult{Action: "accept"}, `{"success": false, "error": "no page did render: the client shows none"}`},
-		"no client": {nil, `{"success": false, "error": "no page did render: the client has no way to ask"}`},
+		"only text": {&mcp.ElicitResult{Action: "accept"}, `{"success": false, "error": "the page did not perform render: the user did not answer, or the client shows no page"}`},
+		"no client": {nil, `{"success": false, "error": "the page did not perform render: the client has no way to ask"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var elicit func(*mcp.ElicitRequest) *mcp.ElicitResult
@@ -346,7 +346,7 @@ func TestAbsentPartsSayWhatToWrite(t *testing.T) {
 	w.approve(t, "page")
 	c, _ := w.dial(t, "page", nil)
 	for tool, want := range map[string]string{
-		"model":  "app.chat_shell.models.LangChainModelFactory.create_from_config is not here: it belongs to the program that the provider was written for. Remove its use: the user is asked with await context.ask(message, schema)",
+		"model":  "app.chat_shell.models.LangChainModelFactory.create_from_config does not exist here: it belongs to the program that the provider was written for. Remove it. To ask the user, write await context.ask(message, schema)",
 		"socket": "ws_emitter has no sio here: to ask the user, await context.ask(message, schema) instead",
 	} {
 		if got, failed := call(t, c, tool, nil); !failed || !strings.Contains(got, want) || !strings.Contains(got, "provider.py, line ") {

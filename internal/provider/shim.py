@@ -903,7 +903,7 @@ class Emitter:
                                                                         "timeout": getattr(request, "timeout_seconds", 30.0)})
             result = got.get("content") or {}
             if not isinstance(result.get("success"), bool):
-                result = {"success": False, "error": "no page did %s: %s" % (action, got.get("reason") or "the client shows none")}
+                result = {"success": False, "error": "the page did not perform %s: %s" % (action, got.get("reason") or "the user did not answer, or the client shows no page")}
         except Exception as e:
             result = {"success": False, "error": "%s was not asked of the page: %s" % (action, e)}
         await PENDING.resolve(request_id, result)
@@ -944,8 +944,8 @@ for package in ("chat_shell", "chat_shell.chat_shell", "app.chat_shell", "app.se
 PROGRAMS = ("chat_shell", "shared", "app")
 
 
-ABSENT = ("%s is not here: it belongs to the program that the provider was written for. Remove its use: the user is asked with "
-          "await context.ask(message, schema), a page with await context.ask(message, action={...}), and settings are in context.config")
+ABSENT = ("%s does not exist here: it belongs to the program that the provider was written for. Remove it. To ask the user, write "
+          "await context.ask(message, schema); to ask a page, await context.ask(message, action={...}); settings are in context.config")
 
 
 class AbsentMeta(OrMeta):
