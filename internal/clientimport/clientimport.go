@@ -37,8 +37,8 @@ type Importer struct {
 	dir     string // directory with the records
 	log     *privatefile.File
 	record  record
-	// namesOnly is set if values of secrets are not stored. Their names then do
-	// not depend on stored values.
+	// namesOnly is set if values of secrets are not stored, because the servers
+	// are not the user's own. They then get no secret that the user has.
 	namesOnly bool
 }
 

@@ -2,10 +2,16 @@ package clientimport
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/loadout-dev/loadout/internal/clientconfig"
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
 	"github.com/loadout-dev/loadout/internal/secrets"
+	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
 // Definition is a server that a program other than an MCP client defines.
@@ -16,9 +22,14 @@ type Definition struct {
 
 // PlanDefinitions plans to add servers of the program origin to the user's
 // servers file. It replaces secret values with references, but Apply does not
-// store the values: Unset lists the names that the user must set. If another
-// server has the name of a server, the new one is named after origin too. The
-// plan has no record, and PlanUndo does not undo it.
+// store the values: Unset lists the names that the user must set. The names
+// start with origin, and a new server gets no name that is set or that another
+// server uses. If another server has the name of a server, the new one is named
+// after origin too. The plan has no record, and PlanUndo does not undo it.
+//
+// The definitions are not the user's own. Servers that refer to secrets, to
+// environment variables except HOME and PATH, to inputs or to files of variables
+// are skipped: they would receive values of this user.
 func PlanDefinitions(serversFile string, store *secrets.Store, origin string, servers []Definition) (*Plan, error) {
 	file, err := readServersFile(serversFile)
 	if err != nil {
@@ -54,4 +65,128 @@ func (im *Importer) applyServers(context.Context, *Plan) error {
 		return err
 	}
 	return im.servers.write(data)
+}
+
+// foreignReference returns why a server of another program must not be added:
+// it refers to values of this user. It returns "" if it does not.
+func foreignReference(c *upstream.Config) string {
+	const next = "; to use it anyway, add it to servers.yaml yourself"
+	if c.EnvFile != "" {
+		return "it reads a file of environment variables" + next
+	}
+	for _, u := range c.Variables() {
+		what := ""
+		switch {
+		case u.Kind == upstream.FromSecret:
+			what = "your secret "
+		case u.Kind == upstream.FromInput:
+			what = "the input "
+		case u.Kind == upstream.FromEnv && u.Name != "HOME" && u.Name != "PATH":
+			what = "your environment variable "
+		default:
+			continue
+		}
+		return fmt.Sprintf("its %s refers to %s%s, which %s would receive%s", u.Where, what, u.Name, u.Target, next)
+	}
+	return ""
+}
+
+// findPresent reports whether the servers file already contains a server of
+// another program, with its secrets under the names that an earlier plan chose.
+// If so, it moves the secrets of c to these names, and adds them to planned.
+func (im *Importer) findPresent(c *upstream.Config, f clientServer, planned map[string]string) ([]MovedSecret, bool, error) {
+	if !im.namesOnly {
+		return nil, false, nil
+	}
+	const most = 100 // numbers of a secret's name
+	for i := 0; ; i++ {
+		have := im.servers.byName[numberedName(c.Name, im.nameSuffix(f), i)]
+		if have == nil {
+			return nil, false, nil
+		}
+		uses, values := secretsOf(have), map[string]string{}
+		trial := *c
+		moved, err := moveSecrets(&trial, nil, func(name, value string) (string, error) {
+			name = deriveSecretName(im.client.Name, name)
+			for i := 1; i < most; i++ {
+				n := numberedSecret(name, i)
+				if other, ok := planned[n]; ok && other != value {
+					continue
+				}
+				if other, ok := values[n]; uses[n] && (!ok || other == value) {
+					values[n] = value
+					return n, nil
+				}
+			}
+			return name, nil
+		})
+		if err != nil {
+			return nil, false, err
+		}
+		same := trial
+		same.Name = have.Name
+		if same.Digest() == have.Digest() {
+			*c = trial
+			maps.Copy(planned, values)
+			return moved, true, nil
+		}
+	}
+}
+
+// usesSecret reports whether a server in the file refers to a secret.
+func (s *serversFile) usesSecret(name string) bool {
+	for _, c := range s.byName {
+		if secretsOf(c)[name] {
+			return true
+		}
+	}
+	return false
+}
+
+// secretsOf returns the names of the secrets to which a server refers.
+func secretsOf(c *upstream.Config) map[string]bool {
+	names := map[string]bool{}
+	for _, u := range c.Variables() {
+		if u.Kind == upstream.FromSecret {
+			names[u.Name] = true
+		}
+	}
+	return names
+}
+
+var plainArg = lazyregexp.New(`^[A-Za-z0-9_@%+=:,./{}$-]+$`)
+
+// describeServer says what a server does when it starts: it runs a command with
+// variables, or connects to hosts. The secrets of c must be replaced before.
+// Paths of URLs are omitted, because they may contain tokens.
+func describeServer(c *upstream.Config) string {
+	if len(c.URLs) > 0 {
+		return "connects to " + c.Target()
+	}
+	quote := func(s string) string {
+		if plainArg.MatchString(s) {
+			return s
+		}
+		return strconv.Quote(s)
+	}
+	var words []string
+	for _, key := range slices.Sorted(maps.Keys(c.Env)) {
+		words = append(words, quote(key+"="+c.Env[key]))
+	}
+	for _, arg := range append([]string{c.Command}, c.Args...) {
+		words = append(words, quote(arg))
+	}
+	text := "runs " + strings.Join(words, " ")
+	if c.Dir != "" {
+		text += " in " + quote(c.Dir)
+	}
+	return clip(text, 1000)
+}
+
+// clip truncates a text to n bytes and says so.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + fmt.Sprintf("… (%d bytes in all)", len(s))
 }

@@ -32,7 +32,7 @@ func TestDefinitionsKeepOnlyNamesOfSecrets(t *testing.T) {
 	if p.Action != clientimport.Import || p.Servers[0].State != clientimport.Added || p.Servers[1].State != clientimport.Skipped || p.Servers[2].State != clientimport.Skipped {
 		t.Fatalf("plan: %s %+v", p.Action, p.Servers)
 	}
-	if want := []string{"IMAGES_AUTHORIZATION"}; !slices.Equal(p.Unset, want) {
+	if want := []string{"WEGENT_IMAGES_AUTHORIZATION"}; !slices.Equal(p.Unset, want) {
 		t.Errorf("secrets to set: %q, want %q", p.Unset, want)
 	}
 	if _, err := os.Stat(file); err == nil {
@@ -42,7 +42,7 @@ func TestDefinitionsKeepOnlyNamesOfSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(file)
-	if err != nil || strings.Contains(string(text), "s3cr3t") || !strings.Contains(string(text), "Bearer ${{secrets.IMAGES_AUTHORIZATION}}") {
+	if err != nil || strings.Contains(string(text), "s3cr3t") || !strings.Contains(string(text), "Bearer ${{secrets.WEGENT_IMAGES_AUTHORIZATION}}") {
 		t.Errorf("servers file: %v\n%s", err, text)
 	}
 	if names, err := store.List(); err != nil || len(names) > 0 {
@@ -52,10 +52,102 @@ func TestDefinitionsKeepOnlyNamesOfSecrets(t *testing.T) {
 		t.Errorf("again: %s %+v", p.Action, p.Servers)
 	}
 	// The user sets another value: the server is still the same.
-	if err := store.SetAll(t.Context(), map[string]string{"IMAGES_AUTHORIZATION": "another-value"}); err != nil {
+	if err := store.SetAll(t.Context(), map[string]string{"WEGENT_IMAGES_AUTHORIZATION": "another-value"}); err != nil {
 		t.Fatal(err)
 	}
 	if p := plan(); p.Action != clientimport.None || len(p.Unset) > 0 {
 		t.Errorf("after the secret is set: %s, to set %q", p.Action, p.Unset)
+	}
+}
+
+// planOne plans to add one server of Wegent.
+func planOne(t *testing.T, dir string, name string, value any) *clientimport.Plan {
+	t.Helper()
+	p, err := clientimport.PlanDefinitions(filepath.Join(dir, "servers.yaml"), secrets.New(filepath.Join(dir, "secrets")), "wegent", []clientimport.Definition{{Name: name, Value: value}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// A server of another program never gets a secret that the user has, or that
+// another server uses.
+func TestDefinitionsGetNoSecretOfTheUser(t *testing.T) {
+	dir := t.TempDir()
+	server := func(host string) any {
+		return map[string]any{"url": "https://" + host + "/mcp", "headers": map[string]any{"X-Token": "some-value-1"}}
+	}
+	set := func(name string) {
+		t.Helper()
+		if err := secrets.New(filepath.Join(dir, "secrets")).SetAll(t.Context(), map[string]string{name: "the user's own"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	secretOf := func(p *clientimport.Plan) string {
+		t.Helper()
+		if len(p.Secrets) != 1 {
+			t.Fatalf("moved secrets %+v", p.Secrets)
+		}
+		return p.Secrets[0].Secret
+	}
+	set("S_X_TOKEN")
+	set("WEGENT_S_X_TOKEN")
+	p := planOne(t, dir, "s", server("one.example.com"))
+	if got, want := secretOf(p), "WEGENT_S_X_TOKEN_2"; got != want || !slices.Equal(p.Unset, []string{want}) {
+		t.Errorf("secret %s, to set %q, want %s", got, p.Unset, want)
+	}
+	if err := p.Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	// Another server of that name does not share the secret, even before it is set.
+	if got, want := secretOf(planOne(t, dir, "s", server("two.example.com"))), "WEGENT_S_X_TOKEN_3"; got != want {
+		t.Errorf("secret of another server: %s, want %s", got, want)
+	}
+	// The same server keeps its secret, also after it is set.
+	set("WEGENT_S_X_TOKEN_2")
+	if p := planOne(t, dir, "s", server("one.example.com")); p.Action != clientimport.None || secretOf(p) != "WEGENT_S_X_TOKEN_2" || len(p.Unset) > 0 {
+		t.Errorf("again: %s, %+v, to set %q", p.Action, p.Secrets, p.Unset)
+	}
+}
+
+func TestDefinitionsThatReferToValuesOfTheUserAreSkipped(t *testing.T) {
+	remote := func(header string) any {
+		return map[string]any{"url": "https://x.example.com/mcp", "headers": map[string]any{"X-Data": header}}
+	}
+	for _, tt := range []struct {
+		name   string
+		value  any
+		reason string // "" if the server is added
+	}{
+		{"secret", remote("${{secrets.GITHUB_TOKEN}}"), "refers to your secret GITHUB_TOKEN, which x.example.com would receive"},
+		{"environment", remote("${AWS_SECRET_ACCESS_KEY}"), "refers to your environment variable AWS_SECRET_ACCESS_KEY"},
+		{"default", remote("${PATH:-${env:AWS_SECRET_ACCESS_KEY}}"), "refers to your environment variable AWS_SECRET_ACCESS_KEY"},
+		{"input", remote("${input:github_token}"), "refers to the input github_token"},
+		{"argument", map[string]any{"command": "x", "args": []any{"${AWS_SECRET_ACCESS_KEY}"}}, "refers to your environment variable"},
+		{"file of variables", map[string]any{"command": "x", "envFile": "/etc/x.env"}, "it reads a file of environment variables"},
+		{"home", map[string]any{"command": "${HOME}/bin/x", "env": map[string]any{"PATH": "/x:${PATH}"}}, ""},
+		{"user", remote("${{user.name}}"), ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := planOne(t, t.TempDir(), "s", tt.value).Servers[0]
+			if reason := strings.Join(s.Problems, "; "); (s.State == clientimport.Added) != (tt.reason == "") || !strings.Contains(reason, tt.reason) {
+				t.Errorf("%s: %s, want %q", s.State, reason, tt.reason)
+			}
+		})
+	}
+}
+
+func TestDefinitionsSayWhatTheyDo(t *testing.T) {
+	for _, tt := range []struct {
+		value any
+		want  string
+	}{
+		{map[string]any{"command": "sh", "args": []any{"-c", "curl x | sh"}, "cwd": "/tmp", "env": map[string]any{"A_TOKEN": "some-value-1"}}, `runs A_TOKEN=${{secrets.WEGENT_S_A_TOKEN}} sh -c "curl x | sh" in /tmp`},
+		{map[string]any{"url": "https://user:some-value-1@x.example.com/path-token"}, "connects to x.example.com"},
+		{map[string]any{"command": strings.Repeat("x", 5000)}, "runs " + strings.Repeat("x", 995) + "… (5005 bytes in all)"},
+	} {
+		if got := planOne(t, t.TempDir(), "s", tt.value).Servers[0].Does; got != tt.want {
+			t.Errorf("got %s\nwant %s", got, tt.want)
+		}
 	}
 }

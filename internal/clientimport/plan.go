@@ -55,6 +55,7 @@ type Server struct {
 	Transport string   `json:"transport,omitempty"`
 	State     string   `json:"state"`
 	Login     bool     `json:"login"` // whether the server may require a sign-in
+	Does      string   `json:"-"`     // the command that it runs, or the hosts to which it connects; without secrets
 	Problems  []string `json:"problems,omitempty"`
 }
 
@@ -135,17 +136,27 @@ func (im *Importer) planServer(p *Plan, f clientServer) error {
 		return nil
 	}
 	setWorkDir(c, f.project)
-	moved, err := moveSecrets(c, inputs, func(name, value string) (string, error) {
-		free, err := im.chooseSecretName(name, value, p.values)
-		if err == nil {
-			p.values[free] = value
+	if im.namesOnly {
+		if reason := foreignReference(c); reason != "" {
+			s.Problems = append(s.Problems, reason)
+			p.Servers = append(p.Servers, s)
+			return nil
 		}
-		return free, err
-	})
+	}
+	moved, present, err := im.findPresent(c, f, p.values)
+	if err == nil && !present {
+		moved, err = moveSecrets(c, inputs, func(name, value string) (string, error) {
+			free, err := im.chooseSecretName(name, value, p.values)
+			if err == nil {
+				p.values[free] = value
+			}
+			return free, err
+		})
+	}
 	if err != nil {
 		return err
 	}
-	s.Transport, s.Login = c.Type, mayNeedLogin(c)
+	s.Transport, s.Login, s.Does = c.Type, mayNeedLogin(c), describeServer(c)
 	if s.As = im.chooseName(c, im.nameSuffix(f)); s.As == "" {
 		s.As, s.State = c.Name, Present
 		p.step.Shares = append(p.step.Shares, c.Name)
@@ -167,8 +178,9 @@ func (im *Importer) planServer(p *Plan, f clientServer) error {
 // chooseName returns an unused name for a server, or "" if the servers file
 // already contains the same server.
 func (im *Importer) chooseName(c *upstream.Config, suffix string) string {
-	name, first := c.Name, c.Name
-	for i := 1; ; i++ {
+	first := c.Name
+	for i := 0; ; i++ {
+		name := numberedName(first, suffix, i)
 		have := im.servers.byName[name]
 		if have == nil {
 			return name
@@ -179,33 +191,52 @@ func (im *Importer) chooseName(c *upstream.Config, suffix string) string {
 			c.Name = name
 			return ""
 		}
-		name = first + "-" + suffix
-		if i > 1 {
-			name += fmt.Sprint("-", i)
-		}
 	}
 }
 
+// numberedName returns the name of a server after i other names are in use.
+func numberedName(first, suffix string, i int) string {
+	switch i {
+	case 0:
+		return first
+	case 1:
+		return first + "-" + suffix
+	}
+	return fmt.Sprintf("%s-%s-%d", first, suffix, i)
+}
+
 // chooseSecretName returns the name of the secret for a value. If that name
-// already has a different value, in planned or in the store if values are
-// stored, it appends a number.
+// already has a different value, in planned or in the store, it appends a
+// number. If values are not stored, it also does so if a secret of the name is
+// set or another server uses it: the new server must not receive that secret.
 func (im *Importer) chooseSecretName(name, value string, planned map[string]string) (string, error) {
+	if im.namesOnly {
+		name = deriveSecretName(im.client.Name, name)
+	}
 	for i := 1; ; i++ {
-		n := name
-		if i > 1 {
-			n += fmt.Sprint("_", i)
-		}
+		n := numberedSecret(name, i)
 		have, ok := planned[n]
-		if !ok && !im.namesOnly {
-			var err error
-			if have, err = im.secrets.Get(n); err != nil && !errors.Is(err, secrets.ErrNotSet) {
+		if !ok {
+			stored, err := im.secrets.Get(n)
+			if err != nil && !errors.Is(err, secrets.ErrNotSet) {
 				return "", &Error{SecretStore, err}
 			}
+			if im.namesOnly && (err == nil || im.servers.usesSecret(n)) {
+				continue
+			}
+			have = stored
 		}
 		if have == "" || have == value {
 			return n, nil
 		}
 	}
+}
+
+func numberedSecret(name string, i int) string {
+	if i == 1 {
+		return name
+	}
+	return fmt.Sprint(name, "_", i)
 }
 
 // noteSecretsAndLogins adds the secrets that the user must set, and notes about
