@@ -20,6 +20,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/migrate"
 	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/internal/setup"
+	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/session"
 	"github.com/loadout-dev/loadout/skill"
@@ -43,12 +44,15 @@ func (a *app) migrateCommand() *cobra.Command {
 		Use:   "migrate SYSTEM SOURCE",
 		Short: "Migrate skills, MCP servers and conversations from another system",
 		Long: fmt.Sprintf(`Migrate from another agent system: its skills, the MCP servers in its configuration
-files and kinds, and conversations that its API exported as JSON. SOURCE is a directory, an archive or a Git repository,
-as for loadout add: a checkout of the system, or a directory with your files.
+files and kinds, and conversations that its API exported as JSON. SOURCE is a directory,
+an archive or a Git repository, as for loadout add: a checkout of the system, or a
+directory with your files.
 
 The report lists what is kept, changed and lost. Without --yes, or an answer on a
-terminal, nothing is written. A second run changes nothing. Skills are installed like
-those of loadout add, so their scripts and servers are pending until you approve them.
+terminal, nothing is written; --yes needs a terminal on standard input. A second run
+changes nothing. Skills are installed like those of loadout add, so their scripts and
+servers are pending until you approve them. Other servers become your own: they start
+with your rights, outside the sandbox, and the report shows their commands and hosts.
 Values of secrets are not migrated: a reference replaces each value, and the report
 lists the names for you to set.
 
@@ -123,6 +127,7 @@ func (a *app) migrate(ctx context.Context, system, source string, o migrateFlags
 		return err
 	}
 	m.out.Done = true
+	m.addNext()
 	return m.end(false)
 }
 
@@ -205,11 +210,28 @@ func (m *migration) apply(ctx context.Context, presence string) error {
 	if err := m.app.applyPlan(ctx, m.skills, planOptions{yes: true, verb: "add"}); err != nil {
 		return err
 	}
-	if err := m.explain(m.change.Apply(ctx)); err != nil {
-		return err
+	err := m.explain(m.change.Apply(ctx))
+	m.out.Notes = append(m.out.Notes, m.change.Problems...)
+	written := func(k migrate.Kind) string { return strings.Join(m.change.Written(k), " ") }
+	recorded := m.app.Record(context.WithoutCancel(ctx), policy.Record{Action: "migrate", Name: string(m.system),
+		Details: map[string]string{"source": m.out.Source, "servers": written(migrate.Server), "conversations": written(migrate.Conversation), "presence": presence}})
+	if err == nil {
+		return recorded
 	}
-	return m.app.Record(ctx, policy.Record{Action: "migrate", Name: string(m.system),
-		Details: map[string]string{"source": m.out.Source, "servers": m.change.Names(migrate.Server), "presence": presence}})
+	return errors.Join(err, recorded)
+}
+
+// addNext adds the commands with which the user can see or continue what was
+// migrated.
+func (m *migration) addNext() {
+	if len(m.change.Written(migrate.Server)) > 0 {
+		m.out.Next = append(m.out.Next, "loadout servers")
+	}
+	const most = 3 // conversations; the report names the others
+	all := m.change.Written(migrate.Conversation)
+	for _, id := range all[:min(len(all), most)] {
+		m.out.Next = append(m.out.Next, "loadout chat --session "+id)
+	}
 }
 
 // close releases what the migration opened.
@@ -233,13 +255,17 @@ func (m *migration) setOutput() {
 	o := &m.out
 	o.System, o.Items, o.Notes, o.Next = string(m.system), []migrate.Item{}, append([]string{}, m.change.Notes...), []string{}
 	for _, st := range m.skills.Steps {
-		o.Items = append(o.Items, migrate.Item{Kind: migrate.Skill, Name: st.Name, From: m.dirs[st.Name], Outcome: migrate.Kept, New: st.State != install.StateUnchanged})
+		item := migrate.Item{Kind: migrate.Skill, Name: st.Name, From: m.dirs[st.Name], Outcome: migrate.Kept, New: st.State != install.StateUnchanged}
+		if st.State == install.StateReplaced {
+			item.Outcome, item.Details = migrate.Changed, []string{"replaces the installed version"}
+		}
+		o.Items = append(o.Items, item)
 	}
 	for _, p := range append(m.problems, m.app.planProblems(m.skills)...) {
 		if p.Severity != skill.Error {
 			continue
 		}
-		o.Items = append(o.Items, migrate.Item{Kind: migrate.Skill, Name: p.Path, From: p.Path, Outcome: migrate.Lost, Details: []string{p.Message}})
+		o.Items = append(o.Items, migrate.Item{Kind: migrate.Skill, Name: p.Path, From: p.Path, Outcome: migrate.Lost, Details: []string{terminal.Clip(p.Message, 200)}})
 	}
 	o.Items = append(o.Items, m.change.Items...)
 	for _, name := range m.change.Unset {

@@ -2,57 +2,76 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/console"
+	"github.com/loadout-dev/loadout/internal/install"
 	"github.com/loadout-dev/loadout/internal/migrate"
 )
 
-// print prints the report: the scan of new skills, a line for each item, and
-// the totals.
+// print prints the report: each item, what is known about new and changed
+// skills, and the totals.
 func (m *migration) print() {
 	a := m.app
 	fmt.Fprintf(a.Stdout, "%s: %s\n", m.system.Title(), plain(m.out.Source))
-	var rows [][]string
-	for _, i := range m.out.Items {
-		rows = append(rows, []string{string(i.Kind), plain(i.Name), plain(describeItem(i))})
-	}
-	a.PrintTable("  ", rows)
-	m.printScan()
-	fmt.Fprintln(a.Stdout, m.summary())
 	var b strings.Builder
-	for _, n := range m.out.Notes {
-		a.WriteWrapped(&b, "", "Note: "+plain(n), console.NoStyle)
+	starts := false
+	for _, i := range m.out.Items {
+		a.WriteWrapped(&b, "  ", fmt.Sprintf("%s %s: %s", i.Kind, plain(i.Name), describeItem(i)), console.NoStyle)
+		if i.New || i.Outcome == migrate.Lost {
+			for _, d := range i.Details {
+				a.WriteWrapped(&b, "    ", plain(d), console.NoStyle)
+			}
+		}
+		if i.Does != "" {
+			a.WriteWrapped(&b, "    ", plain(i.Does), console.NoStyle)
+			starts = true
+		}
+	}
+	m.writeSkills(&b)
+	fmt.Fprintln(&b, m.summary())
+	if starts {
+		a.WriteWrapped(&b, "", "The new servers become your own: they start with your rights, outside the sandbox. Check what they run and where they connect.", console.NoStyle)
 	}
 	fmt.Fprint(a.Stdout, b.String())
+	m.printNotes(m.out.Notes)
 }
 
-// printScan prints the worst finding of each new skill.
-func (m *migration) printScan() {
+func (m *migration) printNotes(notes []string) {
+	var b strings.Builder
+	for _, n := range notes {
+		m.app.WriteWrapped(&b, "", "Note: "+plain(n), console.NoStyle)
+	}
+	fmt.Fprint(m.app.Stdout, b.String())
+}
+
+// writeSkills writes the changes of each skill that replaces another version,
+// as loadout add does, and the worst finding of each new skill.
+func (m *migration) writeSkills(b *strings.Builder) {
 	a := m.app
 	for _, st := range m.skills.Changes() {
-		if text := a.formatWorstFinding(st); text != "" {
-			fmt.Fprintf(a.Stdout, "%s: %s\n", plain(st.Name), text)
+		if st.State == install.StateReplaced {
+			a.formatStep(b, st, false)
+		} else if text := a.formatWorstFinding(st); text != "" {
+			fmt.Fprintf(b, "%s: %s\n", plain(st.Name), text)
 		}
 	}
 }
 
-// describeItem says what becomes of an item, and why.
+// describeItem says what becomes of an item.
 func describeItem(i migrate.Item) string {
-	what := string(i.Outcome)
 	switch {
 	case i.Outcome == migrate.Lost:
+		return "lost"
 	case !i.New:
-		what = "already there"
+		return "already there"
 	case i.Outcome == migrate.Kept:
-		what = "new"
-	case i.Outcome == migrate.Changed:
-		what = "new, changed"
+		return "new"
+	case i.Kind == migrate.Skill:
+		return "changed"
 	}
-	if len(i.Details) > 0 && (i.New || i.Outcome == migrate.Lost) {
-		what += ": " + strings.Join(i.Details, "; ")
-	}
-	return what
+	return "new, changed"
 }
 
 // summary counts the items by outcome.
@@ -73,18 +92,24 @@ func (m *migration) summary() string {
 func (m *migration) end(empty bool) error {
 	a := m.app
 	if a.JSON {
-		return a.PrintJSON(m.out)
+		if err := a.PrintJSON(m.out); err != nil {
+			return err
+		}
+		return a.failedSkillsError(m.skills)
 	}
+	m.printNotes(m.change.Problems)
 	switch {
 	case empty:
 		fmt.Fprintln(a.Stdout, "Nothing to do.")
 	case !m.out.Done:
 		fmt.Fprintf(a.Stdout, "Dry run: nothing was changed. To migrate: loadout migrate %s %s --yes\n", m.system, console.ShellQuote(m.source))
-	default:
+	case slices.ContainsFunc(m.skills.Changes(), func(st *install.Step) bool { return len(st.Scripts) > 0 }):
 		fmt.Fprintln(a.Stdout, "Done. Review the code of the skills: loadout approve")
+	default:
+		fmt.Fprintln(a.Stdout, "Done.")
 	}
 	for _, n := range m.out.Next {
 		fmt.Fprintf(a.Stdout, "Next: %s\n", plain(n))
 	}
-	return nil
+	return a.failedSkillsError(m.skills)
 }

@@ -29,31 +29,37 @@ type Change struct {
 	// Unset lists the names of the secrets that the user must set.
 	Unset []string
 	Notes []string
+	// Problems lists, after Apply, what could not be taken over completely.
+	Problems []string
 
 	target        Target
 	servers       *clientimport.Plan
 	conversations []*PastConversation // the new ones
+	written       map[Kind][]string
 }
 
 // Compare compares a plan with a target. It writes nothing. The target must not
 // change before the result is applied.
 func (p *Plan) Compare(t Target) (*Change, error) {
-	c := &Change{target: t}
+	c := &Change{target: t, written: map[Kind][]string{}}
 	if err := c.compareServers(p, t); err != nil {
 		return nil, err
 	}
 	for _, past := range p.Conversations {
-		item := Item{Kind: Conversation, Name: past.Title, From: past.From, Outcome: Kept, New: !t.Chats.Contains(past.ID), Details: past.Lost}
+		item := Item{Kind: Conversation, Name: past.Title, From: past.From, Outcome: Kept, New: !t.Chats.Contains(past.ID)}
 		if len(past.Lost) > 0 {
 			item.Outcome, item.Details = Changed, []string{"without " + strings.Join(past.Lost, ", ")}
 		}
 		if item.New {
-			item.Details = append(item.Details, fmt.Sprintf("%d messages, named %s", len(past.events()), past.ID))
+			item.Details = append(item.Details, fmt.Sprintf("%s, named %s", pluralize(len(past.events()), "message"), past.ID))
 			c.conversations = append(c.conversations, past)
 		}
 		c.Items = append(c.Items, item)
 	}
 	c.Items = append(c.Items, p.Lost...)
+	for i := range c.Items {
+		c.Items[i].clip()
+	}
 	return c, nil
 }
 
@@ -63,26 +69,30 @@ func (c *Change) IsEmpty() bool {
 }
 
 // Apply writes the change. After an error, the rest can be applied by comparing
-// and applying the plan again.
+// and applying the plan again. A skill that cannot be loaded in a conversation is
+// not an error: it is added to Problems.
 func (c *Change) Apply(ctx context.Context) error {
 	if c.servers.Action != clientimport.None {
 		if err := c.servers.Apply(ctx); err != nil {
 			return err
 		}
+		c.written[Server] = c.servers.ChangedServers()
 	}
 	for _, past := range c.conversations {
 		if err := c.importConversation(ctx, past); err != nil {
 			return fmt.Errorf("import conversation %s: %w", past.ID, err)
 		}
+		c.written[Conversation] = append(c.written[Conversation], past.ID)
 	}
 	return nil
 }
 
 // importConversation stores a conversation, with the skills active that would
-// still be active in it.
+// still be active in it. It adds to Problems the skills that cannot be loaded.
 func (c *Change) importConversation(ctx context.Context, past *PastConversation) error {
 	return c.target.Chats.Import(past.ID, func(log session.Log) error {
-		s, err := c.target.OpenSession(ctx, log, past.ID)
+		watched := &watchedLog{Log: log}
+		s, err := c.target.OpenSession(ctx, watched, past.ID)
 		if err != nil {
 			return err
 		}
@@ -90,8 +100,25 @@ func (c *Change) importConversation(ctx context.Context, past *PastConversation)
 		if err := s.Append(ctx, past.events()...); err != nil {
 			return err
 		}
-		return s.Restore(ctx, past.history(), nil)
+		err = s.Restore(ctx, past.history(), nil)
+		if err == nil || watched.failed || ctx.Err() != nil {
+			return err
+		}
+		c.Problems = append(c.Problems, clip(fmt.Sprintf("conversation %s continues without some of its skills: %v", past.ID, err)))
+		return nil
 	})
+}
+
+// watchedLog is a log that remembers whether it failed.
+type watchedLog struct {
+	session.Log
+	failed bool
+}
+
+func (l *watchedLog) Append(ctx context.Context, events ...*session.Event) error {
+	err := l.Log.Append(ctx, events...)
+	l.failed = l.failed || err != nil
+	return err
 }
 
 // compareServers plans the servers to add to the user's servers file.
@@ -107,6 +134,9 @@ func (c *Change) compareServers(p *Plan, t Target) error {
 	c.servers, c.Unset, c.Notes = plan, plan.Unset, plan.Notes
 	for i, s := range plan.Servers { // in the order of the definitions
 		item := Item{Kind: Server, Name: s.Name, From: p.Servers[i].From, Outcome: Kept, New: s.State == clientimport.Added, Details: s.Problems}
+		if item.New {
+			item.Does = s.Does
+		}
 		if s.State == clientimport.Skipped {
 			item.Outcome = Lost
 		} else if s.As != s.Name {
@@ -125,13 +155,6 @@ func (c *Change) compareServers(p *Plan, t Target) error {
 	return nil
 }
 
-// Names returns the names of the new items of a kind, for the audit log.
-func (c *Change) Names(k Kind) string {
-	var names []string
-	for _, i := range c.Items {
-		if i.Kind == k && i.New {
-			names = append(names, i.Name)
-		}
-	}
-	return strings.Join(names, " ")
-}
+// Written returns the names of the servers or conversations that Apply wrote,
+// even if it then returned an error.
+func (c *Change) Written(k Kind) []string { return c.written[k] }

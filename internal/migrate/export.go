@@ -41,7 +41,7 @@ func (r *reader) findConversations(p, title string, v any, depth int) {
 	case map[string]any:
 		for _, key := range []string{"title", "task_title"} {
 			if s, ok := v[key].(string); ok && s != "" {
-				title = untrusted.New(s).ForModel()
+				title = clip(untrusted.New(s).ForModel())
 			}
 		}
 		for _, key := range []string{"subtasks", "items", "messages", "data"} {
@@ -99,11 +99,11 @@ func (e *exported) conversation() *PastConversation {
 		slices.SortStableFunc(e.Messages, func(a, b PastMessage) int { return a.Time.Compare(b.Time) })
 	}
 	for _, lost := range []struct {
-		n    int
-		what string
-	}{{e.calls, "tool calls and their results"}, {e.others, "messages of tools and of the system"}, {e.parts, "attachments and images"}, {e.further, "messages over the limit"}} {
+		n          int
+		noun, more string
+	}{{e.calls, "tool call", ""}, {e.others, "message", " of tools or of the system"}, {e.parts, "attachment", ""}, {e.further, "message", " over the limit"}} {
 		if lost.n > 0 {
-			e.Lost = append(e.Lost, fmt.Sprintf("%d %s", lost.n, lost.what))
+			e.Lost = append(e.Lost, pluralize(lost.n, lost.noun)+lost.more)
 		}
 	}
 	return &e.PastConversation
@@ -112,12 +112,16 @@ func (e *exported) conversation() *PastConversation {
 // add adds a message as a system exports it.
 func (e *exported) add(m map[string]any) {
 	result, _ := m["result"].(map[string]any)
-	if chain, ok := result["messages_chain"].([]any); ok && roleOf(m) == llm.Assistant {
-		first := len(e.Messages)
+	if chain, _ := result["messages_chain"].([]any); len(chain) > 0 && roleOf(m) == llm.Assistant {
+		first, further := len(e.Messages), e.further
 		for _, one := range chain {
 			if part, ok := one.(map[string]any); ok {
 				e.addOne(part, m["created_at"])
 			}
+		}
+		said := slices.ContainsFunc(e.Messages[first:], func(m PastMessage) bool { return m.Role == llm.Assistant && m.Text != "" })
+		if !said && e.further == further {
+			e.addOne(map[string]any{"role": m["role"], "content": result["value"]}, m["created_at"])
 		}
 		for i := len(e.Messages) - 1; i >= first; i-- { // the last message of the turn has the skills of the turn
 			if e.Messages[i].Role == llm.Assistant {

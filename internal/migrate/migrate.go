@@ -66,9 +66,11 @@ type Item struct {
 	Name    string  `json:"name"`
 	From    string  `json:"from"` // path of the file or directory in the system
 	Outcome Outcome `json:"outcome"`
-	// New is set if applying the plan adds the item. Otherwise it is already
-	// there, or it is lost.
+	// New is set if applying the plan adds the item, or updates a skill.
+	// Otherwise it is already there, or it is lost.
 	New bool `json:"new"`
+	// Does says which command a new server runs, or to which hosts it connects.
+	Does string `json:"does,omitempty"`
 	// Details says what changed, or why the item is lost.
 	Details []string `json:"details,omitempty"`
 }
@@ -108,5 +110,32 @@ func Read(ctx context.Context, system System, files fs.FS) (*Plan, error) {
 func (p *Plan) lose(kind Kind, name, from, format string, args ...any) {
 	if len(p.Lost) < maxLost {
 		p.Lost = append(p.Lost, Item{Kind: kind, Name: name, From: from, Outcome: Lost, Details: []string{fmt.Sprintf(format, args...)}})
+		p.Lost[len(p.Lost)-1].clip()
 	}
+}
+
+// clip bounds the texts of an item, which other programs wrote. Does is already
+// bounded.
+func (i *Item) clip() {
+	i.Name, i.From = clip(i.Name), clip(i.From)
+	for n := range i.Details {
+		i.Details[n] = clip(i.Details[n])
+	}
+}
+
+// clip truncates a text of the report.
+func clip(s string) string {
+	const most = 200 // characters
+	if runes := []rune(s[:min(len(s), 4*most+4)]); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return s
+}
+
+// pluralize returns n followed by noun, in the plural unless n is 1.
+func pluralize(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }

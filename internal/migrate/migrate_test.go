@@ -1,11 +1,19 @@
 package migrate_test
 
 import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"unicode/utf8"
 
+	"github.com/loadout-dev/loadout/internal/chatlog"
 	"github.com/loadout-dev/loadout/internal/migrate"
+	"github.com/loadout-dev/loadout/internal/secrets"
+	"github.com/loadout-dev/loadout/session"
 )
 
 // files returns a file system with the given contents.
@@ -93,5 +101,111 @@ func TestConversationsOfWegent(t *testing.T) {
 	m := p.Conversations[0].Messages
 	if m[0].Text != "a‹/skill>bc" || m[1].Text != "so" || len(m[1].LoadedSkills) != 1 || m[1].LoadedSkills[0] != "x" {
 		t.Errorf("messages %+v", m)
+	}
+}
+
+// The servers of a skill stay with it, also if the source is the skill itself.
+func TestServersOfTheTopSkillStayWithIt(t *testing.T) {
+	p := read(t, map[string]string{"SKILL.md": "---\nname: x\n---\n", "mcp.json": `{"mcpServers": {"s": {"command": "x"}}}`})
+	if len(p.Servers) > 0 {
+		t.Errorf("servers %+v", p.Servers)
+	}
+}
+
+// The answer is in result.value if the chain of a turn has no text.
+func TestAnswerWithoutChain(t *testing.T) {
+	for _, tt := range []struct{ name, chain, want string }{
+		{"empty", `[]`, "the answer"},
+		{"calls only", `[{"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "x"}}]}]`, "the answer"},
+		{"text", `[{"role": "assistant", "content": "from the chain"}]`, "from the chain"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := read(t, map[string]string{"task.json": `{"subtasks": [{"role": "USER", "prompt": "q"}, {"role": "ASSISTANT", "result": {"value": "the answer", "loaded_skills": ["x"], "messages_chain": ` + tt.chain + `}}]}`})
+			m := p.Conversations[0].Messages
+			last := m[len(m)-1]
+			if last.Text != tt.want || !slices.Equal(last.LoadedSkills, []string{"x"}) {
+				t.Errorf("last message %+v, want %q", last, tt.want)
+			}
+		})
+	}
+}
+
+func TestTextsOfTheReportAreShort(t *testing.T) {
+	long := strings.Repeat("ä", 5000)
+	p := read(t, map[string]string{
+		"a.json":              `{"mcpServers": {"` + long + `": {"command": "${PLUGIN_ROOT}/x"}, "s` + long + `": {"command": "x", "env": {"T": "${` + strings.Repeat("A", 5000) + `}"}}}}`,
+		long[:200] + "/x.env": long + "_MCP_SERVERS={",
+		"b.json":              `{"title": "` + long + `", "messages": [{"role": "user", "content": "x"}]}`,
+	})
+	dir := t.TempDir()
+	c, err := p.Compare(target(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Items) != 4 {
+		t.Errorf("%d items", len(c.Items))
+	}
+	for _, i := range c.Items {
+		for _, text := range append(i.Details, i.Name, i.From) {
+			if n := utf8.RuneCountInString(text); n > 201 || !utf8.ValidString(text) {
+				t.Errorf("%s: text of %d characters: %.40q", i.Kind, n, text)
+			}
+		}
+	}
+}
+
+func target(dir string) migrate.Target {
+	return migrate.Target{ServersFile: filepath.Join(dir, "servers.yaml"), Secrets: secrets.New(filepath.Join(dir, "secrets")), Chats: chatlog.Dir(filepath.Join(dir, "chats"))}
+}
+
+// brokenSkills are skills that exist but cannot be read.
+type brokenSkills struct{ session.Skills }
+
+func (brokenSkills) Fetch(context.Context, string) ([]*session.Skill, error) {
+	return nil, errors.New("permission denied")
+}
+
+// brokenLog is a log on a full disk.
+type brokenLog struct{ session.Log }
+
+func (brokenLog) Append(context.Context, ...*session.Event) error { return errors.New("disk full") }
+
+// A skill that cannot be read stops no conversation, but a log that cannot be
+// written does.
+func TestConversationWithUnreadableSkill(t *testing.T) {
+	p := read(t, map[string]string{
+		"a.json": `[{"role": "user", "content": "one"}, {"role": "assistant", "content": "so", "loaded_skills": ["x"]}]`,
+		"b.json": `[{"role": "user", "content": "two"}, {"role": "assistant", "content": "so"}]`,
+		"s.json": `{"mcpServers": {"s": {"command": "x"}}}`,
+	})
+	for _, full := range []bool{true, false} {
+		to := target(t.TempDir())
+		to.OpenSession = func(ctx context.Context, log session.Log, id string) (*session.Session, error) {
+			if full {
+				log = brokenLog{log}
+			}
+			return session.Open(ctx, brokenSkills{}, &session.Options{Log: log, ID: id})
+		}
+		c, err := p.Compare(to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = c.Apply(t.Context())
+		if !slices.Equal(c.Written(migrate.Server), []string{"s"}) {
+			t.Errorf("written servers %q", c.Written(migrate.Server))
+		}
+		names := c.Written(migrate.Conversation)
+		if full {
+			if err == nil || len(names) > 0 {
+				t.Errorf("with a full disk: error %v, written %q", err, names)
+			}
+			continue
+		}
+		if err != nil || len(names) != 2 || len(c.Problems) != 1 || !strings.Contains(c.Problems[0], "permission denied") {
+			t.Errorf("error %v, written %q, problems %q", err, names, c.Problems)
+		}
+		if c, err = p.Compare(to); err != nil || !c.IsEmpty() {
+			t.Errorf("again: %v, items %+v", err, c.Items)
+		}
 	}
 }

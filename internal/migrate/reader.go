@@ -47,7 +47,7 @@ func (r *reader) walk() error {
 			r.plan.lose(File, path.Base(p), p, "cannot be read: %v", causeOf(err))
 			return fs.SkipDir
 		case d.IsDir():
-			if p != "." && (skippedDirs[d.Name()] || strings.Count(p, "/") >= maxDepth || r.isSkill(p)) {
+			if p != "." && (skippedDirs[d.Name()] || strings.Count(p, "/") >= maxDepth) || r.isSkill(p) {
 				return fs.SkipDir
 			}
 			return nil
