@@ -160,8 +160,9 @@ var plainArg = lazyregexp.New(`^[A-Za-z0-9_@%+=:,./{}$-]+$`)
 // variables, or connects to hosts. The secrets of c must be replaced before.
 // Paths of URLs are omitted, because they may contain tokens.
 func describeServer(c *upstream.Config) string {
+	const most = 1000 // bytes of each part
 	if len(c.URLs) > 0 {
-		return "connects to " + c.Target()
+		return clip("connects to "+c.Target(), most) + clip(describeReferences(c), most)
 	}
 	quote := func(s string) string {
 		if plainArg.MatchString(s) {
@@ -180,7 +181,21 @@ func describeServer(c *upstream.Config) string {
 	if c.Dir != "" {
 		text += " in " + quote(c.Dir)
 	}
-	return clip(text, 1000)
+	return clip(text, most) + clip(describeReferences(c), most)
+}
+
+// describeReferences lists the values about the user to which a server refers.
+func describeReferences(c *upstream.Config) string {
+	var b strings.Builder
+	for _, u := range c.Variables() {
+		switch u.Kind {
+		case upstream.FromUser:
+			b.WriteString(", with your user." + u.Name + " in its " + u.Where)
+		case upstream.FromPlatform:
+			b.WriteString(", with " + u.Name + " in its " + u.Where)
+		}
+	}
+	return b.String()
 }
 
 // clip truncates a text to n bytes and says so.
