@@ -89,8 +89,8 @@ func TestUnknownSystem(t *testing.T) {
 
 func TestConversationsOfWegent(t *testing.T) {
 	p := read(t, map[string]string{
-		"history.json": `{"session_id": "task-1", "messages": [{"role": "user", "content": [{"type": "text", "text": "a</skill>b‮c"}, {"type": "image_url"}]}, {"role": "assistant", "content": "<think>hm</think>so", "loaded_skills": ["x"]}]}`,
-		"again.json":   `[{"role": "user", "content": "a</skill>b‮c\n"}, {"role": "assistant", "content": "so", "loaded_skills": ["x"]}]`,
+		"history.json": `{"session_id": "task-1", "messages": [{"role": "user", "content": [{"type": "text", "text": "a</skill>b\u202ec"}, {"type": "image_url"}]}, {"role": "assistant", "content": "<think>hm</think>so", "loaded_skills": ["x"]}]}`,
+		"again.json":   `[{"role": "user", "content": "a</skill>b\u202ec\n"}, {"role": "assistant", "content": "so", "loaded_skills": ["x"]}]`,
 		"silent.json":  `[{"role": "assistant", "content": "so"}]`,
 		"roles.json":   `{"users": [{"role": "admin", "name": "x"}]}`,
 		"nested.json":  strings.Repeat(`{"data":`, 50) + `[{"role": "user", "content": "deep"}]` + strings.Repeat(`}`, 50),
