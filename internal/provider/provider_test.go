@@ -385,7 +385,7 @@ func TestW19UnknownToolsAreSkipped(t *testing.T) {
 		name, reason, _ := strings.Cut(strings.TrimPrefix(s.(string), "tool "), " is skipped: ")
 		got[name] = reason
 	}
-	for name, part := range map[string]string{"explodes": "shared.utils.things.thing is not here", "unheard_of": "no such tool", "elsewhere": "there is no provider another"} {
+	for name, part := range map[string]string{"explodes": "shared.utils.things.thing does not exist here", "unheard_of": "no such tool", "elsewhere": "there is no provider another"} {
 		if !strings.Contains(got[name], part) || !strings.Contains(served.Stderr(), name+" is skipped") {
 			t.Errorf("%s: %q, want %q", name, got[name], part)
 		}
