@@ -8,11 +8,11 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout/internal/filetype"
-	"github.com/loadout-dev/loadout/internal/skillfile"
 )
 
 // Limits on the images of a run.
@@ -20,19 +20,20 @@ const (
 	MaxImages  = 8
 	MaxBytes   = 5 << 20 // of each image
 	maxEntries = 1000    // files of a directory that are considered
-	maxScanned = 64      // images whose content is read
+	maxRead    = 64      // files that are read
 )
 
 // types lists the MIME types of images that are shown.
 var types = []string{"image/png", "image/jpeg", "image/webp"}
 
-// Images holds the hashes of images by path.
-type Images map[string]string
+// Images holds the stamps of images by path. Images are not read before a run,
+// because a directory may contain many.
+type Images map[string]stamp
 
-// image is a file with its content.
-type image struct {
-	name, mime string
-	data       []byte
+// stamp identifies the content of a file that a run has not changed.
+type stamp struct {
+	size     int64
+	modified time.Time
 }
 
 // Scan returns the images in the given directories of fsys, without those in
@@ -40,49 +41,53 @@ type image struct {
 // regular, and larger images.
 func Scan(fsys fs.FS, dirs ...string) Images {
 	out := Images{}
-	for _, i := range read(fsys, dirs) {
-		out[i.name] = skillfile.Hash(i.data)
-	}
+	each(fsys, dirs, func(name string, s stamp) bool {
+		out[name] = s
+		return true
+	})
 	return out
 }
 
 // New returns the images that Scan finds now and that i, the result of an
-// earlier Scan, does not have with the same content. It returns at most
+// earlier Scan, does not have with the same size and time. It returns at most
 // [MaxImages], in the order of directories and names.
 func (i Images) New(fsys fs.FS, dirs ...string) []mcp.Content {
 	var out []mcp.Content
-	for _, found := range read(fsys, dirs) {
-		if len(out) < MaxImages && i[found.name] != skillfile.Hash(found.data) {
-			out = append(out, &mcp.ImageContent{Data: found.data, MIMEType: found.mime})
+	tried := 0
+	each(fsys, dirs, func(name string, s stamp) bool {
+		if i[name] == s {
+			return true
 		}
-	}
+		data, err := readFile(fsys, name)
+		// The type is that of the content, because vendors refuse images with a
+		// wrong type.
+		if mime := filetype.Image(data); err == nil && len(data) <= MaxBytes && slices.Contains(types, mime) {
+			out = append(out, &mcp.ImageContent{Data: data, MIMEType: mime})
+		}
+		tried++
+		return len(out) < MaxImages && tried < maxRead
+	})
 	return out
 }
 
-// read reads the images in directories.
-func read(fsys fs.FS, dirs []string) []image {
-	var out []image
+// each calls f for each file with the name of an image in directories, until f
+// returns false.
+func each(fsys fs.FS, dirs []string, f func(name string, s stamp) bool) {
 	for _, dir := range dirs {
 		entries, err := fs.ReadDir(fsys, dir)
 		if err != nil {
 			continue
 		}
 		for _, e := range entries[:min(len(entries), maxEntries)] {
-			if len(out) == maxScanned {
-				return out
-			}
 			name := path.Join(dir, e.Name())
 			if !e.Type().IsRegular() || !slices.Contains(types, filetype.ByName(strings.ToLower(name))) {
 				continue
 			}
-			// The first bytes decide, because vendors reject wrong types.
-			data, err := readFile(fsys, name)
-			if mime := filetype.Image(data); err == nil && len(data) <= MaxBytes && slices.Contains(types, mime) {
-				out = append(out, image{name, mime, data})
+			if fi, err := e.Info(); err == nil && fi.Size() <= MaxBytes && !f(name, stamp{fi.Size(), fi.ModTime()}) {
+				return
 			}
 		}
 	}
-	return out
 }
 
 // readFile reads at most one byte more than [MaxBytes].

@@ -60,3 +60,29 @@ func TestImagesAreLimited(t *testing.T) {
 		t.Errorf("an image of the largest size is missing")
 	}
 }
+
+// openedFS records the files that are opened.
+type openedFS struct {
+	fstest.MapFS
+	opened []string
+}
+
+func (f *openedFS) Open(name string) (fs.File, error) {
+	f.opened = append(f.opened, name)
+	return f.MapFS.Open(name)
+}
+
+func (f *openedFS) ReadDir(name string) ([]fs.DirEntry, error) { return f.MapFS.ReadDir(name) }
+
+// A command in a directory with many images must not read them all.
+func TestUnchangedImagesAreNotRead(t *testing.T) {
+	files := &openedFS{MapFS: fstest.MapFS{"a.png": {Data: []byte(png)}, "b.png": {Data: []byte(png)}}}
+	before := figure.Scan(files, ".")
+	files.MapFS["c.png"] = &fstest.MapFile{Data: []byte(png)}
+	if got := before.New(files, "."); len(got) != 1 {
+		t.Errorf("got %d images, want 1", len(got))
+	}
+	if diff := cmp.Diff([]string{"c.png"}, files.opened); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -329,7 +329,10 @@ func (r *resolver) lookup(v *variable) (value string, ok bool, hint string) {
 			return "", false, none
 		}
 		value, ok := f(v.name)
-		return value, ok, missing + r.allowedNames()
+		if ok {
+			return value, true, ""
+		}
+		return "", false, missing + r.allowedNames()
 	}
 	switch v.kind {
 	case FromEnv:

@@ -142,6 +142,18 @@ func TestUnsetVariableListsAllowedNames(t *testing.T) {
 	}
 }
 
+// Names are listed for messages only, because that reads the stored secrets.
+func TestNamesAreListedForMessagesOnly(t *testing.T) {
+	v := upstream.Variables{User: from(map[string]string{"id": "7"}), Names: func(string) []string {
+		t.Error("names were listed although all variables have values")
+		return nil
+	}}
+	c := &upstream.Config{Name: "x", URLs: []string{"https://x.example"}, Headers: map[string]string{"A": "${{user.id}}"}}
+	if _, unset := c.Resolve(v); len(unset) > 0 {
+		t.Error(unset)
+	}
+}
+
 // A platform value is sent only to its approved target, however the address is
 // written.
 func TestPlatformValueNeedsApprovedTarget(t *testing.T) {
