@@ -80,7 +80,7 @@ export default defineConfig({
             },
             {
               name: "shared",
-              test: /src\/shared\/(api|i18n|servertext|ui)\/[\w-]+\.tsx?$|src\/features\/(users|skills)\/[\w-]+\.tsx?$/,
+              test: /src\/shared\/(api|i18n|servertext|ui)\/(?!diagnosticpatterns)[\w-]+\.tsx?$|src\/features\/(users|skills)\/[\w-]+\.tsx?$/,
             },
             {
               name: "content",

@@ -1,6 +1,7 @@
-import { computed } from "@preact/signals";
+import { computed, signal } from "@preact/signals";
 import { findMsg, messagesOf } from "../i18n/messages";
-import { diagnosticPatterns, problemPatterns } from "./patterns";
+import type { DiagnosticPatterns } from "./diagnosticpatterns";
+import { problemPatterns } from "./patterns";
 
 /** A problem that the hub found in a SKILL.md. */
 export interface Diagnosed {
@@ -22,11 +23,28 @@ export const translates = computed(() => messagesOf("diagnostic").length > 0);
 const validatorSuffix = "; the reference validator reads only the text between the first two ---, wherever they are";
 const folderSuffix = /; it loads under its folder's name (".*")$/;
 
-/** translateDiagnostic returns a diagnostic in the language of the page, or as it is if there is no translation. */
+/** The patterns of diagnostics. They are loaded with the first diagnostic that has a translation. */
+const diagnosticPatterns = signal<Record<string, DiagnosticPatterns> | undefined>(undefined);
+let loading: Promise<void> | undefined;
+
+/** loadDiagnosticPatterns loads the patterns of diagnostics; then the page shows diagnostics in its language. */
+export function loadDiagnosticPatterns(): Promise<void> {
+  loading ??= import("./diagnosticpatterns").then(
+    (loaded) => void (diagnosticPatterns.value = loaded.diagnosticPatterns),
+    () => void (loading = undefined), // diagnostics stay English until the next one
+  );
+  return loading;
+}
+
+/** translateDiagnostic returns a diagnostic in the language of the page, or as it is if there is no translation yet. */
 export function translateDiagnostic<T extends Diagnosed>(d: T): T {
   if (findMsg("diagnostic", `${d.code}.message`) === undefined) return d;
+  if (!diagnosticPatterns.value) {
+    void loadDiagnosticPatterns();
+    return d;
+  }
   const key = `diagnostic.${d.code}`;
-  const { message: pattern, fix: fixPattern } = diagnosticPatterns[d.code] ?? {};
+  const { message: pattern, fix: fixPattern } = diagnosticPatterns.value[d.code] ?? {};
   if (d.message.endsWith(validatorSuffix)) {
     const text = translate(key, "message", d.message.slice(0, -validatorSuffix.length), pattern);
     const message = findMsg("diagnostic", "suffix.validator", { text }) ?? d.message;

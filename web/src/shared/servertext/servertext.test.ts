@@ -1,12 +1,13 @@
 import codes from "../../../../skill/testdata/codes.json";
 import { holds, same, test } from "../../../test/units/check";
 import { loadMessages, messagesOf } from "../i18n/messages";
-import { diagnosticPatterns } from "./patterns";
-import { translateDiagnostic, translateProblem } from ".";
+import { diagnosticPatterns } from "./diagnosticpatterns";
+import { loadDiagnosticPatterns, translateDiagnostic, translateProblem } from ".";
 
 /** inChinese runs a test with the page in Chinese. */
 async function inChinese(run: () => void) {
   await loadMessages("zh-Hans");
+  await loadDiagnosticPatterns();
   try {
     run();
   } finally {
