@@ -382,7 +382,8 @@ func (s *Server) omitNative(p *clientprofile.Profile, root []string) func(*catal
 
 // continueText returns the text of a connection with the skills of a newer view. The
 // instructions were sent, so the description lists all skills that they lack. project
-// is the project of the client with the parents up to its repository root, or nil.
+// lists the project of the client and its parents up to the repository root; it may be
+// nil.
 func (s *Server) continueText(c *conn, now *view, project []string) catalogText {
 	if s.opts.ToolsOnly || s.opts.Compat != "" {
 		t := s.catalogTextOf(now, c.profile)

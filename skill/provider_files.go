@@ -230,7 +230,8 @@ func relativeImports(file, text string) []relativeImport {
 }
 
 // isTried reports whether the statement after text, with the given indentation,
-// is directly in a try statement, so that a missing file is expected.
+// is in a try statement, so that a missing file is expected, or only for type
+// checkers.
 func isTried(text, indent string) bool {
 	for len(text) > 0 && indent != "" {
 		text = strings.TrimRight(text, "\n")
@@ -240,7 +241,11 @@ func isTried(text, indent string) bool {
 			continue
 		}
 		if space := line[:len(line)-len(strings.TrimLeft(line, " \t"))]; len(space) < len(indent) {
-			return strings.HasPrefix(strings.TrimSpace(line), "try")
+			switch statement := strings.TrimSpace(line); {
+			case strings.HasPrefix(statement, "try"), strings.HasPrefix(statement, "if ") && strings.HasSuffix(statement, "TYPE_CHECKING:"):
+				return true
+			}
+			indent = space
 		}
 	}
 	return false

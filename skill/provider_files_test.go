@@ -34,6 +34,8 @@ func TestMissingProviderFilesAreReported(t *testing.T) {
 		"tool file":               {class, map[string]string{"provider.py": needed + "from .bar import Bar\n"}, []string{`5:11 provider-import-missing "provider.py" imports "bar.py" in line 3`}},
 		"file of a tool file":     {class, map[string]string{"provider.py": needed + "from .bar import Bar\n", "bar.py": "\nfrom .base import (\n  Base)\n"}, []string{`5:11 provider-import-missing "bar.py" imports "base.py" in line 2`}},
 		"optional file":           {class, map[string]string{"provider.py": "try:\n    import x\n    from .fast import f\nexcept ImportError:\n    f = None\n" + needed + "return f\n"}, nil},
+		"optional, nested":        {class, map[string]string{"provider.py": "try:\n    if FAST:\n        from .fast import f\nexcept ImportError:\n    f = None\n" + needed + "return f\n"}, nil},
+		"only for type checkers":  {class, map[string]string{"provider.py": "if typing.TYPE_CHECKING:\n    from .kinds import Kind\n" + needed + "return None\n"}, nil},
 		"folder as a namespace":   {class, map[string]string{"provider.py": needed + "from .lib import bar\n", "lib/bar.py": ""}, nil},
 		"file outside the skill":  {class, map[string]string{"provider.py": needed + "from ..other import x\n"}, nil},
 		"function":                {"entrypoint: skills/charts/main.py\nfunction: draw\n", map[string]string{"main.py": "from .bar import Bar\n", "bar.py": ""}, nil},

@@ -202,7 +202,7 @@ func (m *migration) confirm(ctx context.Context) (presence string, err error) {
 	return presence, err
 }
 
-// apply installs the skills, and then adds everything else.
+// apply installs the skills, and then adds the servers and conversations.
 func (m *migration) apply(ctx context.Context, presence string) error {
 	if err := m.skills.to.Recover(ctx); err != nil {
 		return err
@@ -250,7 +250,7 @@ func (m *migration) explain(err error) error {
 	return err
 }
 
-// setOutput fills the output from the plans.
+// setOutput sets the output to what the plans contain.
 func (m *migration) setOutput() {
 	o := &m.out
 	o.System, o.Items, o.Notes, o.Next = string(m.system), []migrate.Item{}, append([]string{}, m.change.Notes...), []string{}

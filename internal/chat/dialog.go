@@ -34,7 +34,7 @@ type dialog struct {
 
 var _ terminal.Conversation = (*dialog)(nil)
 
-// activeModel returns the current model.
+// activeModel returns a copy of the current model.
 func (t *dialog) activeModel() *setup.ActiveModel {
 	t.model.Lock()
 	defer t.model.Unlock()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/clientconfig"
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
+	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/secrets"
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
@@ -162,7 +163,7 @@ var plainArg = lazyregexp.New(`^[A-Za-z0-9_@%+=:,./{}$-]+$`)
 func describeServer(c *upstream.Config) string {
 	const most = 1000 // bytes of each part
 	if len(c.URLs) > 0 {
-		return clip("connects to "+c.Target(), most) + clip(describeReferences(c), most)
+		return printable.Text("connects to "+c.Target(), most) + printable.Text(describeReferences(c), most)
 	}
 	quote := func(s string) string {
 		if plainArg.MatchString(s) {
@@ -181,7 +182,7 @@ func describeServer(c *upstream.Config) string {
 	if c.Dir != "" {
 		text += " in " + quote(c.Dir)
 	}
-	return clip(text, most) + clip(describeReferences(c), most)
+	return printable.Text(text, most) + printable.Text(describeReferences(c), most)
 }
 
 // describeReferences lists the values about the user to which a server refers.
@@ -196,12 +197,4 @@ func describeReferences(c *upstream.Config) string {
 		}
 	}
 	return b.String()
-}
-
-// clip truncates a text to n bytes and says so.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + fmt.Sprintf("… (%d bytes in all)", len(s))
 }

@@ -145,7 +145,7 @@ func TestDefinitionsSayWhatTheyDo(t *testing.T) {
 		{map[string]any{"command": "sh", "args": []any{"-c", "curl x | sh"}, "cwd": "/tmp", "env": map[string]any{"A_TOKEN": "some-value-1"}}, `runs A_TOKEN=${{secrets.WEGENT_S_A_TOKEN}} sh -c "curl x | sh" in /tmp`},
 		{map[string]any{"url": "https://user:some-value-1@x.example.com/path-token"}, "connects to x.example.com"},
 		{map[string]any{"url": "https://x.example.com", "headers": map[string]any{"X-User": "${{user.name}}"}}, "connects to x.example.com, with your user.name in its header X-User"},
-		{map[string]any{"command": strings.Repeat("x", 5000)}, "runs " + strings.Repeat("x", 995) + "… (5005 bytes in all)"},
+		{map[string]any{"command": strings.Repeat("x", 5000)}, "runs " + strings.Repeat("x", 995) + "… (4005 bytes more)"},
 	} {
 		if got := planOne(t, t.TempDir(), "s", tt.value).Servers[0].Does; got != tt.want {
 			t.Errorf("got %s\nwant %s", got, tt.want)

@@ -15,8 +15,9 @@ const variablePrefix = "variable:"
 // maxTarget is the maximum length in bytes of a target in the name of a need.
 const maxTarget = 800
 
-// VariableNeed returns the need of a skill to send a platform value to a target:
-// the hosts or the command that receive it. Its digest covers both completely.
+// VariableNeed returns the need of a skill to send a platform value to a target,
+// the hosts or the command that receive it. The digest covers the whole target,
+// even if the name contains only its start.
 func VariableNeed(name, target string) policy.Need {
 	sum := sha256.Sum256([]byte(name + "\x00" + target))
 	if len(target) > maxTarget {

@@ -68,9 +68,9 @@ func (c *Change) IsEmpty() bool {
 	return c.servers.Action == clientimport.None && len(c.conversations) == 0
 }
 
-// Apply writes the change. After an error, the rest can be applied by comparing
-// and applying the plan again. A skill that cannot be loaded in a conversation is
-// not an error: it is added to Problems.
+// Apply writes the change. After an error, call [Plan.Compare] and Apply again to
+// write the rest. A conversation whose skills cannot all be loaded is written
+// without them and added to Problems.
 func (c *Change) Apply(ctx context.Context) error {
 	if c.servers.Action != clientimport.None {
 		if err := c.servers.Apply(ctx); err != nil {

@@ -9,8 +9,7 @@
 //
 // All files are untrusted. Their number, sizes and depth are limited, and no
 // code in them is executed. Values of secrets are never kept, only their names.
-// Text in a plan can contain control characters; the caller removes them before
-// it prints the text. Start reading at [Read].
+// The texts of the items in a [Change] are printable. Start reading at [Read].
 package migrate
 
 import (
@@ -21,6 +20,7 @@ import (
 	"slices"
 
 	"github.com/loadout-dev/loadout/internal/clientimport"
+	"github.com/loadout-dev/loadout/internal/printable"
 )
 
 // System names a system to migrate from.
@@ -123,14 +123,8 @@ func (i *Item) clip() {
 	}
 }
 
-// clip truncates a text of the report.
-func clip(s string) string {
-	const most = 200 // characters
-	if runes := []rune(s[:min(len(s), 4*most+4)]); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return s
-}
+// clip returns a text of the report: printable, and of at most 200 bytes.
+func clip(s string) string { return printable.Text(s, 200) }
 
 // pluralize returns n followed by noun, in the plural unless n is 1.
 func pluralize(n int, noun string) string {
