@@ -3,7 +3,6 @@
 package sandboxtest
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"strconv"
@@ -48,8 +47,14 @@ func takesMemory(id string) func(*trial) bool {
 		limits.Memory, limits.Work, limits.Tmp, limits.Shm = limit<<20, 8<<20, 8<<20, 4<<20
 		x.limits = &limits
 		res, _ := x.attack(id, strconv.Itoa(3*limit), strconv.Itoa(children))
-		kept, _, _ := bytes.Cut(res.Stdout, []byte("!"))
-		taken := bytes.Count(kept, []byte("+"))
+		written, rest, _ := strings.Cut(string(res.Stdout), "!\n")
+		killed, _, _ := strings.Cut(rest, "\n")
+		taken := 0
+		for child := 'A'; child < 'A'+children; child++ {
+			if !strings.ContainsRune(killed, child) { // a killed child holds nothing
+				taken += strings.Count(written, string(child))
+			}
+		}
 		x.note(fmt.Sprintf("had %d MiB at a limit of %d MiB", taken, limit))
 		return 2*taken > 3*limit && res.Reason != sandbox.OOM
 	}

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"runtime"
 	"strconv"
+	"syscall"
 	"time"
 	"unsafe"
 
@@ -27,20 +28,22 @@ var memoryKinds = map[string]func() error{
 
 // takeMemory starts children that each allocate an equal part of the memory.
 // The first argument is the size in MiB, and the second the number of children.
-// A child writes + for each MiB. If a child exits early, takeMemory writes !
-// and stops, because the child's memory is free again.
+// A child writes its letter for each MiB. When the first child exits, or after
+// four seconds, takeMemory writes ! and stops the children. On the next line it
+// writes the letters of the children that were killed: their memory became free,
+// so other children could take it.
 func takeMemory(t *tally) {
 	kind := os.Args[1]
 	total, children := number(t.args[0]), number(t.args[1])
 	ended := make(chan error, children)
 	var kids []*exec.Cmd
-	for range children {
+	for i := range children {
 		self, err := os.Executable()
 		if err != nil {
 			t.try("start", err)
 			return
 		}
-		cmd := exec.Command(self, "take", t.mark, kind, strconv.Itoa(total/children))
+		cmd := exec.Command(self, "take", t.mark, kind, strconv.Itoa(total/children), letter(i))
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 		cmd.Env = append(os.Environ(), "GOMAXPROCS=1") // few threads
 		if err := cmd.Start(); err != nil {
@@ -65,13 +68,21 @@ func takeMemory(t *tally) {
 	for range children { // they may have to clean up
 		<-ended
 	}
+	for i, cmd := range kids {
+		if cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() == unix.SIGKILL {
+			os.Stdout.WriteString(letter(i))
+		}
+	}
 	os.Stdout.WriteString("\n")
 	t.try(kind, fmt.Errorf("child: %w", err))
 }
 
+// letter returns the letter of a child.
+func letter(child int) string { return string(rune('A' + child)) }
+
 // take allocates memory of the kind in the first argument, up to as many MiB as
-// the second argument says, and then waits. It stops allocating at the first
-// failure.
+// the second argument says, and then waits. It writes the third argument for
+// each MiB. It stops allocating at the first failure.
 func take(args []string) {
 	kind := memoryKinds[args[0]]
 	fill := func() {
@@ -83,7 +94,7 @@ func take(args []string) {
 				}
 				break
 			}
-			os.Stdout.WriteString("+")
+			os.Stdout.WriteString(args[2])
 		}
 	}
 	if args[0] == "M11" {
