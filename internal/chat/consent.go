@@ -13,8 +13,8 @@ import (
 )
 
 // skillConsent asks the user for consent, once for each version of a skill in a
-// conversation. The consent covers what can be foreseen: running the skill's
-// scripts and servers, the tools that they provide in the sandbox, and the calls
+// conversation. The consent covers running the skill's scripts and servers,
+// calling the tools that they provide in the sandbox, and making the calls
 // listed in allowed-tools.
 type skillConsent struct {
 	*Host

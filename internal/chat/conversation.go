@@ -103,8 +103,8 @@ func (t *conversation) preloadSkills(ctx context.Context, named []string) error 
 }
 
 // buildInstructions returns the system prompt for an agent: lead, the general
-// instructions, the skills and the MCP servers. Later calls can return another
-// prompt, for example because the tools of more servers are known.
+// instructions, the skills and the MCP servers. The prompt can change between
+// calls, for example when the tools of another server become known.
 func buildInstructions(rt *loadout.Runtime, servers []tools.ServerSummary, lead string) string {
 	text := "You help the user. Read and write the files in your working folder; commands run there, in a sandbox. Skills are instructions for kinds of tasks: before a task that one of them covers, load it with load_skill and follow it. " +
 		"Call the tools it provides with call_tool, and run its scripts with run_skill_script. Say plainly what failed.\n"

@@ -76,9 +76,9 @@ func (b *conversationBuilder) openLog(context.Context) error {
 	return nil
 }
 
-// openFolder opens the working directory: the directory that the user specified
-// for this run or, failing that, when the conversation began. If the user
-// specified neither, the conversation gets its own directory.
+// openFolder opens the working directory: the one that the user specified for
+// this run or, if there is none, the one specified when the conversation began.
+// Without either, the conversation gets its own directory.
 func (b *conversationBuilder) openFolder(ctx context.Context) (err error) {
 	if b.flags.Workspace == "" {
 		if b.flags.Workspace, err = chatlog.Folder(ctx, b.log); err != nil {

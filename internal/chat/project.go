@@ -24,9 +24,9 @@ const workspaceLabel = "workspace"
 
 // confirmProjectSkills asks the user once per project whether its skills may
 // instruct the agent, because someone else may have written them. It excludes
-// the skills of declined projects. The skills of a trusted project are
-// available without a question, as are all skills if the user selected them or
-// no user can answer; policy rules then decide what the agent may do.
+// the skills of declined projects. It does not ask about trusted projects. It
+// asks nothing if the user selected the skills or if no user can answer; policy
+// rules then decide what the agent may do.
 func (h *Host) confirmProjectSkills(ctx context.Context, c *config.Config, o *Flags) error {
 	if o.confirm == nil || len(h.Skills) > 0 {
 		return nil // no user can answer, or the user selected the skills

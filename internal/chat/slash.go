@@ -143,8 +143,9 @@ func (t *dialog) pickModels() ([]terminal.Choice, string) { return t.knownModels
 // modelListTimeout is the time that each server has to list its models.
 const modelListTimeout = 5 * time.Second
 
-// offeredModels returns the models that the servers of the conversation's models
-// offer. It omits the servers that do not answer, and names that cannot be typed.
+// offeredModels returns the models offered by the servers that run the
+// conversation's models. It omits servers that do not answer, and names that the
+// user cannot type.
 func (t *dialog) offeredModels(ctx context.Context) []terminal.Choice {
 	var out []terminal.Choice
 	servers := t.activeModel().Listable(t.config)
@@ -158,9 +159,9 @@ func (t *dialog) offeredModels(ctx context.Context) []terminal.Choice {
 	return out
 }
 
-// listModels lists the models of each server, concurrently, so that a server that
-// does not answer delays no other. The result has no models for servers that fail,
-// because the user can also type a name.
+// listModels lists the models of all servers concurrently, so that a slow server
+// does not delay the others. A server that fails has no models in the result; the
+// user can still type a name.
 func listModels(ctx context.Context, servers []setup.ModelChoice, list func(context.Context, setup.ModelChoice) ([]string, error)) [][]string {
 	out := make([][]string, len(servers))
 	var all sync.WaitGroup
@@ -178,7 +179,7 @@ func listModels(ctx context.Context, servers []setup.ModelChoice, list func(cont
 // maxModelName is the maximum length of a listed model's name, in bytes.
 const maxModelName = 200
 
-// knownModels returns the current model, those of the configuration, and the demo.
+// knownModels returns the current model, the configured models, and the demo.
 func (t *dialog) knownModels() []terminal.Choice {
 	now := t.activeModel().Now
 	all := []terminal.Choice{{Name: cmp.Or(now.Asked, now.Name, vendors.Demo), Help: "current, " + t.Model().Name()}}

@@ -45,8 +45,8 @@ func (t *dialog) hasMessages() bool {
 	return slices.ContainsFunc(t.session.Events(0), func(e session.Event) bool { return e.Message != nil })
 }
 
-// formatLeft says how to return to the conversation that the user left. It
-// returns "" if there is none.
+// formatLeft returns a line that explains how to return to the conversation
+// that the user left, or "" if there is none.
 func (t *dialog) formatLeft() string {
 	if t.flags.left == "" {
 		return ""
@@ -129,8 +129,8 @@ func (t *dialog) completeConversations(prefix string) []terminal.Choice {
 // /resume.
 const maxPickedConversations = 2000
 
-// pickConversations returns the newest other conversations. A note says if there
-// are older ones.
+// pickConversations returns the newest conversations other than the open one,
+// and a note if there are none or if older ones are omitted.
 func (t *dialog) pickConversations() ([]terminal.Choice, string) {
 	out, n := t.listConversations("", maxPickedConversations)
 	switch {
@@ -142,9 +142,9 @@ func (t *dialog) pickConversations() ([]terminal.Choice, string) {
 	return out, ""
 }
 
-// listConversations returns up to limit conversations other than the open one
-// whose names have the given prefix, newest first, each with its first message
-// and the time of its last one. n is the number of all such conversations.
+// listConversations returns up to limit conversations whose names have the
+// given prefix, except the open one, newest first. Each has its first message
+// and the time of its last message. n is the number of all such conversations.
 func (t *dialog) listConversations(prefix string, limit int) (out []terminal.Choice, n int) {
 	dir, err := t.host.chats()
 	if err != nil {

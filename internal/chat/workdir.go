@@ -53,9 +53,9 @@ func (h *Host) openWorkFolder(named, id string) (dir string, rules policy.Rules,
 	return dir, rules, nil
 }
 
-// skillProjectDir returns the project to which a conversation can add skills:
-// the given directory, or the current one. It returns "" if the user selected
-// the skills with --skills.
+// skillProjectDir returns the project whose skills a conversation can use: the
+// given directory, or the current one. It returns "" if the user selected the
+// skills with --skills.
 func (h *Host) skillProjectDir(named string) string {
 	if named != "" {
 		dir, _ := setup.ResolveWorkspace(named) // validated earlier

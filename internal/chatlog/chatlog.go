@@ -91,8 +91,9 @@ func (d Dir) Contains(id string) bool {
 }
 
 // Import creates a conversation with the events that write appends to its log.
-// If write returns an error or the program ends, there is no conversation. It
-// returns an error that wraps [fs.ErrExist] if there is one with this ID.
+// If write returns an error or the program is killed, no conversation is
+// created. If a conversation with this ID exists, the error wraps
+// [fs.ErrExist].
 func (d Dir) Import(id string, write func(session.Log) error) error {
 	if !ValidID(id) {
 		return ErrName

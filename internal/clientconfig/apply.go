@@ -30,8 +30,8 @@ type fileState struct {
 // that apply changes to the same file take turns: Apply waits up to 10 seconds
 // for its turn. If another program writes the file after Apply has compared it
 // and before Apply replaces it, that program's change is lost. After any other
-// error the file is unchanged, except for an error about a backup that could
-// not be deleted. Apply succeeds only once.
+// error the file is unchanged, unless only the deletion of a backup failed.
+// Apply succeeds only once.
 func (c *Change) Apply() (err error) {
 	if c.Action == None {
 		return nil

@@ -202,7 +202,7 @@ func (d *jsonDoc) isOnlyEntry(i int) bool {
 
 // removeMember returns the edit that removes member i of an object, and a comma
 // that is no longer needed. The edit preserves the comments around the member,
-// including those on the lines before.
+// including those on the preceding lines.
 func (d *jsonDoc) removeMember(v hujson.Value, i int) edit {
 	o := v.Value.(*hujson.Object)
 	m := o.Members[i]

@@ -102,8 +102,8 @@ func (p Environment) xdgConfig() string {
 	return p.join(p.Home, ".config")
 }
 
-// existingFile returns the path of the file alternative in dir if only that
-// file exists, and file otherwise. alternative may be "".
+// existingFile returns file, or the path of alternative in dir if only that
+// file exists. alternative is a file name or "".
 func (p Environment) existingFile(file, dir, alternative string) string {
 	if alternative == "" {
 		return file
@@ -117,8 +117,8 @@ func (p Environment) existingFile(file, dir, alternative string) string {
 	return file
 }
 
-// otherFile returns the second file that c reads for scope s, or "". It exists
-// in addition to the file that [Client.Path] returns.
+// otherFile returns the file that c reads for scope s in addition to the one
+// that [Client.Path] returns, or "" if no such file exists.
 func (c Client) otherFile(p Environment, s Scope) string {
 	s, err := c.resolveScope(s)
 	if err != nil || c.where[s].instead == "" || p.getenv(c.where[s].env) != "" {

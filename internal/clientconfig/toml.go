@@ -163,9 +163,9 @@ func (d *tomlDoc) mergeSpans(spans []span) []span {
 	return merged
 }
 
-// withGap adds an adjacent empty line to a span that is to be deleted, if deleting
-// only the span would leave two empty lines in a row, or one at the end of the
-// document.
+// withGap extends a span that is to be deleted to include an adjacent empty
+// line, if the deletion would otherwise leave two consecutive empty lines, or an
+// empty line at the end of the document.
 func (d *tomlDoc) withGap(s span) span {
 	before := d.src[bomLen(d.src):s.start]
 	previous := before[bytes.LastIndexByte(bytes.TrimSuffix(before, []byte("\n")), '\n')+1:]

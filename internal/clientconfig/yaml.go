@@ -319,9 +319,9 @@ var emptyFlow = regexp.MustCompile(`^[ \t]*\{[ \t]*\}[ \t]*(#.*)?$`)
 // indent returns the white space before a key.
 func (d *yamlDoc) indent(key *yaml.Node) string { return strings.Repeat(" ", key.Column-1) }
 
-// region returns the lines of an entry from its key, without the blank lines
-// after it and without comments that are not indented more than its key. i is
-// the index of its value in m.
+// region returns the lines of an entry, starting with its key. It excludes the
+// blank lines after the entry, and comments that are not indented more than the
+// key. i is the index of the entry's value in m.
 func (d *yamlDoc) region(m *yaml.Node, i int) span {
 	first := m.Content[i-1].Line - 1
 	var next int // index of the line after the entry

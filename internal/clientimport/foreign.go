@@ -23,14 +23,15 @@ type Definition struct {
 
 // PlanDefinitions plans to add servers of the program origin to the user's
 // servers file. It replaces secret values with references, but Apply does not
-// store the values: Unset lists the names that the user must set. The names
-// start with origin, and a new server gets no name that is set or that another
-// server uses. If another server has the name of a server, the new one is named
-// after origin too. The plan has no record, and PlanUndo does not undo it.
+// store the values: Unset lists the names of the secrets that the user must
+// set. These names start with origin, and are neither set already nor used by
+// another server. If a server's name is already in use, origin is appended to
+// it. The plan is not recorded, so PlanUndo cannot undo it.
 //
-// The definitions are not the user's own. Servers that refer to secrets, to
-// environment variables except HOME and PATH, to inputs or to files of variables
-// are skipped: they would receive values of this user.
+// The user did not write the definitions. PlanDefinitions therefore skips
+// servers that would receive the user's values: those that refer to secrets, to
+// inputs, to files of environment variables, or to environment variables other
+// than HOME and PATH.
 func PlanDefinitions(serversFile string, store *secrets.Store, origin string, servers []Definition) (*Plan, error) {
 	file, err := readServersFile(serversFile)
 	if err != nil {
@@ -68,8 +69,9 @@ func (im *Importer) applyServers(context.Context, *Plan) error {
 	return im.servers.write(data)
 }
 
-// foreignReference returns why a server of another program must not be added:
-// it refers to values of this user. It returns "" if it does not.
+// foreignReference returns the reason why a server of another program must not
+// be added: it refers to one of the user's values. It returns "" if there is no
+// such reason.
 func foreignReference(c *upstream.Config) string {
 	const next = "; to use it anyway, add it to servers.yaml yourself"
 	if c.EnvFile != "" {
@@ -93,8 +95,9 @@ func foreignReference(c *upstream.Config) string {
 }
 
 // findPresent reports whether the servers file already contains a server of
-// another program, with its secrets under the names that an earlier plan chose.
-// If so, it moves the secrets of c to these names, and adds them to planned.
+// another program, with references to the secrets that an earlier plan named.
+// If so, it replaces the secrets in c with references to the same names, and
+// adds them to planned.
 func (im *Importer) findPresent(c *upstream.Config, f clientServer, planned map[string]string) ([]MovedSecret, bool, error) {
 	if !im.namesOnly {
 		return nil, false, nil
@@ -158,8 +161,8 @@ func secretsOf(c *upstream.Config) map[string]bool {
 var plainArg = lazyregexp.New(`^[A-Za-z0-9_@%+=:,./{}$-]+$`)
 
 // describeServer says what a server does when it starts: it runs a command with
-// variables, or connects to hosts. The secrets of c must be replaced before.
-// Paths of URLs are omitted, because they may contain tokens.
+// variables, or connects to hosts. The secrets in c must already have been
+// replaced. It omits the paths of URLs, because they may contain tokens.
 func describeServer(c *upstream.Config) string {
 	const most = 1000 // bytes of each part
 	if len(c.URLs) > 0 {
@@ -185,7 +188,8 @@ func describeServer(c *upstream.Config) string {
 	return printable.Text(text, most) + printable.Text(describeReferences(c), most)
 }
 
-// describeReferences lists the values about the user to which a server refers.
+// describeReferences lists the user and platform values to which a server
+// refers.
 func describeReferences(c *upstream.Config) string {
 	var b strings.Builder
 	for _, u := range c.Variables() {

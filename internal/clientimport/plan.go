@@ -64,7 +64,7 @@ type Server struct {
 func (p *Plan) Apply(ctx context.Context) error { return p.applyTo(ctx, p) }
 
 // ChangedServers returns the names of the servers that an import adds to the
-// servers file, or of all servers in the plan of an undo.
+// servers file. For an undo, it returns the names of all servers in the plan.
 func (p *Plan) ChangedServers() []string {
 	if p.Action != Undo {
 		return slices.Sorted(maps.Keys(p.step.Servers))
@@ -207,8 +207,9 @@ func numberedName(first, suffix string, i int) string {
 
 // chooseSecretName returns the name of the secret for a value. If that name
 // already has a different value, in planned or in the store, it appends a
-// number. If values are not stored, it also does so if a secret of the name is
-// set or another server uses it: the new server must not receive that secret.
+// number. If the import stores no values, it also avoids names that are set or
+// that another server uses, because the new server must not receive those
+// secrets.
 func (im *Importer) chooseSecretName(name, value string, planned map[string]string) (string, error) {
 	if im.namesOnly {
 		name = deriveSecretName(im.client.Name, name)

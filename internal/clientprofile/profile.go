@@ -104,9 +104,10 @@ var profiles = []*Profile{
 	},
 }
 
-// unknown is the profile of all other clients. Nearly all clients show a model the
-// descriptions of tools, and many do not show the instructions of servers. Both
-// parts of results are sent, because clients differ in which of them they show.
+// unknown is the profile of all other clients. Nearly all clients show tool
+// descriptions to the model, but many do not show server instructions. Results
+// contain both text and structured content, because clients differ in which of
+// them they show.
 var unknown = &Profile{Description: 2048, Catalog: 2000}
 
 // Dirs describes where a client on this machine runs. Its fields may be empty, if
@@ -118,8 +119,8 @@ type Dirs struct {
 	Getenv func(string) string
 }
 
-// ReadsItself returns a function that reports whether a client in d lists the skill
-// in a directory itself, or nil if it lists none.
+// ReadsItself returns a function that reports whether a client in d itself lists
+// the skill in a directory, or nil if the client lists no skills.
 func (p *Profile) ReadsItself(d Dirs) func(dir string) bool {
 	type place struct {
 		root string
@@ -146,8 +147,8 @@ func (p *Profile) ReadsItself(d Dirs) func(dir string) bool {
 	}
 }
 
-// rootsOf returns the directories in d that read, an element of p.Reads without
-// /**, stands for.
+// rootsOf returns the directories in d that match read, an element of p.Reads
+// without its suffix /**.
 func (p *Profile) rootsOf(read string, d Dirs) (dirs []string) {
 	if rel, ok := strings.CutPrefix(read, "./"); ok {
 		for i, dir := range d.Project {

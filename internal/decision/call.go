@@ -19,9 +19,8 @@ import (
 
 // ForCall decides whether a tool call is allowed, by the user's rules and then
 // by those of active skills. The rules of skills can allow only calls that the
-// user's rules do not decide. They cannot allow calls to tools that are marked
-// as needing approval, are not rated or are CRITICAL. Their denials always
-// apply.
+// user's rules do not decide, and only calls to tools that are rated, not
+// CRITICAL and not marked as needing approval. Their denials always apply.
 func ForCall(user, skills policy.Rules, c policy.ToolCall) policy.Decision {
 	if needsUserRule(c) || c.Safety == policy.Critical {
 		skills = skills.Denials()

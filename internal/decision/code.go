@@ -11,9 +11,9 @@ const (
 	Unreadable  = "unreadable"   // the grants cannot be read
 )
 
-// HiddenText is the code of a denial: a model must not receive a skill's text,
+// HiddenText is the code of the decision not to show a skill's text to a model,
 // because the text contains characters that are invisible to the user. The user
-// can permit it by approving the skill.
+// can allow it by approving the skill.
 const HiddenText = "hidden-text"
 
 // Codes of decisions on tool calls. [policy.Rules.Decide] returns the first two.

@@ -8,16 +8,16 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// variablePrefix starts the name of a [policy.Need] for a platform value. The
-// names of skills contain no colon.
+// variablePrefix is the prefix of the name of a [policy.Need] for a platform
+// value. No skill name starts with it, because skill names contain no colon.
 const variablePrefix = "variable:"
 
 // maxTarget is the maximum length in bytes of a target in the name of a need.
 const maxTarget = 800
 
-// VariableNeed returns the need of a skill to send a platform value to a target,
-// the hosts or the command that receive it. The digest covers the whole target,
-// even if the name contains only its start.
+// VariableNeed returns the need to send a platform value to a target: the hosts
+// or the command that receives it. The digest covers the whole target, even if
+// the name contains only its start.
 func VariableNeed(name, target string) policy.Need {
 	sum := sha256.Sum256([]byte(name + "\x00" + target))
 	if len(target) > maxTarget {

@@ -30,7 +30,7 @@ type HeldChange struct {
 	Diff   string // printable unified diff; may be "" for a directory
 }
 
-// Agree asks the user whether held changes are to be applied, all of them or
+// Agree asks the user whether to apply the held changes, either all of them or
 // none.
 type Agree func(ctx context.Context, changes []HeldChange) (bool, error)
 
@@ -189,7 +189,7 @@ func (w *workspace) storeHeld(ctx context.Context, set *overlay.Set) (next strin
 
 // heldChanges returns the held changes of a set. It omits a directory that
 // contains other held changes. It refuses changes that cannot be shown
-// completely, because nobody can agree to what they do not see.
+// completely, because the user cannot agree to a change without seeing it.
 func heldChanges(set *overlay.Set) []HeldChange {
 	var held []HeldChange
 	shown := 0

@@ -47,8 +47,8 @@ func (p *planner) planScript(file string, args []string) (*program, error) {
 	return &program{plan: plan, script: file, args: args}, nil
 }
 
-// planRun returns the program that runs a skill script for its output. If the
-// script defines the skill's function, the program calls the function.
+// planRun returns the program for a single run of a skill script. If the script
+// defines the skill's function, the program calls that function.
 func (p *planner) planRun(file string, args []string) (*program, error) {
 	found, err := p.planScript(file, args)
 	if err != nil {

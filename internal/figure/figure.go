@@ -26,8 +26,8 @@ const (
 // types lists the MIME types of images that are shown.
 var types = []string{"image/png", "image/jpeg", "image/webp"}
 
-// Images holds the stamps of images by path. Images are not read before a run,
-// because a directory may contain many.
+// Images maps the paths of images to their stamps. The images are not read
+// before a run, because a directory may contain many.
 type Images map[string]stamp
 
 // stamp identifies the content of a file that a run has not changed.
@@ -36,9 +36,9 @@ type stamp struct {
 	modified time.Time
 }
 
-// Scan returns the images in the given directories of fsys, without those in
-// directories below. It skips directories that do not exist, files that are not
-// regular, and larger images.
+// Scan returns the images in the given directories of fsys, but not those in
+// subdirectories. It skips missing directories, files that are not regular, and
+// images larger than [MaxBytes].
 func Scan(fsys fs.FS, dirs ...string) Images {
 	out := Images{}
 	each(fsys, dirs, func(name string, s stamp) bool {
@@ -48,9 +48,9 @@ func Scan(fsys fs.FS, dirs ...string) Images {
 	return out
 }
 
-// New returns the images that Scan finds now and that i, the result of an
-// earlier Scan, does not have with the same size and time. It returns at most
-// [MaxImages], in the order of directories and names.
+// New scans the directories again. It returns the images that are new, or whose
+// size or modification time differs from that in i, the result of an earlier
+// Scan. It returns at most [MaxImages], ordered by directory and name.
 func (i Images) New(fsys fs.FS, dirs ...string) []mcp.Content {
 	var out []mcp.Content
 	tried := 0
@@ -70,7 +70,7 @@ func (i Images) New(fsys fs.FS, dirs ...string) []mcp.Content {
 	return out
 }
 
-// each calls f for each file with the name of an image in directories, until f
+// each calls f for each file in dirs whose name is that of an image, until f
 // returns false.
 func each(fsys fs.FS, dirs []string, f func(name string, s stamp) bool) {
 	for _, dir := range dirs {

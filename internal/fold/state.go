@@ -13,11 +13,10 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// State is what an agent needs to know about a conversation's events: the
-// next request to the model, and what happened since the model's last
-// message. The zero value is the state before the first event. A State
-// depends only on the applied events, so it can be computed again at any
-// time.
+// State holds what an agent needs to know about a conversation: the next
+// request to the model, and what happened since the model's last message. The
+// zero value is the state before the first event. A State depends only on the
+// applied events, so it can always be recomputed from them.
 //
 // A State is not safe for concurrent use, but its clones are independent.
 type State struct {
@@ -122,7 +121,7 @@ func (s *State) addUsage(model string, u *llm.Usage) {
 // received.
 const StopCut = "cut"
 
-// ContinuesTurn reports whether the turn goes on after the given message from
+// ContinuesTurn reports whether the turn continues after the given message from
 // the model.
 func ContinuesTurn(m *session.Message) bool {
 	return len(m.Calls) > 0 || m.Stop == string(llm.StopPause) || m.Stop == StopCut

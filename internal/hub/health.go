@@ -23,7 +23,7 @@ const readyTimeout = 2 * time.Second
 func (h *Hub) healthy(w http.ResponseWriter, _ *http.Request) { plainText(w, "ok\n") }
 
 // writeCheckInterval is how long the result of a write check is reused. Anyone
-// may ask whether a node is ready, so the requests must not each cause a write.
+// can check whether a node is ready, so not every check may cause a write.
 const writeCheckInterval = time.Second
 
 // writeCheck checks whether the database completes writes.

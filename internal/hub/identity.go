@@ -30,10 +30,10 @@ type identity struct {
 }
 
 // claimIdentity returns the identity of this process, and the name of the process
-// that used the directory before, or "" if it is unknown or may still run. The
-// caller must have locked the directory; lock identifies the locked file, and is ""
-// if the system does not lock files. If the identity file cannot be written,
-// unsaved is the error; the node works without the file.
+// that previously used the directory, or "" if that is unknown or the process may
+// still run. The caller must have locked the directory; lock identifies the locked
+// file, and is "" if the system does not lock files. If the identity file cannot be
+// written, unsaved is the error; the node works without the file.
 func claimIdentity(data, lock string) (now identity, predecessor string, unsaved, err error) {
 	path := filepath.Join(data, identityFile)
 	var before identity

@@ -64,8 +64,8 @@ func (h *Hub) registerOperations() {
 	h.aboutAPI()
 }
 
-// priceHint returns what tokens of input cost with the hub's own model, or "" if
-// its price is unknown.
+// priceHint describes the price of the given number of input tokens for the
+// hub's own model. It returns "" if the price is unknown.
 func (h *Hub) priceHint(tokens int) string {
 	own, err := h.opts.Model(nil, "")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // ErrNoPins is returned if the key of a new publisher cannot be stored.
 var ErrNoPins = errors.New("no directory configured for publisher keys")
 
-// Reason says why a skill cannot be installed. See [SkillError].
+// Reason is the reason why a skill cannot be installed. See [SkillError].
 type Reason int
 
 // Reasons why a skill cannot be installed.

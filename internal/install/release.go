@@ -59,9 +59,9 @@ func (st *Step) checkExpiry() error {
 		st.From.CanonicalURL(), expires.Format(time.DateOnly), st.Publisher.Name, st.Publisher.Fingerprint)}
 }
 
-// checkLockedRelease checks the counter of a lockfile entry to install: it must
-// be the one in the signature, and the highest one seen for this lockfile on
-// this machine, or a version that the user accepted.
+// checkLockedRelease checks the counter of a lockfile entry to install. It must
+// be the counter in the signature. Unless the user accepted the version, it
+// must also be the highest counter seen for this lockfile on this machine.
 func (p *Plan) checkLockedRelease(name string, e installed.Entry, signed signature.Release) error {
 	if signed.Counter != e.Counter || !signed.Time.Equal(e.Signed) {
 		return &SkillError{Reason: CounterMismatch, Name: name, Message: fmt.Sprintf("counter mismatch of %s: %s records %s, the signature has %s",
@@ -85,7 +85,7 @@ func releaseOf(p *Publisher) signature.Release {
 }
 
 // isDowngrade reports whether a version is older than the highest one seen. If
-// two versions have the same counter, the one that was not seen first is a
+// two versions have the same counter, the one that was seen later is a
 // downgrade.
 func isDowngrade(seen signature.Seen, counter uint64, digest string) bool {
 	return counter < seen.Counter || counter > 0 && counter == seen.Counter && seen.Digest != "" && seen.Digest != digest

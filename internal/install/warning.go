@@ -19,7 +19,7 @@ type Warning struct {
 }
 
 // Warnings returns the warnings about the signed skills in a lockfile, sorted by
-// name. None of them stops an installed skill. pins may be nil.
+// name. None of them prevents the use of an installed skill. pins may be nil.
 func Warnings(lock *installed.Lockfile, pins *signature.Pins) []Warning {
 	expiries := map[string]time.Time{} // of pinned keys
 	if pins != nil {

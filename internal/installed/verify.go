@@ -15,7 +15,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// DifferenceKind says how an installed skill differs from the lockfile.
+// DifferenceKind is a kind of difference between an installed skill and the
+// lockfile.
 type DifferenceKind string
 
 // Kinds of [Difference].

@@ -63,9 +63,9 @@ func Find(ctx context.Context, s policy.Store, p policy.Principal, subject polic
 
 // Acquire starts a run that g permits. The returned context is cancelled when g
 // expires, and within interval (0 means 200 ms) after [Check] fails. The cause
-// of the context then says why. The caller must call stop when the run ends,
-// and must not modify g before stop returns; stop waits for the goroutine that
-// checks the grant.
+// of the context is then the reason. The caller must call stop when the run
+// ends, and must not modify g before stop returns; stop waits for the goroutine
+// that checks the grant.
 //
 // If g is valid for a single run, Acquire consumes it: it revokes the grant, or
 // returns [policy.ErrNotGranted] if another run consumed it. Such a run is

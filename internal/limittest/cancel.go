@@ -30,8 +30,8 @@ func EachCancel(t testing.TB, f func(ctx context.Context) error) {
 }
 
 // EachCancelRead calls read as [EachCancel] does. Whenever read succeeds, it
-// must return the same value as a call that is not cancelled, not a part of it.
-// Values are compared in JSON, if they have a JSON form.
+// must return the same value as a call that is not cancelled, and not just a
+// part of it. Values are compared as JSON if they can be encoded.
 func EachCancelRead(t testing.TB, read func(ctx context.Context) (any, error)) {
 	t.Helper()
 	v, err := read(t.Context())

@@ -120,7 +120,7 @@ func (p *page) options(title string, flags *pflag.FlagSet) {
 	})
 }
 
-// seeAlso writes a section that refers to the page of the parent of cmd. For
+// seeAlso writes a section that refers to the page of cmd's parent command. For
 // the root command, it writes nothing.
 func (p *page) seeAlso(cmd *cobra.Command) {
 	if !cmd.HasParent() {

@@ -46,7 +46,7 @@ type aliasDir struct {
 }
 
 // findAliases finds the references in a directory. If upper is not nil, it also
-// follows symlinks as they are after the changes in upper.
+// follows symlinks as they will be after the changes in upper.
 func findAliases(lower, upper *os.Root, top top) *aliases {
 	a := &aliases{top: top, dir: lower.Name(), lower: lower, upper: upper, readers: map[string]string{}, scanned: map[string]bool{}}
 	if abs, err := filepath.Abs(a.dir); err == nil {
@@ -64,7 +64,7 @@ func findAliases(lower, upper *os.Root, top top) *aliases {
 	return a
 }
 
-// reader returns the program that reads the file with the given name because its
+// reader returns the program that reads a file because a symlink or a Git
 // configuration refers to that file or to a directory above it. It returns "" if
 // there is none.
 func (a *aliases) reader(name string) string {

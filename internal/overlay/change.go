@@ -16,7 +16,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/steering"
 )
 
-// Op is what happens to a file.
+// Op is the operation that a [Change] performs.
 type Op string
 
 // Operations.

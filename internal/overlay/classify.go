@@ -13,9 +13,9 @@ import (
 
 // Classify classifies a file that a program other than a sandboxed command is
 // about to write. It returns the class and, for a steering file, the program
-// that reads it. Unlike [steering.Classify], it considers the path, the
-// symlinks and the repositories of the directory. The file need not exist. It
-// is as strict as [Read].
+// that reads it. Unlike [steering.Classify], it also considers the directory's
+// path, symlinks and repositories. The file need not exist. Classify is as
+// strict as [Read].
 func Classify(dir *os.Root, name string) (steering.Class, string) {
 	top := newTop(dir.Name())
 	at := top.at
@@ -47,11 +47,11 @@ func listDir(dir *os.Root, name string) ([]string, error) {
 }
 
 // repositoryPosition returns the position of a directory with the entries in
-// names: that of a Git directory if the entries show that it is one, and pos
-// otherwise. If the change turns the directory into a Git directory, and Git
-// would obey one of the earlier entries in old, every change in the directory
-// needs the user's agreement, because nobody reviewed that entry as part of a
-// repository.
+// names: that of a Git directory if the entries show that it is one, and
+// otherwise pos. old lists the entries before the change. If the change creates
+// a Git directory in which Git would obey an old entry, every change in the
+// directory needs the user's agreement, because nobody reviewed that entry as
+// part of a repository.
 func repositoryPosition(pos steering.Position, old, names []string) steering.Position {
 	repository := pos.GitDir()
 	obeys := func(name string) bool { return repository.Child(name).Class() == steering.Steering }

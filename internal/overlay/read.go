@@ -323,7 +323,7 @@ func (r *comparer) readSymlink(p *pair, name string, is, was fs.FileInfo, at ste
 	return r.add(c)
 }
 
-// fate says whether a deletion is applied.
+// fate describes whether a deletion is applied.
 type fate int
 
 const (
@@ -410,8 +410,8 @@ func (r *comparer) isMoved(was fs.FileInfo) bool {
 }
 
 // resolve returns the path to which a symlink in dir leads. It returns false if
-// the path is outside of the overlay's directory, or if other symlinks decide
-// where it leads.
+// the path is outside of the overlay's directory, or if it depends on other
+// symlinks.
 func resolve(dir, target string) (string, bool) {
 	if target == "" || path.IsAbs(target) || strings.Contains(target, `\`) {
 		return "", false

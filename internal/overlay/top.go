@@ -9,8 +9,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/steering"
 )
 
-// top describes the user's directory, as far as its path shows which programs
-// read the files in it.
+// top describes what the path of the user's directory shows about the programs
+// that read its files.
 type top struct {
 	at steering.Position
 	// inSkills is set if the directory is inside a directory that agents search
@@ -86,9 +86,9 @@ func hasAll(dir string, names ...string) bool {
 
 // position returns the steering position of the directory p. It differs from
 // pos if the entries of p show that p is a repository or a skill. names lists
-// the entries, and old those that existed before the change. The top directory
-// counts as a skill only if agents search its parent for skills. Elsewhere
-// Loadout serves no skill, and the user chose the directory.
+// the entries, and old those that existed before the change. The top directory,
+// which the user chose, counts as a skill only if agents search its parent for
+// skills.
 func (t top) position(pos steering.Position, p string, old, names []string) steering.Position {
 	if pos = repositoryPosition(pos, old, names); (dotIfEmpty(p) != "." || t.inSkills) && slices.ContainsFunc(names, steering.IsSkillFile) {
 		return pos.SkillDir()

@@ -70,8 +70,8 @@ type Attempt struct {
 	limits []limit // all limits except that of the network
 }
 
-// Undo takes back an attempt whose password was not checked. The attempt still
-// counts against the limit of the network.
+// Undo removes from the counts an attempt whose password was not checked. The
+// attempt still counts against the limit of the network.
 func (a *Attempt) Undo() { undoAll(a.limits...) }
 
 // Check counts an attempt to sign in to an account from an address, whether the

@@ -92,7 +92,7 @@ func allowAll(limits ...limit) error {
 	return nil
 }
 
-// undoAll takes back an operation for each of the limits.
+// undoAll reverts the counting of one operation for each of the limits.
 func undoAll(limits ...limit) {
 	now := time.Now()
 	for _, l := range limits {

@@ -70,7 +70,8 @@ type Cost struct {
 // three passes, four lanes.
 func DefaultCost() Cost { return Cost{Memory: 64 << 10, Time: 3, Lanes: 4} }
 
-// Client identifies on whose behalf a password is processed. Clients take turns.
+// Client identifies the user or network for which a password is processed.
+// Clients take turns.
 type Client struct {
 	name, group string
 	known       bool
@@ -78,10 +79,10 @@ type Client struct {
 }
 
 // NetworkClient returns the client for a sign-in that starts now from an address.
-// All checks of the sign-in together wait for at most 8 seconds. Sign-ins from
-// the same network share one turn. If known is set, the user signed in from the
-// network before and has a separate turn. All known clients together take turns
-// with all other clients together.
+// All checks of the sign-in together wait for at most 8 seconds. If known is set,
+// the user has signed in from the network before and takes turns separately; all
+// other sign-ins from the network share one turn. The known clients as a group
+// take turns with all other clients as a group.
 func NetworkClient(from netip.Addr, user string, known bool) Client {
 	network, deadline := address.CustomerNetwork(from), time.Now().Add(maxWait)
 	if known {
@@ -120,9 +121,9 @@ const (
 )
 
 // Passwords hashes and verifies passwords. It limits how many passwords it
-// processes at once, because each takes much memory. Further passwords wait: up to
-// six per client, up to 24 from all known clients, and up to 24 from all others.
-// It is safe for concurrent use.
+// processes at once, because each needs a lot of memory. Further passwords wait:
+// up to six per client, up to 24 from all known clients, and up to 24 from all
+// others. It is safe for concurrent use.
 type Passwords struct {
 	cost   Cost
 	slots  *queue.Queue

@@ -51,7 +51,8 @@ func memberships(p account.Principal) []membershipJSON {
 	return out
 }
 
-// canJSON holds what the current user can do, so that a page offers only that.
+// canJSON lists the actions that the current user may perform, so that a page
+// offers only those.
 type canJSON struct {
 	Admin     bool     `json:"admin" doc:"May change settings and manage users"`
 	Chat      bool     `json:"chat" doc:"May chat"`

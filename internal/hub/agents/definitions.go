@@ -43,8 +43,8 @@ func (r *Registry) ListToolChanges(ctx context.Context, server string) ([]store.
 
 // AcceptTools accepts the tool definitions with the given digests for all users of
 // a server, and returns the names of the tools. The principal must be allowed to
-// review the server. For a server that needs no review because it has a URL, being
-// its owner is also sufficient. If the subject has no kind, it names an operator
+// review the server. For a server with a URL, which needs no review, the principal
+// may instead be its owner. If the subject has no kind, it names an operator
 // server. If any of the definitions has changed or is already accepted,
 // AcceptTools accepts none and returns [store.ErrConflict].
 func (r *Registry) AcceptTools(ctx context.Context, p account.Principal, subject Subject, digests []string) (tools []string, err error) {

@@ -89,8 +89,8 @@ func (a actor) formatNamespace(ctx context.Context, in store.Namespace) (string,
 	return g.Name, nil
 }
 
-// visibleNamespaces returns the namespaces in which names that the actor uses are
-// resolved, nearest first: the actor's own namespace, those of its groups, the
+// visibleNamespaces returns the namespaces in which names are resolved for the
+// actor, nearest first: the actor's own namespace, those of its groups, the
 // public one, and the operator's.
 func (a actor) visibleNamespaces() []store.Namespace {
 	out := []store.Namespace{store.UserNamespace(string(a.p.User))}

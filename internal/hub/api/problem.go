@@ -209,8 +209,8 @@ type Quota struct {
 	Added     int64           `json:"added" doc:"By the request"`
 }
 
-// quotaProblem reports an exceeded limit as a client error, because the hub
-// works and alerts on server errors must not fire.
+// quotaProblem reports an exceeded limit as a client error, so that it does not
+// trigger alerts for server errors.
 func quotaProblem(err error) *Problem {
 	e, ok := errors.AsType[*quota.ExceededError](err)
 	if !ok {

@@ -20,8 +20,8 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// base holds what is shared by a user's setups with the same skills, servers and
-// rules: a runtime with its catalog, and the tools.
+// base holds the runtime, the catalog and the tools that a user's setups with
+// the same skills, servers and rules share.
 type base struct {
 	assembler       *Assembler
 	key             string // identifies the base and its connections
@@ -279,9 +279,9 @@ func (b *base) checkRunnable(ctx context.Context, d policy.Digest) error {
 // catalogTokens is the maximum length of the catalog text for a model, in tokens.
 const catalogTokens = 4000
 
-// catalogText renders the catalog for a model. The text is cached, because
-// rendering many skills is slow, unless it lacks the order because the database
-// failed.
+// catalogText renders the catalog for a model. It caches the text, because
+// rendering many skills is slow. It does not cache a text that lists the skills
+// unordered because of a database error.
 func (b *base) catalogText(ctx context.Context) string {
 	snap, day := b.rt.Catalog().Snapshot(), orderDay(time.Now())
 	cached := func() (string, bool) {

@@ -25,7 +25,7 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// elicitTimeout is how long a server's question waits for an answer.
+// elicitTimeout is the timeout for a user's answer to a server's question.
 const elicitTimeout = 15 * time.Minute
 
 // folderRules allows an agent to use the working directory of its conversation

@@ -41,9 +41,8 @@ type skillOrder struct {
 func orderDay(now time.Time) time.Time { return now.UTC().Truncate(24 * time.Hour) }
 
 // firstSkills returns the keys of the skills in a snapshot that the user used before
-// the given day, the most used first; see [catalog.FormatOptions]. If the uses cannot
-// be read from the database, ok is false, and the caller must not keep a list
-// without the order.
+// the given day, most used first; see [catalog.FormatOptions]. If the database fails,
+// ok is false, and the caller must not cache a list without the order.
 func (b *base) firstSkills(ctx context.Context, snap *catalog.Snapshot, day time.Time) (keys []string, ok bool) {
 	b.orderMu.Lock()
 	last, retry := b.order, b.orderRetry
@@ -71,7 +70,7 @@ func (b *base) firstSkills(ctx context.Context, snap *catalog.Snapshot, day time
 	return b.order.keys, true
 }
 
-// orderSkills returns the keys of the skills in a snapshot that were used, the most
+// orderSkills returns the keys of the skills in a snapshot that were used, most
 // used first.
 func (b *base) orderSkills(snap *catalog.Snapshot, day time.Time, uses []store.OwnUse) []string {
 	weight := func(u store.OwnUse) int64 {

@@ -85,8 +85,8 @@ func (t *conversation) confirmTask(ctx context.Context, c *chat.ToolContext, m a
 	return &agent.Outcome{Text: text, Error: true, Denied: true}, nil
 }
 
-// delegateTask lets a member do a task and returns the result of the leader's
-// tool call.
+// delegateTask has a member perform a task and returns the result of the
+// leader's tool call.
 func (t *conversation) delegateTask(ctx context.Context, c *chat.ToolContext, m agents.TeamMember, task string) (*agent.Outcome, error) {
 	text, err := t.runMember(ctx, c, m, task)
 	switch {

@@ -30,7 +30,7 @@ const maxKeys = 20_000
 // token in the URL would be logged by proxies.
 const tokenProtocol = "loadout.token."
 
-// maxRate is the maximum value of [Options.Rate]; higher values are capped.
+// maxRate is the maximum rate. A higher [Options.Rate] is reduced to it.
 const maxRate = 100_000
 
 // Gate authenticates requests and enforces rate limits.
@@ -91,8 +91,8 @@ func New(o Options) (*Gate, error) {
 	return d, err
 }
 
-// admitTimeout is the timeout for authenticating a request, because a database
-// that hangs does not end its connections.
+// admitTimeout is the timeout for authenticating a request. It is needed
+// because a database that hangs does not close its connections.
 const admitTimeout = 5 * time.Second
 
 // Admit authenticates a request and sets its principal in v. If it returns a

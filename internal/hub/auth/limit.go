@@ -30,8 +30,8 @@ type Limiter struct {
 	by     map[account.UserID]int
 }
 
-// NewLimiter returns a limiter. what is the name of the connections in errors;
-// the other arguments are the values of the exported fields.
+// NewLimiter returns a limiter. what describes the connections in error
+// messages; the other arguments are the values of the exported fields.
 func NewLimiter(what string, each, all int, beat, slow time.Duration) *Limiter {
 	return &Limiter{what: what, Each: each, All: all, Beat: beat, Slow: slow, by: map[account.UserID]int{}}
 }

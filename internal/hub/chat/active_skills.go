@@ -38,8 +38,8 @@ type ActiveSkill struct {
 	LoadReason
 }
 
-// LoadReason describes why a skill is active, as far as this is recorded in the
-// transcript.
+// LoadReason describes why a skill is active, as far as the transcript records
+// it.
 type LoadReason struct {
 	By           session.Cause `json:"by,omitempty" enum:"model,person,preload,dependency" doc:"What activated the skill; absent if unknown"`
 	Why          string        `json:"why,omitempty" doc:"A sentence that says why the skill is active"`
@@ -116,8 +116,8 @@ func loadCause(a session.ActiveSkill) session.Cause {
 	return ""
 }
 
-// findCall sets the call with which the model loaded a skill, the last search
-// before that call in the same turn, and the matching words of the user's
+// findCall sets the fields for a skill that the model loaded: the call, the
+// last search before it in the same turn, and the matching words of the user's
 // message.
 func (c *LoadReason) findCall(earlier []step, a session.ActiveSkill) {
 	for _, s := range slices.Backward(earlier) {

@@ -10,8 +10,8 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Line is a message in a conversation, in the format that other programs use. An
-// answer lists the skills that were loaded or used for it.
+// Line is a message in a conversation's history. An answer lists the skills that
+// were loaded or used for it.
 type Line struct {
 	Seq   int64     `json:"seq"` // step number
 	Time  time.Time `json:"time"`

@@ -167,7 +167,7 @@ const maxSeq = 1 << 62
 const minUnstored = 64
 
 // isDue reports whether to store the snapshot. The interval grows with the
-// transcript, so that the cost for each step stays the same.
+// transcript, so that the cost per step stays constant.
 func (s *snapshot) isDue() bool { return s.seq()-s.stored >= minUnstored+s.stored/4 }
 
 // storeSnapshot stores the snapshot in memory if it is due. A failure is harmless:

@@ -52,17 +52,17 @@ func Open(t testing.TB, o hub.Options) *Hub {
 	return &Hub{h, t, h.Handler()}
 }
 
-// Client sends requests with the same header fields.
+// Client sends requests with a fixed set of header fields.
 type Client struct {
 	hub    *Hub
 	header http.Header
 }
 
-// Client returns a client without credentials. It is the user of a hub for a
-// single user.
+// Client returns a client without credentials. On a hub without accounts, it
+// acts as the single user.
 func (h *Hub) Client() *Client { return &Client{h, http.Header{}} }
 
-// With returns a client that also sends a header field.
+// With returns a copy of the client that also sends a header field.
 func (c *Client) With(name, value string) *Client {
 	out := &Client{c.hub, c.header.Clone()}
 	out.header.Set(name, value)
@@ -84,14 +84,15 @@ func (c *Client) NewUser(name string) (id string, user *Client) {
 	return r.Text("id"), c.hub.SignIn(name)
 }
 
-// Response is a response with its whole body.
+// Response is a response and its complete body.
 type Response struct {
 	Status int
 	Header http.Header
 	Body   string
 }
 
-// Text returns a field of a JSON object, or "" if there is no such text.
+// Text returns a field of the JSON object in the body, or "" if the field is
+// missing or not a string.
 func (r *Response) Text(field string) string {
 	var fields map[string]any
 	if json.Unmarshal([]byte(r.Body), &fields) != nil {
@@ -101,9 +102,9 @@ func (r *Response) Text(field string) string {
 	return text
 }
 
-// Send sends a request. A path of the API has no prefix; other paths start
-// with two slashes. A body is JSON as a string, or other data as bytes, which
-// the header should describe.
+// Send sends a request. The path is relative to the API's prefix unless it
+// starts with two slashes. The body is nil, a string of JSON, or a []byte whose
+// type the client's header fields should state.
 func (c *Client) Send(ctx context.Context, method, path string, body any) *Response {
 	c.hub.t.Helper()
 	var in io.Reader
@@ -150,9 +151,10 @@ type Request struct {
 	has          string
 }
 
-// NewRequest returns a request as for [Client.Send]. The response must have the
-// status, and a body with the part has, or with several parts separated by
-// " & ". The body must not have a part after "!".
+// NewRequest returns a request to be sent with [Client.Send]. The response must
+// have the given status, and its body must contain has. If has consists of
+// several parts separated by " & ", the body must contain each of them. A part
+// that starts with "!" must not occur in the body.
 func NewRequest(method, path string, body any, status int, has string) Request {
 	return Request{method, path, body, status, has}
 }
@@ -174,9 +176,10 @@ func (c *Client) Check(requests ...Request) {
 	}
 }
 
-// CheckFailures gets each path with a context that ends at its first use, its
-// second use, and so on. A response must have the status of a failure, or be
-// the same as without an end: a step that fails is not ignored.
+// CheckFailures gets each path repeatedly, with a context that is cancelled at
+// its first use, then at its second use, and so on. Each response must either
+// report a failure or equal the response to a request that is not cancelled, so
+// that no failed step is ignored.
 func (c *Client) CheckFailures(paths ...string) {
 	c.hub.t.Helper()
 	for _, path := range paths {

@@ -9,7 +9,7 @@ import (
 )
 
 // requiredApprovers returns how many reviewers must approve a version of the skill:
-// the highest number that a group that owns or lists the skill requires.
+// the highest number required by any group that owns or lists the skill.
 func (h *skillRecord) requiredApprovers(ctx context.Context, t *store.Tables) (int, error) {
 	most := 1
 	for _, n := range append([]Namespace{h.Namespace}, h.listings...) {

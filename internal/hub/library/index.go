@@ -255,7 +255,7 @@ func (s *skillIndex) isShadowed(t *draftOverlay, id, name string, in []Namespace
 }
 
 // list returns the catalog entries of the visible skills in a namespace, with the
-// given origin and scope. All catalogs share the layer.
+// given origin and scope. All catalogs share the returned layer.
 func (s *skillIndex) list(n Namespace, origin string, scope catalog.Scope) *catalog.Layer {
 	s.mu.Lock()
 	defer s.mu.Unlock()

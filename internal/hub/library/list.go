@@ -163,7 +163,7 @@ func (l *Library) List(ctx context.Context, p account.Principal, q Query) (*List
 }
 
 // maxRanked is the maximum number of skills that a list sorts by relevance. The
-// other skills follow by name.
+// other skills follow, sorted by name.
 const maxRanked = 500
 
 // contains reports whether the skill's name, title, tags or description contain
@@ -213,7 +213,8 @@ func canInstall(p account.Principal, home Namespace, code bool, r Review) bool {
 
 // collect returns the matching skills in the namespaces, without duplicates.
 // Unless shadowed is set, it omits skills whose names resolve to other skills
-// in these namespaces. Ignored skills shadow no others.
+// in these namespaces. Skills for which ignored returns true do not shadow
+// other skills.
 func (s *skillIndex) collect(in []Namespace, shadowed bool, ignored, matches func(*indexedSkill) bool) []*indexedSkill {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -113,9 +113,10 @@ func (l *Library) References(ctx context.Context, p account.Principal, id string
 	return &refs, nil
 }
 
-// maxReferences is the maximum number of references that are read by ID alone,
-// and again by ID or name. If there are more by ID alone, the skill cannot be
-// deleted. Otherwise it can still be deleted with unbind, because every user can
+// maxReferences is the maximum number of rows read by each of two queries: one
+// for references to a skill's ID, and one for references to its ID or name. A
+// skill with more references to its ID cannot be deleted. A skill with more
+// references to its name can be deleted with unbind, because every user can
 // refer to a name, and names are resolved at use.
 const maxReferences = store.MaxPage
 

@@ -43,9 +43,9 @@ const (
 	KeyExpired DowngradeReason = "key_expired"
 )
 
-// DowngradeError reports that the files of a source may be older than the versions
-// of the skill, or not from their publisher. Downgrade in the request permits them.
-// It matches [ErrInvalid].
+// DowngradeError reports that the files of a source may be older than the stored
+// versions of the skill, or may not come from their publisher. A request with
+// Downgrade set imports them anyway. The error matches [ErrInvalid].
 type DowngradeError struct {
 	Reason  DowngradeReason
 	Message string
@@ -61,9 +61,9 @@ func downgradef(r DowngradeReason, format string, args ...any) error {
 }
 
 // checkRelease returns an error if the files of a source must not replace the
-// current version of a skill: their signature is invalid, its key does not belong
-// to the owner of the earlier one or has expired, or its counter is lower than
-// that of a stored version of the same owner. If setting downgrade would permit
+// current version of a skill: their signature is invalid, its key has expired or
+// belongs to a different owner than the earlier key, or its counter is lower than
+// that of a stored version by the same owner. If setting downgrade would permit
 // the files, the error is a [*DowngradeError].
 func (l *Library) checkRelease(ctx context.Context, h *skillRecord, c *content, downgrade bool) error {
 	now, err := c.signature()

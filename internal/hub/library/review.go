@@ -92,9 +92,9 @@ type reviewDetails struct {
 	Outcome   Review `json:"outcome"`             // Pending if more approvals are required
 }
 
-// ListPending returns the versions in the given namespaces that need a decision of
-// the principal, oldest first, and the cursor of the next page: those awaiting
-// review that have code, or request permitted tools or a model, see
+// ListPending returns the versions in the given namespaces that need a decision by
+// the principal, oldest first, and the cursor of the next page. These are the
+// pending versions that have code, or that request permitted tools or a model; see
 // [store.Versions.ListPending]. It omits versions that the principal has approved or
 // must not approve. The principal must be allowed to review in each namespace. If in
 // is empty, ListPending uses all namespaces in which the principal may review.
@@ -137,7 +137,8 @@ func (l *Library) ListPending(ctx context.Context, p account.Principal, in []Nam
 }
 
 // pendingList returns the function that lists the versions awaiting review in the
-// given namespaces, or if there are none, in all in which the principal may review.
+// given namespaces. If none are given, it lists those in all namespaces in which
+// the principal may review.
 func (l *Library) pendingList(p account.Principal, in []Namespace) (func(context.Context, store.Page) ([]store.Version, string, error), error) {
 	if len(in) == 0 && account.Can(p, account.SkillReview, account.Resource{}) { // administrators
 		return l.db.Versions.ListAllPending, nil

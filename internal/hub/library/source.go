@@ -85,7 +85,7 @@ var _ catalog.Watcher = (*namespaceSource)(nil)
 func (s *namespaceSource) Origin() string       { return s.origin }
 func (s *namespaceSource) Scope() catalog.Scope { return s.scope }
 
-// ListsVersions reports that each version of a skill has an entry of its own; see
+// ListsVersions reports that each version of a skill has its own entry; see
 // [catalog.Catalog.Digest].
 func (s *namespaceSource) ListsVersions() bool { return true }
 

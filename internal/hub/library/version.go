@@ -64,8 +64,8 @@ func newVersion(s store.Skill, v store.Version) *Version {
 }
 
 // newVersionFor returns a version without the parts that the principal must not
-// see: the reviewer's note, and the author's description, label and diagnostics
-// of a version that the principal must not get.
+// see. Only the author and reviewers see the reviewer's note. A principal who
+// must not get the version does not see its description, label and diagnostics.
 func (h *skillRecord) newVersionFor(p account.Principal, v store.Version) *Version {
 	out := newVersion(h.Skill, v)
 	if !h.isAuthorOrReviewer(p, v) {

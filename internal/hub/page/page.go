@@ -40,7 +40,7 @@ func Files() fs.FS {
 }
 
 // ownAssets is the directory of the page's own code, whose files have no hash in
-// their names. In its URL, a hash of all these files replaces "page".
+// their names. In URLs, a hash of all these files replaces "page" in the path.
 const ownAssets = "assets/page/"
 
 // Site serves the files of the web page. For other paths that a browser opens, it
@@ -54,7 +54,7 @@ type Site struct {
 	packed map[string]*asset
 }
 
-// asset is a file of the page in the forms in which it is sent.
+// asset is a file of the page, both plain and compressed.
 type asset struct {
 	kind   string
 	plain  []byte

@@ -10,8 +10,8 @@ import (
 )
 
 // Meter counts the tokens and calls in a conversation's transcript. The counts
-// are stored in the same transaction as the steps, so that each step counts once.
-// A Meter is not safe for concurrent use.
+// are stored in the same transaction as the steps, so that each step is counted
+// exactly once. A Meter is not safe for concurrent use.
 type Meter struct {
 	template store.MeterEntry  // owner, agent and model of the entries
 	calls    map[string]string // tool names in the last message, by call ID

@@ -11,8 +11,8 @@ import (
 )
 
 // SkillCounter counts the use of skills in a conversation's transcript. The
-// counts are stored in the same transaction as the steps, so that each step
-// counts once. A SkillCounter is not safe for concurrent use.
+// counts are stored in the same transaction as the steps, so that each step is
+// counted exactly once. A SkillCounter is not safe for concurrent use.
 type SkillCounter struct {
 	owner   string
 	skillID func(session.ID) string
@@ -20,11 +20,11 @@ type SkillCounter struct {
 	calls   map[string]llm.Call // calls in the last message, by ID
 }
 
-// NewSkillCounter returns a counter for a user's conversation that finds skill
-// IDs with skillID, or nil if skillID is nil. A nil counter counts nothing. The
-// counter continues after a stored step: state is the session's state after
-// that step, which the caller must not use afterwards, and calls are the calls
-// in the model's last message.
+// NewSkillCounter returns a counter for a user's conversation. It calls skillID
+// to find the IDs of skills. If skillID is nil, it returns nil; a nil counter
+// counts nothing. state is the session's state after the last stored step, and
+// the caller must not use it afterwards. calls are the calls in the model's
+// last message.
 func NewSkillCounter(owner string, skillID func(session.ID) string, state session.State, calls []llm.Call) *SkillCounter {
 	if skillID == nil {
 		return nil

@@ -23,7 +23,7 @@ const (
 const MaxRules = 500
 
 // Rules assigns users to groups when they sign in through the identity provider. In
-// the groups that the rules name, a sign-in adds and removes memberships, and so
+// the groups that the rules name, a sign-in adds and removes memberships, which
 // overrides manual changes.
 type Rules struct {
 	Rules []account.GroupRule `json:"rules" nullable:"false" maxItems:"500"`
