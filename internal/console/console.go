@@ -272,7 +272,7 @@ func IsTerminal(v any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// AsFile returns the stream v as a file. ok is false if it is not one.
+// AsFile returns the stream v as a file. It returns false if v is not a file.
 func AsFile(v any) (*os.File, bool) {
 	if s, ok := v.(*StdoutWriter); ok {
 		v = s.Writer

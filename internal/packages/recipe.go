@@ -39,7 +39,7 @@ const (
 	hintNPM = "install it with `apt install npm` (Debian), `brew install node` (macOS) or from https://nodejs.org"
 )
 
-// recipe returns the installer's command for j and what the command needs.
+// recipe returns the recipe for installing the packages of j.
 func (b *Builder) recipe(j *job) (*recipe, error) {
 	if j.needs.Kind == script.Node {
 		return b.npmRecipe(j)

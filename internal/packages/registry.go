@@ -6,8 +6,8 @@ import (
 	"net/url"
 )
 
-// fileHosts maps index hosts to the hosts that serve their files, if these
-// differ.
+// fileHosts maps the host of a package index to the host that serves its files,
+// if that is a different host.
 var fileHosts = map[string]string{"pypi.org": "files.pythonhosted.org:443"}
 
 // registry is a server from which packages are downloaded.

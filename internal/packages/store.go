@@ -81,8 +81,8 @@ type draft struct {
 	made map[string]bool
 }
 
-// begin creates a draft's directory, and removes the files of killed builds of
-// the entry. The caller must discard the draft.
+// begin creates a draft of an entry. It removes what killed builds of the entry
+// left behind. The caller must discard the draft.
 func (s *store) begin(entry string) (*draft, error) {
 	old, _ := filepath.Glob(filepath.Join(s.dir, buildPrefix+entry+"-*"))
 	for _, dir := range old {

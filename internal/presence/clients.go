@@ -50,7 +50,8 @@ type client struct {
 	packages []string // directories of its package, for clients that an interpreter runs
 }
 
-// clients lists the clients by the names in their installation instructions.
+// clients lists the known clients. The names of commands and packages come from
+// the installation instructions.
 var clients = []client{
 	{"Claude Code", []string{"claude"}, []string{"@anthropic-ai/claude-code"}},  // code.claude.com/docs/en/setup
 	{"Codex", []string{"codex"}, []string{"@openai/codex"}},                     // github.com/openai/codex
@@ -73,8 +74,8 @@ var clients = []client{
 // the end of a name are ignored.
 var interpreters = []string{"node", "bun", "deno", "python"}
 
-// valueOptions lists the options of interpreters whose value is the next
-// argument. The sources are nodejs.org/api/cli.html and
+// valueOptions lists the interpreter options that take the next argument as
+// their value. The sources are nodejs.org/api/cli.html and
 // docs.python.org/3/using/cmdline.html.
 var valueOptions = []string{
 	"-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions", "--title", "--stack-trace-limit",

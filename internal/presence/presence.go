@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// Caller describes who runs this program, as far as it can be detected.
+// Caller describes who runs this program, as far as can be detected.
 type Caller struct {
 	Agent    string // name of the agent's client; "" if none was detected
 	Evidence string // how the agent was detected
@@ -25,11 +25,11 @@ type Caller struct {
 	Assumed bool
 }
 
-// IsUser reports whether the user called the program: there is a terminal, and no
+// IsUser reports whether the user ran the program: it has a terminal, and no
 // agent was detected.
 func (c Caller) IsUser() bool { return c.Agent == "" && c.Terminal != "" }
 
-// Reason says why the caller is not considered the user. It is "" for the user.
+// Reason returns why the caller is not considered the user, or "" for the user.
 func (c Caller) Reason() string {
 	switch {
 	case c.Agent != "":
@@ -49,8 +49,8 @@ type Process struct {
 	Args   []string // arguments, with the program's name; nil if unknown
 }
 
-// Options configures [Detect]. The zero value uses nothing but the process
-// table and the terminal of this system.
+// Options configures [Detect]. The zero value uses only the system's process
+// table and the terminal.
 type Options struct {
 	Getenv func(string) string // nil means that no variable is set
 	// Self is the PID of this process.
@@ -66,15 +66,15 @@ type Options struct {
 	Terminal func() string
 }
 
-// If assumed is set, [Detect] checks nothing and reports a user at the terminal
-// with this name. Only the linker can set it, for programs that run commands
-// from the documentation:
+// assumed is the name of a terminal. If it is set, [Detect] checks nothing and
+// reports a user at this terminal. Only the linker sets it, for programs that
+// run commands from the documentation:
 //
 //	go build -ldflags "-X github.com/loadout-dev/loadout/internal/presence.assumed=test"
 var assumed string
 
 // maxAncestors bounds the walk up the process tree, which may contain a cycle
-// while a PID is reused.
+// if a PID was reused.
 const maxAncestors = 64
 
 // Detect determines whether an agent or the user runs the process with the PID

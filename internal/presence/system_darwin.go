@@ -20,8 +20,8 @@ func lookupProcess(pid int) (Process, bool) {
 	return p, true
 }
 
-// parseProcArgs parses the number of arguments, the path of the executable and
-// the arguments, as in sysctl(3) KERN_PROCARGS2.
+// parseProcArgs parses the output of sysctl(3) for KERN_PROCARGS2: the number
+// of arguments, the path of the executable and the arguments.
 func parseProcArgs(raw []byte) (path string, args []string) {
 	if len(raw) < 4 {
 		return "", nil

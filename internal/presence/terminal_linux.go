@@ -23,9 +23,9 @@ func terminalName() string {
 	return deviceName(device)
 }
 
-// deviceName returns the name of the terminal with a device number, which is
-// encoded as in proc_pid_stat(5). Major numbers are those in the kernel's
-// devices.txt.
+// deviceName returns the name of the terminal with the given device number,
+// which is encoded as in proc_pid_stat(5). The kernel's devices.txt lists the
+// major numbers.
 func deviceName(device uint64) string {
 	major, minor := device>>8&0xfff, device>>12&0xfff00|device&0xff
 	switch {

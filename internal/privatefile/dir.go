@@ -10,7 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/printable"
 )
 
-// ErrNoDir is returned if a directory of files does not exist.
+// ErrNoDir is returned by [LockDir] if the directory does not exist.
 var ErrNoDir = errors.New("directory does not exist")
 
 // LockDir opens a directory and runs change while holding the directory's lock.

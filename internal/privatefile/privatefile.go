@@ -78,7 +78,7 @@ func (f *File) Renew(ctx context.Context, edit func(old []byte) ([]byte, error))
 }
 
 // change changes the file. If reading it fails and isMissing returns true for
-// the error, the file counts as missing.
+// the error, the file is treated as missing.
 func (f *File) change(ctx context.Context, edit func(old []byte) ([]byte, error), isMissing func(error) bool) error {
 	dir, name := filepath.Split(f.path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -35,10 +35,10 @@ func (p Problem) String() string {
 // the file's base name. Pass the FS of an [os.Root], so that symlinks cannot
 // leave the directory.
 //
-// If the directory does not exist, there are no Ghosts. A fault in one file is
-// reported as a problem and does not affect other files. If two Ghosts have the
-// same name, the first one is used. ReadDir returns an error only if the
-// directory itself cannot be read.
+// If the directory does not exist, ReadDir returns no Ghosts. An error in one
+// file is reported as a problem and does not affect other files. If two Ghosts
+// have the same name, the first one is used. ReadDir returns an error only if
+// the directory itself cannot be read.
 func ReadDir(fsys fs.FS) ([]*Profile, []Problem, error) {
 	entries, err := fs.ReadDir(fsys, ".")
 	if errors.Is(err, fs.ErrNotExist) {

@@ -43,7 +43,8 @@ const (
 	contextFile = "provider.json"
 )
 
-// Variable is the environment variable with the path of the [Context] file.
+// Variable is the environment variable that contains the path of the [Context]
+// file.
 const Variable = "LOADOUT_PROVIDER"
 
 // Variant is an environment variable that contains a digest of the [Context].

@@ -403,8 +403,8 @@ func decodeEscape(s string) (string, int) {
 	return s[:2], 2
 }
 
-// decodeRune returns the character with the given number, or "" if the number
-// is invalid.
+// decodeRune returns the character whose code point is number in the given
+// base, or "" if there is none.
 func decodeRune(number string, base int) string {
 	n, err := strconv.ParseUint(number, base, 32)
 	if err != nil || n > utf8.MaxRune {

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Marker replaces a secret without a name.
+// Marker is the default replacement for a secret.
 const Marker = "•••"
 
 const (
@@ -191,8 +191,8 @@ func (s *Stream) partialLength(b []byte) int {
 }
 
 // Lines returns a reader that passes each line of r through redactLine as soon
-// as the line is complete. Lines longer than 1 MiB are split, so a secret
-// across a split is not found.
+// as the line is complete. Lines longer than 1 MiB are split, and a secret that
+// spans a split is not redacted.
 func Lines(r io.Reader, redactLine func([]byte) []byte) io.Reader {
 	return &lineReader{from: bufio.NewReaderSize(r, maxLine), redactLine: redactLine}
 }

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// Format is the format of the indexes that this program reads and writes.
+// Format is the version of the index format that this program reads and writes.
 const Format = 1
 
 // MaxSize is the maximum size of an index in bytes.

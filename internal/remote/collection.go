@@ -71,8 +71,8 @@ func sortSkills(skills []Skill) {
 	slices.SortFunc(skills, func(a, b Skill) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Dir, b.Dir)) })
 }
 
-// startDir returns the tree directory for a Location's Dir. A path to a
-// SKILL.md means its directory.
+// startDir returns the tree directory for a Location's Dir. If Dir is the path
+// of a SKILL.md, startDir returns its directory.
 func (t *tree) startDir(dir string) (string, error) {
 	if dir = strings.Trim(dir, "/"); dir == "" {
 		dir = "."

@@ -189,7 +189,7 @@ func (g *gitSession) fetchRef(ctx context.Context, depth string, specs ...string
 }
 
 // init creates the empty repository. Its object format is SHA-1 or SHA-256,
-// depending on the length of sample, the name of an object.
+// depending on the length of the object name sample.
 func (g *gitSession) init(ctx context.Context, sample string) error {
 	format := "sha1"
 	if len(sample) == 64 {

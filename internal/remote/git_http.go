@@ -26,7 +26,7 @@ func isHTTP(address string) bool {
 func (g *gitSession) serviceURL() string { return strings.TrimSuffix(g.url, "/") + servicePath }
 
 // listAdvertised lists the branches and tags of the remote without running git.
-// The git program would use memory for everything that a server sends. In
+// The git program would store everything that a server sends in memory. In
 // protocol version 0, the first response contains all refs. at is the URL of
 // the response, after redirects.
 func (g *gitSession) listAdvertised(ctx context.Context) (refs *gitRefs, at *url.URL, err error) {
@@ -46,8 +46,8 @@ func (g *gitSession) listAdvertised(ctx context.Context) (refs *gitRefs, at *url
 	return refs, at, err
 }
 
-// get requests the remote's first response. It sends no credential except one
-// found by findCredential.
+// get requests the list of refs from the remote. It sends no credential except
+// one found by findCredential.
 func (g *gitSession) get(ctx context.Context) (*http.Response, error) {
 	if t, ok := ctx.Value(sessionKey{}).(*httpSession); ok {
 		t.mu.Lock()

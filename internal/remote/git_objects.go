@@ -40,7 +40,7 @@ func newGitObjects(g *gitSession) *gitObjects {
 
 var errClosed = errors.New("collection already closed")
 
-// open returns the content of an object. The size must match.
+// open returns the content of an object, which must have the given size.
 func (o *gitObjects) open(id string, size int64) (io.ReadCloser, error) {
 	if size > o.maxObject {
 		return nil, fmt.Errorf("object too large (%d bytes, limit %d)", size, o.maxObject)

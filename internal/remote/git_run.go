@@ -76,7 +76,7 @@ var gitConfig = []string{
 	"fetch.fsck.badEmail=ignore",
 }
 
-// emptyFile is the path of a file that is always empty and not a directory.
+// emptyFile is the path of a file that is always empty.
 const emptyFile = os.DevNull
 
 // newGit creates git's temporary directory and removes abandoned directories.
@@ -163,10 +163,10 @@ func (g *gitSession) setRemote(ctx context.Context, address string) error {
 }
 
 // setFileRemote allows git to read a local repository that another user owns.
-// This is safe because the user named it and git only reads it. The upload side
-// of the fetch runs in that repository and reads its configuration. That side
-// ignores the options of the fetch, so its limits are in the file that replaces
-// the user's configuration.
+// This is safe because the user named the repository and git only reads it. git
+// upload-pack runs in the repository and reads its configuration. It ignores
+// the options of the fetch, so its limits are in the file that replaces the
+// user's configuration.
 func (g *gitSession) setFileRemote() error {
 	config := filepath.Join(g.home(), ".gitconfig")
 	const text = "[safe]\n\tdirectory = *\n[protocol]\n\tallow = never\n[core]\n\tfsmonitor = false\n"

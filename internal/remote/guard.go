@@ -12,8 +12,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/printable"
 )
 
-// checkTrusted returns an error if locations are untrusted and only the user
-// may name this one. See Options.Untrusted.
+// checkTrusted returns an error if locations are untrusted and l is one that
+// only the user may name. See Options.Untrusted.
 func (c *Client) checkTrusted(l Location) error {
 	if !c.opts.Untrusted {
 		return nil
@@ -29,7 +29,7 @@ func (c *Client) checkTrusted(l Location) error {
 }
 
 // blockedPrefixes lists addresses that are always blocked. Services at these
-// addresses give a machine's secrets to any program on it.
+// addresses reveal a machine's secrets to any program that runs on it.
 var blockedPrefixes = []struct{ prefix, why string }{
 	{"169.254.0.0/16", "link-local, which clouds use for the credentials of their machines"},
 	{"fe80::/10", "link-local"},

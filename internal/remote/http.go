@@ -279,7 +279,7 @@ func cleanAddress(u *url.URL) string {
 }
 
 // contextError returns the context's cause if ctx is done, because err is then
-// likely a consequence. Otherwise it returns err.
+// probably a consequence of that. Otherwise it returns err.
 func contextError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -12,8 +12,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/skillpath"
 )
 
-// openLocal opens a local folder, SKILL.md or archive. A SKILL.md means its
-// folder. openLocal writes nothing to disk.
+// openLocal opens a local folder, SKILL.md or archive. For a SKILL.md, it opens
+// the folder that contains it. openLocal writes nothing to disk.
 func (c *Client) openLocal(ctx context.Context, l Location) (*Collection, error) {
 	fi, err := os.Stat(l.URL)
 	switch {

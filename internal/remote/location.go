@@ -45,7 +45,7 @@ const maxLocation = 4096
 // The ref starts at the first @ that is not at the beginning of a directory
 // name, or at the last such @ if there is a directory. In addresses with a
 // host, %40 is an @ in a directory or ref. Relative paths are below workDir; ""
-// means the current directory. Parse uses neither the disk nor the network.
+// means the current directory. Parse accesses neither the disk nor the network.
 // owner/repo always means GitHub; write ./owner/repo for a folder.
 //
 // Parse rejects anything that git, a shell or a server could interpret
@@ -68,8 +68,8 @@ func Parse(text, workDir string) (Location, error) {
 }
 
 // mayContainSecret reports whether an invalid location may contain a password
-// or token. It looks for a colon after a user, for a user before a host that
-// takes none, and for a query.
+// or token. It looks for a colon after a user name, for a user name before a
+// host that needs none, and for a query.
 func mayContainSecret(text string) bool {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok {
@@ -346,8 +346,8 @@ func Identity(address string) string {
 	return out
 }
 
-// sshHosts maps each host that accepts SSH on port 443 to the host of the same
-// provider in web addresses.
+// sshHosts maps each host that accepts SSH on port 443 to the provider's web
+// host.
 var sshHosts = map[string]string{"ssh.github.com": "github.com", "altssh.gitlab.com": "gitlab.com", "altssh.bitbucket.org": "bitbucket.org"}
 
 func trimAddress(address string) string {

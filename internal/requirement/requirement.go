@@ -18,8 +18,8 @@ var (
 	direct = lazyregexp.New(`(?i)^(?:(?:git|hg|svn|bzr)\+|[a-z][a-z0-9+.-]*://|file:|\.{0,2}/|\.\.?$|~|[a-z]:\\|\\)|[A-Za-z0-9\]][ \t]*@|\.(?:whl|zip|tar\.gz|tgz|tar\.bz2)$|[/\\]`)
 )
 
-// IsReleased reports whether text is a name with extras, versions and a marker,
-// as in PEP 508 without URLs.
+// IsReleased reports whether text requires a released package: a name, possibly
+// with extras, versions and a marker, as in PEP 508 without URLs.
 func IsReleased(text string) bool { return released.MatchString(text) }
 
 // IsDirect reports whether a requirement without its marker refers to a URL or

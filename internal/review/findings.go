@@ -21,7 +21,7 @@ type Findings struct {
 }
 
 // ScanEntry scans a skill for up to limit. If the scan fails, the result
-// contains the reason, because the user can still decide.
+// contains the reason, because the user can decide without the findings.
 func ScanEntry(ctx context.Context, rt *loadout.Runtime, e *catalog.Entry, limit time.Duration) *Findings {
 	report, err := scanEntry(ctx, rt, e, limit)
 	if err != nil {

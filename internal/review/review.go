@@ -138,8 +138,8 @@ func (r *Review) Scan(ctx context.Context, rt *loadout.Runtime, limit time.Durat
 	r.Missing = missingFiles(ctx, rt, r.Request.Entry)
 }
 
-// missingFiles returns the findings about the files of a skill's provider, or
-// nil if the skill cannot be read, which its scan reports.
+// missingFiles returns findings about missing files of a skill's provider. If
+// the skill cannot be read, it returns nil, because the scan reports that.
 func missingFiles(ctx context.Context, rt *loadout.Runtime, e *catalog.Entry) skill.Diagnostics {
 	s, src, err := rt.Catalog().Read(ctx, e)
 	if err != nil || s.Provider == nil {

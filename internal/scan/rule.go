@@ -77,8 +77,8 @@ var (
 )
 
 // lazy is a value that is computed once. Unlike a [sync.OnceValue] in a package
-// variable, it needs no code at start, so the linker can drop the code that
-// computes it from programs that do not scan.
+// variable, it needs no initialization at program start, so the linker can drop
+// the code that computes it from programs that do not scan.
 type lazy[T any] struct {
 	once  sync.Once
 	value T

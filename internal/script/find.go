@@ -13,8 +13,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// skillPathPrefixes lists path prefixes that mean the skill's directory: its
-// path in a sandbox, and variables used in instructions.
+// skillPathPrefixes lists path prefixes that refer to the skill's directory:
+// its path in a sandbox, and variables used in instructions.
 var skillPathPrefixes = []string{"/skill/", "${SKILL_DIR}/", "$SKILL_DIR/", "${CLAUDE_SKILL_DIR}/", "$CLAUDE_SKILL_DIR/",
 	"${LOADOUT_SKILL}/", "$LOADOUT_SKILL/", "{baseDir}/"}
 

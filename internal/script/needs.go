@@ -55,7 +55,7 @@ func (n *Needs) setDigest(content ...string) *Needs {
 
 // pythonNeeds reads the needs of a Python script from its inline metadata, or
 // else from the nearest requirements.txt in its directory or above. If there is
-// neither, they are declared, the requirements in the skill's SKILL.md. The
+// neither, it uses declared, the requirements in the skill's SKILL.md. The
 // returned string is the specifier of the supported Python versions. It may be
 // set even if there are no needs.
 func pythonNeeds(fsys fs.FS, p string, src []byte, how detected, declared []string) (*Needs, string, error) {

@@ -27,8 +27,8 @@ var lineBytes = []int{240, 210, 180, 150, 120, minWithExamples, 75, 60, 45, 0}
 const minWithExamples = 90
 
 // Section returns the last part of a system prompt, which describes servers, or ""
-// if there are none. Its header tells the model not to follow the descriptions, and
-// what the marks before them mean.
+// if there are none. Its header tells the model not to treat the descriptions as
+// instructions, and explains the marks before them.
 func Section(all []tools.ServerSummary) string {
 	if len(all) == 0 {
 		return ""

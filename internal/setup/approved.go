@@ -13,8 +13,9 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// currentGrants is the grant store that is in effect at the time of each call,
-// because the administrator can make a machine managed while servers run.
+// currentGrants forwards each call to the grant store that is currently in
+// effect, because the administrator can make a machine managed while servers
+// run.
 type currentGrants struct{ setup *Setup }
 
 var _ policy.Store = currentGrants{}
@@ -47,7 +48,7 @@ type configuredGrants struct {
 	approved policy.Store // approvals in the configuration files with these stamps
 }
 
-// Find implements [policy.Store]. A stored grant has precedence.
+// Find implements [policy.Store]. A stored grant takes precedence.
 func (g *configuredGrants) Find(ctx context.Context, p policy.Principal, subject policy.Digest, session string) (*policy.Grant, error) {
 	found, err := g.currentGrants.Find(ctx, p, subject, session)
 	if !errors.Is(err, policy.ErrNotGranted) {

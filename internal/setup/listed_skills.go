@@ -16,8 +16,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/privatefile"
 )
 
-// listedSkills holds, by directory in a project, the skills that the directory had
-// when it was first listed, and those confirmed since.
+// listedSkills maps each skill directory of a project to the skills that it had
+// when it was first listed and those confirmed since.
 type listedSkills map[string]*listedSet
 
 // listedSet holds the skills in one directory, by [listedKey].
@@ -39,7 +39,7 @@ func (l listedSkills) add(dir string, skills []string) {
 }
 
 // hasProject reports whether the root of a project is listed. Loadout lists the
-// root from whichever subdirectory it starts.
+// root no matter in which subdirectory it starts.
 func (l listedSkills) hasProject(root string) bool {
 	set := l[filepath.Join(root, "skills")]
 	return set != nil && !set.unread

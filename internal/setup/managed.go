@@ -20,7 +20,7 @@ func (s *Setup) IsManaged() bool {
 }
 
 // managedError returns the error for the command loadout ARGS in managed mode,
-// where only the administrator's file can give the permissions.
+// where only the administrator's file can grant permissions.
 func (s *Setup) managedError(args []string) error {
 	switch {
 	case len(args) > 1 && (args[0] == "approve" || args[0] == "run"):
@@ -53,7 +53,7 @@ func (s *Setup) scriptEnv(managed bool) func(string) string {
 	}
 }
 
-// operatorFile returns the path of the administrator's file.
+// operatorFile returns the path of the administrator's configuration file.
 func (s *Setup) operatorFile() string { return s.Operator.Path() }
 
 // closedGrants is the grant store of the user in managed mode. It has no grants.

@@ -68,7 +68,8 @@ func (s *Setup) NewModel(ctx context.Context, c *config.Config, k ModelChoice) (
 }
 
 // ListModels returns the models that the server of a choice offers, as vendor:NAME.
-// The names are untrusted. Without a key that the server may get, it sends nothing.
+// The names are untrusted. If the server needs a key and none is configured,
+// ListModels returns an error without sending a request.
 func (s *Setup) ListModels(ctx context.Context, k ModelChoice) ([]string, error) {
 	vendor := k.vendor()
 	key, err := s.findModelKey(ctx, vendor.KeyVariable, k.Key, k.Server)
@@ -159,8 +160,8 @@ func (k ModelChoice) KeyHint() string {
 	return "check the key in " + variable + "; it is read from a variable, or from a secret: loadout secret set " + variable
 }
 
-// ServerHint returns hint if the model has its own server, and the
-// concatenation of vendor otherwise.
+// ServerHint returns hint if the model has its own server, and otherwise the
+// vendor's hint, which is the concatenation of vendor.
 func (k ModelChoice) ServerHint(hint string, vendor ...string) string {
 	if k.Server != "" {
 		return hint
@@ -175,9 +176,9 @@ type ActiveModel struct {
 	Model llm.Model
 }
 
-// Listable returns the choices whose servers the user can select a model from by
-// its vendor:NAME: that of the current model, and that with which the conversation
-// began.
+// Listable returns the current choice and the initial choice of the conversation,
+// without duplicates and without the demo. The user can select a model on their
+// servers as vendor:NAME.
 func (w *ActiveModel) Listable(c *config.Config) []ModelChoice {
 	var out []ModelChoice
 	for _, k := range []ModelChoice{w.Now, w.Began} {
@@ -192,8 +193,8 @@ func (w *ActiveModel) Listable(c *config.Config) []ModelChoice {
 }
 
 // ResolveName returns the model for a name given in a conversation. A model of
-// the same vendor keeps the initial server: the conversation is not sent to
-// another server unless the configuration names it.
+// the initial model's vendor uses the initial server, because the conversation
+// must not be sent to another server unless the configuration names it.
 func (w *ActiveModel) ResolveName(c *config.Config, name string) ModelChoice {
 	next := ChooseModel(c, ModelFlags{Model: name})
 	_, short := c.Models.Names[name]

@@ -57,8 +57,8 @@ func (s *Setup) pendingPath() string {
 }
 
 // AddPending adds a request, or updates the one for the same command. It sets
-// the time, and the directory unless that is given. If the request cannot be
-// stored, AddPending prints a note; the refusal itself names the command too.
+// the time, and the directory if r has none. If the request cannot be stored,
+// AddPending prints a note; the refusal itself names the command too.
 func (s *Setup) AddPending(ctx context.Context, r PendingRequest) {
 	file := s.pendingFile()
 	if file == nil || len(formatCommand(r.Args)) > maxPendingArgs {
@@ -96,7 +96,7 @@ func (s *Setup) RemoveAnswered(ctx context.Context) {
 }
 
 // withoutLimits returns the arguments of a command without those that only limit
-// an approval. The user may choose other limits than the agent.
+// an approval. The user's limits may differ from the agent's.
 func withoutLimits(args []string) []string {
 	var out []string
 	for i := 0; i < len(args); i++ {

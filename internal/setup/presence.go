@@ -84,7 +84,7 @@ func (s *Setup) refuse(ctx context.Context, args []string, reason, hint string) 
 }
 
 // managedCommands lists the commands for permissions that only the
-// administrator can give in managed mode. Other commands concern only the
+// administrator can grant in managed mode. Other commands concern only the
 // user's own servers.
 var managedCommands = []string{"approve", "run", "secret", "serve", "trust"}
 

@@ -155,10 +155,10 @@ func repositoryRoot(dir string) string {
 	return root
 }
 
-// ParseProfileRules returns the rules of a profile. They apply after the user's
-// rules, so they decide only what those leave open. The rules of a project's
-// profile can only deny. If managed is set, only the administrator's rules can
-// allow calls.
+// ParseProfileRules returns the rules of a profile. They follow the user's
+// rules, so apart from denials they apply only to calls that match no user
+// rule. The rules of a project's profile can only deny. If managed is set, only
+// the administrator's rules can allow calls.
 func ParseProfileRules(p *profile.Profile, managed bool) (policy.Rules, []policy.Problem) {
 	if p.Policy == nil {
 		return policy.Rules{}, nil

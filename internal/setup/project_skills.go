@@ -55,9 +55,9 @@ type projectDir struct {
 // project can have many pending skills.
 const confirmInterval = time.Second
 
-// newProjectSkills returns the decisions about skills in the given sources. It
-// returns nil if none can be pending: directories given with --skills are the
-// user's choice.
+// newProjectSkills returns the state of the project skills in the given
+// sources. It returns nil if no skill can be pending: directories given with
+// --skills are the user's choice.
 func (s *Setup) newProjectSkills(c *config.Config, sources []catalog.Source) *projectSkills {
 	if s.ShowPending || len(s.Skills) > 0 {
 		return nil
@@ -74,8 +74,8 @@ func (s *Setup) newProjectSkills(c *config.Config, sources []catalog.Source) *pr
 }
 
 // addProject adds the sources in the project around a directory, unless they are
-// known. It must be called before a catalog has them. p.mu must be held if a catalog
-// uses p.
+// known. It must be called before they are added to a catalog. p.mu must be held if
+// a catalog uses p.
 func (p *projectSkills) addProject(dir string, isRoot bool, sources []catalog.Source) {
 	root, real := listedRoot(dir)
 	isListed := p.s.isProjectListed(real, p.listed)
@@ -92,8 +92,9 @@ func (p *projectSkills) addProject(dir string, isRoot bool, sources []catalog.So
 	}
 }
 
-// addRoots adds the projects of a client, before a catalog has them. Nothing is
-// recorded about those that are not among roots. p may be nil.
+// addRoots adds a client's projects before their sources are added to a
+// catalog. Nothing is recorded about projects that are no longer in roots. p
+// may be nil.
 func (p *projectSkills) addRoots(roots []sources.Root) {
 	if p == nil {
 		return
@@ -123,7 +124,7 @@ func originsOf(roots []sources.Root) map[string]bool {
 }
 
 // removeRoots removes the projects of a client that are not among roots. It must be
-// called after a catalog no longer has them. p may be nil.
+// called after their sources were removed from the catalog. p may be nil.
 func (p *projectSkills) removeRoots(roots []sources.Root) {
 	if p == nil {
 		return
@@ -226,13 +227,13 @@ func listedKey(e *catalog.Entry) string {
 	return e.Dir + keySeparator + e.Name
 }
 
-// add adds a skill to those that are listed.
+// add records a skill as listed.
 func (p *projectSkills) add(dir, skill string) {
 	p.listed.add(dir, []string{skill})
 	p.changed[dir] = append(p.changed[dir], skill)
 }
 
-// refresh reads anew which projects are trusted and which skills are approved.
+// refresh updates which projects are trusted and which skills are approved.
 func (p *projectSkills) refresh() {
 	if time.Since(p.checked) < confirmInterval {
 		return

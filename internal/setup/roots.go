@@ -14,10 +14,11 @@ import (
 	"github.com/loadout-dev/loadout/internal/sources"
 )
 
-// Roots adds the skills in the roots of an MCP client to a runtime. Its skills are
-// those of projects: each root has its own trust and its own list of skills. Other
-// files in a root, such as its configuration, have no effect. It is safe for
-// concurrent use. Create it with [Setup.NewRuntimeWithRoots].
+// Roots adds the skills in the roots of an MCP client to a runtime. The skills are
+// project skills: the user trusts each root separately, and each root has its own
+// list of skills. Other files in a root, such as its configuration, have no
+// effect. It is safe for concurrent use. Create it with
+// [Setup.NewRuntimeWithRoots].
 type Roots struct {
 	s      *Setup
 	rt     *loadout.Runtime
@@ -30,9 +31,9 @@ type Roots struct {
 	current []sources.Root
 }
 
-// NewRuntimeWithRoots is like [Setup.NewRuntimeWith] for a runtime that watches its
-// skills, and that serves one MCP client. roots is nil if the client's roots have no
-// effect: with --skills, and if the configuration turns off the skills of projects.
+// NewRuntimeWithRoots is like [Setup.NewRuntimeWith], but returns a runtime that
+// serves one MCP client and watches its skills. roots is nil if the client's roots
+// have no effect: with --skills, or if the configuration disables project skills.
 func (s *Setup) NewRuntimeWithRoots(ctx context.Context, c *config.Config, chosen []string) (rt *loadout.Runtime, roots *Roots, err error) {
 	rt, skills, err := s.openRuntime(ctx, c, true, chosen)
 	if err != nil || len(s.Skills) > 0 || !c.Skills.Project {
@@ -48,7 +49,7 @@ func (s *Setup) NewRuntimeWithRoots(ctx context.Context, c *config.Config, chose
 // first lists its tools.
 func (r *Roots) Wait() time.Duration { return skillWait(time.Second) }
 
-// Set replaces the roots of the client by the given directories, and reads the
+// Set replaces the roots of the client with the given directories, and reads the
 // skills in them. It skips directories that are not projects, and prints a note for
 // each. It returns an error if ctx is done.
 func (r *Roots) Set(ctx context.Context, dirs []string) error {

@@ -68,7 +68,8 @@ func (s *Setup) SkillArgs() []string {
 }
 
 // SkillArgsIn is like SkillArgs for a command that the user runs in dir, which may
-// be "" for the working directory. Relative paths would be those of dir.
+// be "" for the working directory. It makes the path of the configuration file
+// absolute, because the command would resolve a relative path in dir.
 func (s *Setup) SkillArgsIn(dir string) []string {
 	in := *s
 	if dir != "" && s.ConfigFile != "" {

@@ -225,8 +225,8 @@ func (s *Setup) computeOrder(c *config.Config, snap *catalog.Snapshot, project s
 	return keys
 }
 
-// useWeight returns the weight of a skill's uses. If the skill was not used for
-// 30 days, they count half.
+// useWeight returns the weight of a skill's uses, which halves for every 30
+// days since the last use.
 func useWeight(c usage.Counts, now time.Time) float64 {
 	days := max(now.Sub(c.Last).Hours()/24, 0)
 	return float64(max(c.Worked(), 0)) * math.Exp2(-days/30)

@@ -19,7 +19,7 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// MinSkillWait is a lower limit of [Setup.SkillWait] and [Roots.Wait]. Only
+// MinSkillWait is a lower bound for [Setup.SkillWait] and [Roots.Wait]. Only
 // tests set it, directly or with the linker, so that a program on a slow machine
 // does not start without its skills.
 var MinSkillWait string
@@ -53,8 +53,8 @@ func (s *Setup) NewRuntimeWith(ctx context.Context, c *config.Config, watch bool
 	return rt, err
 }
 
-// openRuntime is NewRuntimeWith. It also returns the decisions about the skills of
-// projects, or nil if all are available.
+// openRuntime implements NewRuntimeWith. It also returns the state of the project
+// skills, or nil if none can be pending.
 func (s *Setup) openRuntime(ctx context.Context, c *config.Config, watch bool, chosen []string, more ...sources.Location) (*loadout.Runtime, *projectSkills, error) {
 	filter := catalogFilter(c)
 	filter.Select = chosen

@@ -20,11 +20,11 @@ const (
 	historyVersion  = 1
 )
 
-// History stores the highest counter that was seen of each signed skill, so that
-// an older version is noticed even if the lockfile was replaced too. The file
-// must belong to the current user. Several processes may change it
-// concurrently. If other users can write the file, or if it is damaged, all
-// methods return an error. History is safe for concurrent use.
+// History stores the highest counter seen for each signed skill, so that an
+// older version is noticed even if the lockfile was replaced too. The file must
+// belong to the current user. Several processes may change it concurrently. If
+// other users can write the file, or if it is damaged, all methods return an
+// error. History is safe for concurrent use.
 type History struct {
 	Path string // path of the file; Record creates it and its directory
 }
@@ -53,7 +53,7 @@ func (h History) Find(scope, source, name string) (Seen, error) {
 }
 
 // Record stores versions that were installed. The counter of a skill never
-// becomes lower.
+// decreases.
 func (h History) Record(ctx context.Context, versions ...Seen) error {
 	err := h.file().Change(ctx, func(old []byte) ([]byte, error) {
 		all := map[[3]string]Seen{}

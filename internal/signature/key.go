@@ -156,7 +156,8 @@ func WritePrivateKey(path string, k PrivateKey) error {
 }
 
 // encode returns the content of a key file: the key, and a line for each
-// statement about it. Earlier programs reject a file with statements.
+// statement about it. Earlier versions of this program reject a file with
+// statements.
 func (k PrivateKey) encode() (string, error) {
 	public, err := PublicKey(k.Private)
 	if err != nil {

@@ -163,7 +163,7 @@ func formatExpiry(t time.Time) string {
 	return t.Format(timeFormat)
 }
 
-// parseTime parses a time, which has exactly one spelling.
+// parseTime parses a time in its canonical form. It accepts no other form.
 func parseTime(text string) (time.Time, error) {
 	t, err := time.Parse(timeFormat, text)
 	if err != nil || t.Format(timeFormat) != text {

@@ -340,7 +340,7 @@ func (r *lineReader) next(prefix string) string {
 	return rest
 }
 
-// nextCounter reads a counter, which has exactly one spelling.
+// nextCounter reads a counter in its canonical form.
 func (r *lineReader) nextCounter() uint64 {
 	text := r.next(counterPrefix)
 	n, err := strconv.ParseUint(text, 10, 64)
@@ -350,7 +350,7 @@ func (r *lineReader) nextCounter() uint64 {
 	return n
 }
 
-// nextTime reads a time, which has exactly one spelling.
+// nextTime reads a time in its canonical form.
 func (r *lineReader) nextTime(prefix string) time.Time {
 	t, err := parseTime(r.next(prefix))
 	if r.err == nil && err != nil {

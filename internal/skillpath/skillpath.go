@@ -17,11 +17,11 @@ const MaxBytes = 512
 
 const maxPart = 255 // bytes
 
-// Check returns why a slash-separated path cannot be the path of a skill's file
-// on every system. The path may lead out of the skill, or some system may be
-// unable to store it or may confuse it with another path. The code is stable:
-// lower-case words with hyphens, as in a Refusal of package skill. Both results
-// are empty for a valid path.
+// Check returns why a slash-separated path is not allowed for a skill's file.
+// The path may lead out of the skill, or some system may be unable to store it
+// or may confuse it with another path. The code is stable: lower-case words
+// with hyphens, as in a Refusal of package skill. Both results are empty for a
+// valid path.
 func Check(p string) (code, message string) {
 	switch {
 	case len(p) > MaxBytes:

@@ -4,7 +4,7 @@
 // from the approvals of its user. Start reading at [Version].
 package skillstate
 
-// State is the position of a version of a skill in its life.
+// State is the stage of a skill version in its life cycle.
 type State string
 
 // States of a version.

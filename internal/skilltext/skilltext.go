@@ -16,7 +16,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// maxListed is the maximum number of files listed in the text of a load.
+// maxListed is the maximum number of files listed with a loaded skill.
 const maxListed = 20
 
 // Body returns a skill's instructions with placeholders filled in and without

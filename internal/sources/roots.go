@@ -27,9 +27,9 @@ const maxRootSources = 512
 
 // NewRoots returns the default locations of a project in each of the directories,
 // from it up to its repository root. It omits the locations of the project in
-// o.WorkDir and those of earlier directories, and roots in which no location is
-// left. A root that is also in current keeps its sources, and the labels of others
-// differ from those of known and current. skipped has an error for each directory
+// o.WorkDir and those of earlier directories, and roots for which no locations
+// remain. A root that is also in current keeps its sources. The labels of other
+// roots are not used in known or current. skipped has an error for each directory
 // that does not exist, or that is not a project because it contains the home
 // directory. o.WorkDir must be absolute. NewRoots reads no skills.
 func NewRoots(o *Options, known []catalog.Source, current []Root, dirs []string) (roots []Root, skipped []error) {
@@ -92,8 +92,8 @@ func NewRoots(o *Options, known []catalog.Source, current []Root, dirs []string)
 	return roots, skipped
 }
 
-// ProjectKey returns the key that the skill of a root has if the root is the
-// working directory.
+// ProjectKey returns the key that a root's skill would have if the root were
+// the working directory.
 func ProjectKey(e *catalog.Entry) string {
 	_, rest, _ := strings.Cut(e.Origin, ".")
 	return projectLabel + "." + rest + "/" + e.Dir

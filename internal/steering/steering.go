@@ -35,8 +35,9 @@ func (c Class) String() string {
 // Classify returns the class of a file by its path relative to a user's
 // directory, with slashes. For a steering file it also returns the program that
 // reads the file, such as "Claude Code". The file need not exist. Names match
-// in any letter case, and as file systems other than that of Linux would
-// resolve them. Names of dependency directories match exactly.
+// in any letter case, and in any form that a file system of macOS or Windows
+// would resolve to the same file. Names of dependency directories match
+// exactly.
 func Classify(path string) (Class, string) {
 	at := Top
 	for name := range strings.SplitSeq(path, "/") {

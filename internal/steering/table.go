@@ -72,8 +72,8 @@ var names = map[string]string{
 	".gitea": ci, ".forgejo": ci, "jenkinsfile": ci, "azure-pipelines.yml": ci, "bitbucket-pipelines.yml": ci, ".azure-pipelines": ci, "appveyor.yml": ci, ".appveyor.yml": ci, "cloudbuild.yaml": ci,
 }
 
-// bases lists prefixes of names, which end with a separator. After it, a name
-// can have any extension, or the name of a mode or an environment.
+// bases lists prefixes of file names. They end with a separator, which any
+// extension, mode or environment can follow.
 var bases = []struct{ base, reader string }{
 	{".lintstagedrc.", "lint-staged"}, {"lint-staged.config.", "lint-staged"}, {".huskyrc.", "Husky"}, {"husky.config.", "Husky"},
 	{"lefthook.", "Lefthook"}, {".lefthook.", "Lefthook"}, {"lefthook-local.", "Lefthook"}, {".lefthook-local.", "Lefthook"}, // lefthook.dev/configuration
@@ -82,7 +82,7 @@ var bases = []struct{ base, reader string }{
 	{".clinerules-", "Roo Code"}, {".roorules-", "Roo Code"}, {".kilocoderules-", "Kilo Code"}, {".continuerc.", "Continue"}, // docs.roocode.com/advanced-usage/custom-instructions
 }
 
-// suffixes lists endings of names.
+// suffixes lists suffixes of file names.
 var suffixes = []struct{ suffix, reader string }{
 	{".code-workspace", "VS Code"}, {".sublime-project", "Sublime Text"}, {".run.xml", "JetBrains IDEs"}, {".desktop", "the desktop"}, {".lnk", "Windows"},
 	{".instructions.md", "Copilot"}, {".prompt.md", "Copilot"}, {".chatmode.md", "Copilot"}, {".agent.md", "Copilot"}, {".mdc", "Cursor"},

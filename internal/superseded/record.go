@@ -107,8 +107,8 @@ func (r *record) mark(g policy.Grant, scope string) {
 	r.By, r.At = g.Subject, time.Now().UTC().Truncate(time.Second)
 }
 
-// matches reports whether a call of Revoke with arg, which revoked the grants
-// in gone, also deletes the record.
+// matches reports whether Revoke(arg) also deletes the record. gone lists the
+// grants that it has revoked.
 func (r record) matches(arg string, gone []policy.Grant) bool {
 	for _, g := range gone {
 		if g.ID == r.Grant.ID || g.Name == arg && r.Grant.Name == arg {

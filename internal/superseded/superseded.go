@@ -46,8 +46,9 @@ var (
 	_ lease.NeedsFinder = (*Store)(nil)
 )
 
-// New returns a store that keeps approvals in grants. Superseded ones are moved
-// to another file, so that earlier programs do not apply them.
+// New returns a store that stores approvals in grants. It moves superseded
+// approvals to another file, so that earlier versions of this program do not
+// apply them.
 func New(grants policy.Store, o Options) *Store { return &Store{grants, o} }
 
 // Approval is a superseded approval of a version.
@@ -102,8 +103,8 @@ func (s *Store) supersedeOlder(ctx context.Context, g policy.Grant, scope string
 	return err
 }
 
-// Reinstate approves a superseded version again in a scope, as it was approved
-// before, and returns whether there was such an approval. The user must have
+// Reinstate approves a superseded version in a scope again, with the same grant
+// as before. It reports whether there was such a grant. The user must have
 // chosen the version there, for example by installing it from a tag.
 func (s *Store) Reinstate(ctx context.Context, version policy.Digest, scope string) (bool, error) {
 	all, err := s.readRecords()
@@ -165,9 +166,9 @@ func (s *Store) Find(ctx context.Context, p policy.Principal, subject policy.Dig
 	return nil, err
 }
 
-// supersededBy returns the record that names the version by which a version was
-// superseded, or nil if the superseded version may still run. found lists the
-// records of the superseded version.
+// supersededBy returns the latest of a version's records that superseded the
+// version, or nil if the version may still run. found lists the records of the
+// version.
 func (s *Store) supersededBy(found []record) (by *record) {
 	for i, r := range found {
 		if slices.ContainsFunc(r.Again, func(scope string) bool { return slices.Contains(s.options.Active, scope) }) {

@@ -59,8 +59,8 @@ func (in input) shown() string {
 	return b.String() + in.text[at:]
 }
 
-// trim returns the input without white space at its ends. cutset is as in
-// [strings.Trim].
+// trim returns the input without the characters of left at its start and those
+// of right at its end, as in [strings.Trim].
 func (in input) trim(left, right string) input {
 	from := len(in.text) - len(strings.TrimLeft(in.text, left))
 	to := max(len(strings.TrimRight(in.text, right)), from)
@@ -89,7 +89,7 @@ func joinInputs(all []input) input {
 }
 
 // files returns the paths that the user typed after an @ at the start of a word.
-// A path with spaces is in double quotes. Pasted text names no files.
+// A path with spaces is in double quotes. Paths in pasted text are ignored.
 func (in input) files() []string {
 	var out []string
 	space := true // whether the previous character ends a word

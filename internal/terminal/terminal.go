@@ -96,7 +96,7 @@ type AttachNote struct {
 }
 
 // End is the error that a command returns to end the program. [Run] then
-// returns the error With.
+// returns End.With.
 type End struct{ With error }
 
 func (e *End) Error() string {

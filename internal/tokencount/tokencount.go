@@ -10,9 +10,9 @@ import (
 // Estimate returns the approximate number of tokens that a language model
 // counts in text. The estimate was fitted to the o200k vocabulary on published
 // skills in English, Chinese and code; bench/README.md has the comparison.
-// Other languages in Latin letters may have up to 40 % more tokens, and other
-// vocabularies differ by up to 20 %. The estimate is never lower than that for
-// a prefix of text. Use it for budgets and warnings, not for billing.
+// Other languages in the Latin script may have up to 40 % more tokens, and
+// other vocabularies differ by up to 20 %. The estimate is never lower than
+// that for a prefix of text. Use it for budgets and warnings, not for billing.
 func Estimate(text string) int {
 	const unit = 100 // hundredths of a token
 	total, state := 0, afterLine

@@ -10,7 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/rpcmessage"
 )
 
-// Thresholds for results of other servers. A result may be as large as a
+// Thresholds for results from other servers. A result may be as large as a
 // message, and decoding and encoding a large one would take several times as
 // long as forwarding it.
 const (

@@ -12,7 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// Options are options of a set in addition to tools.Options.
+// Options holds the options of a set that tools.Options does not have.
 type Options struct {
 	// Pool holds the connections and is shared by several sets. It must start
 	// commands with [Start]. Closing a set releases its servers, but does not

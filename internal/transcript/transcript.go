@@ -17,9 +17,9 @@ import (
 const maxResult = 4000
 
 // Markdown renders one event as Markdown: messages, tool calls and the first
-// 4,000 bytes of their results, loads and unloads. It returns "" for other
-// events. It escapes names, puts arguments and results in code blocks, and
-// removes control characters.
+// 4,000 bytes of their results, and loaded and unloaded skills. It returns ""
+// for other events. It escapes names, puts arguments and results in code
+// blocks, and removes control characters.
 func Markdown(e *session.Event) string {
 	switch {
 	case e.Message != nil && e.Message.Role == llm.User:

@@ -106,8 +106,8 @@ func (v *effectCollector) addIgnored(where, format string, args ...any) {
 	v.out.Ignored = append(v.out.Ignored, config.Note{Where: where, Message: fmt.Sprintf(format, args...)})
 }
 
-// checkRules records the invalid ones among the rules in texts, which the
-// project adds. where describes the origin of the rules in messages.
+// checkRules records the invalid rules among those that the project adds. where
+// describes the origin of the rules in messages.
 func (v *effectCollector) checkRules(where string, texts []string) {
 	for _, text := range texts {
 		_, problems := policy.ParseRules([]string{text})

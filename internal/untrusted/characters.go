@@ -124,10 +124,11 @@ func allowedInContext(r rune, before, after string) bool {
 }
 
 // keepsForm reports whether a joiner between the strings before and after
-// changes how the characters around it look in Indic and Arabic scripts. It
-// does if last, the end of before, is a letter and after begins with a virama
-// of the same script. It also does if before ends with a letter that would join
-// a next letter, and no such letter follows.
+// changes how the characters around it look in Indic and Arabic scripts. last
+// is the last character of before. That is the case if last is a letter and
+// after begins with a virama of the same script. It is also the case if before
+// ends with a letter that joins the next one, and after does not begin with
+// such a next letter.
 func keepsForm(last rune, before, after string) bool {
 	next, n := utf8.DecodeRuneInString(after)
 	if inRanges(viramas, next) {

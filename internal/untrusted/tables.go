@@ -1,6 +1,6 @@
 package untrusted
 
-// ranges is a sorted list of ranges of characters, first and last.
+// ranges is a sorted list of the first and last characters of ranges.
 type ranges [][2]rune
 
 // inRanges reports whether r is in one of the ranges.
@@ -16,11 +16,11 @@ func inRanges(t ranges, r rune) bool {
 	return low < len(t) && t[low][0] <= r
 }
 
-// disallowed is the table of disallowed characters after Latin-1's controls.
-// These are the format characters (Cf) except the visible signs of
-// Prepended_Concatenation_Mark, the line and paragraph separators, the variation
-// selectors, the other characters that are ignored by default, noncharacters,
-// and the planes of tags and of private use.
+// disallowed is the table of disallowed characters, except the control
+// characters of Latin-1. These are the format characters (Cf) except the visible
+// signs of Prepended_Concatenation_Mark, the line and paragraph separators, the
+// variation selectors, the other characters that are ignored by default,
+// noncharacters, and the planes of tags and of private use.
 var disallowed = ranges{
 	{0xad, 0xad}, {0x34f, 0x34f}, {0x61c, 0x61c}, {0x115f, 0x1160}, {0x17b4, 0x17b5}, {0x180b, 0x180f},
 	{0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f}, {0x3164, 0x3164}, {0xd800, 0xdfff}, {0xfdd0, 0xfdef},

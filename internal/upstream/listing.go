@@ -124,7 +124,8 @@ pages:
 	return l, nil
 }
 
-// cutText returns the first n bytes of s, without half a character.
+// cutText truncates s to at most n bytes and drops an incomplete last
+// character.
 func cutText(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -219,9 +219,9 @@ func (r *resolver) expand(where, s string) string {
 }
 
 // misplacedValue returns why a platform value is not allowed in a text, or "".
-// Where the target of the values is decided, a value must not show in it: a
-// command contains none, and an address either begins with a whole one or has
-// values only after the host.
+// A value must not change part of the command or host that receives the values.
+// A command may contain no platform value. A URL may begin with a value that is
+// a complete address, or contain values after the host.
 func (r *resolver) misplacedValue(where string, parts []part) string {
 	uses := func(p part) (yes bool) {
 		eachVariable([]part{p}, func(v *variable) { yes = yes || v.kind == FromPlatform })
@@ -354,8 +354,8 @@ func (r *resolver) lookup(v *variable) (value string, ok bool, hint string) {
 	return "", false, "write ${NAME}, ${{secrets.NAME}} or ${{user.NAME}}, or $${ for the text itself" + r.allowedNames()
 }
 
-// allowedNames lists the references that have a value in this configuration, as
-// the end of a hint. It returns "" if none are known.
+// allowedNames returns the end of a hint, which lists the variables that have a
+// value in this configuration. It returns "" if it does not know the names.
 func (r *resolver) allowedNames() string {
 	const most = 20 // names in a message
 	if r.v.Names == nil {
@@ -503,9 +503,9 @@ func (c *Config) Target() string {
 
 // TargetWith is like [Config.Target], but replaces variables in the URLs of a
 // configuration that uses platform values, so that it returns the actual
-// recipients of these values. A host without TLS has its scheme. TargetWith
-// replaces nothing if a variable in the URLs has no value. It does not need
-// secrets.
+// recipients of these values. Hosts without TLS are returned with their scheme.
+// TargetWith replaces nothing if a variable in the URLs has no value. It does
+// not need secrets.
 func (c *Config) TargetWith(v Variables) string {
 	v.PlatformPermitted = nil
 	v.Secret = func(string) (string, bool) { return "secret", true } // it is not part of the host
@@ -520,8 +520,8 @@ func (c *Config) TargetWith(v Variables) string {
 	return resolved.origins()
 }
 
-// origins returns the hosts of URLs without variables, with the scheme if it is
-// not that of TLS.
+// origins returns the hosts of URLs without variables. It includes the scheme
+// of a URL without TLS.
 func (c *Config) origins() string {
 	var all []string
 	for _, u := range c.URLs {

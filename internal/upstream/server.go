@@ -314,7 +314,7 @@ func (s *Server) SetSummary(l *Listing, key string, summary json.RawMessage) {
 	}
 }
 
-// KeepsSummaries reports whether later processes find the summaries.
+// KeepsSummaries reports whether summaries are stored for later processes.
 func (s *Server) KeepsSummaries() bool {
 	_, ok := s.pool.o.Cache.(SummaryCache)
 	return ok

@@ -13,8 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// frameTimeout is the timeout for writing a frame. The connection is then
-// closed, because the library cannot abort an individual frame.
+// frameTimeout is the timeout for writing a frame. After a timeout, the
+// connection is closed, because the library cannot abort an individual frame.
 const frameTimeout = 30 * time.Second
 
 // newWebSocket returns a transport over a WebSocket with the subprotocol mcp.

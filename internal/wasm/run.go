@@ -154,7 +154,7 @@ func guestResult(ctx context.Context, err error, code int) (int, error) {
 }
 
 // contextError returns the context's cause if ctx is done, because err is then
-// likely a consequence. Otherwise it returns err.
+// probably a consequence of that. Otherwise it returns err.
 func contextError(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -29,8 +29,8 @@ type run struct {
 	allowed bool
 }
 
-// args returns args, followed by those that allow the server's tools if they are
-// allowed.
+// args returns args, followed by allow if the client may call the server's
+// tools.
 func (r *run) args(allow []string, args ...string) []string {
 	if r.allowed {
 		return append(args, allow...)

@@ -184,9 +184,10 @@ type outcome struct {
 	reached  bool     // whether the call reached the server
 }
 
-// run runs the client in a scenario until the fake model has called the tool. A
-// client may ask its model before the server is ready; then the run is repeated.
-// A client without a user may hide tools about which it would ask.
+// run runs the client in a scenario until the fake model has called the tool. If
+// a client sends a request to its model before the server is ready, the run is
+// repeated. A client that runs without a user may hide tools that need the
+// user's approval.
 func (r *recorder) run(s scenario) (*outcome, error) {
 	const tries = 3
 	for try := 1; ; try++ {

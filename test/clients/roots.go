@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// checkRoots runs Gemini CLI with a second directory, which it names as a root,
-// and checks that a skill there is in the tools of the first request to the
-// model, and is loaded.
+// checkRoots runs Gemini CLI with a second directory, which the client passes
+// to the server as a root. It checks that the first request to the model lists
+// a skill in that directory, and that the skill is loaded.
 func checkRoots(loadout, modules string) error {
 	dir, err := os.MkdirTemp("", "clients-roots-")
 	if err != nil {

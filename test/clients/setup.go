@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// setupSkill is a bundled skill, which a new user has.
+// setupSkill is a bundled skill, so that it is available to a new user.
 const setupSkill = "csv-analysis"
 
 // checkSetup connects Claude Code and Codex in a new home directory with
 // "loadout setup", and checks that a skill is loaded in both. Then it checks
 // that "loadout disconnect --all" restores Codex's file and removes the entry
-// from that of Claude Code, which the program writes itself.
+// from that of Claude Code, which Claude Code writes itself.
 func checkSetup(loadout, modules string) error {
 	dir, err := os.MkdirTemp("", "clients-setup-")
 	if err != nil {

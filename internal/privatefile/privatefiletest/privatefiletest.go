@@ -15,8 +15,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/privatefile"
 )
 
-// Tamper maps names of modifications to functions that apply them. After a
-// modification, another user could have written the path, or its type differs.
+// Tamper maps the names of modifications to functions that apply them to a
+// path. Each makes the path unsafe: another user could have written it, or it
+// has the wrong type.
 var Tamper = map[string]func(t *testing.T, path string){
 	"writable by the group": func(t *testing.T, p string) { chmod(t, p, 0o020) },
 	"writable by others":    func(t *testing.T, p string) { chmod(t, p, 0o002) },

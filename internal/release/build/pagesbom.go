@@ -42,8 +42,8 @@ type license struct {
 }
 
 // writePageSBOM lists the npm packages that the embedded web page is built from.
-// Go's build information does not have them. npm sbom cannot read our lockfile
-// without installing all packages.
+// Go's build information does not include them. npm sbom cannot read our
+// lockfile without installing all packages.
 func writePageSBOM(lockfile, tag, file string) error {
 	src, err := os.ReadFile(lockfile)
 	if err != nil {

@@ -134,8 +134,8 @@ func (g *Git) change(f func()) {
 	f()
 }
 
-// Private makes the server require one of these tokens, as the password of any
-// user. Without tokens, it makes the server public again.
+// Private makes the server require one of these tokens as the password, with
+// any user name. Without tokens, it makes the server public again.
 func (g *Git) Private(tokens ...string) { g.change(func() { g.tokens = tokens }) }
 
 // Forbid makes the server answer all requests with status 403. If on is false,

@@ -91,8 +91,9 @@ func (x *Index) Document(src []byte) { x.change(func(s *site) { s.document = src
 // Lie makes the artifact of a skill differ from its digest.
 func (x *Index) Lie(name string) { x.change(func(s *site) { s.lies[name] = true }) }
 
-// Private makes the server require one of these tokens, as the password of any
-// user or as a bearer token. Without tokens, it makes the server public again.
+// Private makes the server require one of these tokens, as the password with
+// any user name or as a bearer token. Without tokens, it makes the server
+// public again.
 func (x *Index) Private(tokens ...string) { x.change(func(s *site) { s.tokens = tokens }) }
 
 // Redirect redirects requests for a path to another address.

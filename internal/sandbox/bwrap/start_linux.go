@@ -307,8 +307,7 @@ func explainError(err error) error {
 	return err
 }
 
-// enforcedLayers returns the mechanisms that enforce the limits and provide the
-// layers of isolation, by the name of the limit or layer.
+// enforcedLayers returns the mechanism that enforces each limit and layer.
 func enforcedLayers(s *launcher.Sandbox, g *cgroup.Group, spec *sandbox.Spec) map[string]string {
 	e := map[string]string{
 		"filesystem":        "mount namespace",

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leafName is the group for processes that were in a delegated group. The
-// kernel gives the children of a group controllers only if the group itself
-// contains no processes.
+// leafName is the name of the child group to which the processes of a delegated
+// group are moved. The children of a group can have controllers only if the
+// group itself contains no processes.
 const leafName = prefix + "self"
 
 // delegatedGroup returns the delegated group. own is the group of this process.

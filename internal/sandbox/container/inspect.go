@@ -202,7 +202,7 @@ func readOwnStat() string {
 	return string(b)
 }
 
-// startTime returns the start time in the stat of a process.
+// startTime returns the start time in the content of a process's stat file.
 func startTime(stat string) string {
 	_, rest, _ := strings.Cut(stat, ") ")
 	if f := strings.Fields(rest); len(f) > 19 {

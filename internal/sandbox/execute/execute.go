@@ -61,9 +61,9 @@ type Options struct {
 	Collect func(sandbox.File, io.Reader) (bool, error)
 }
 
-// ErrDisabled is the cause of a context, and the reason why a service or a lease
-// ended, if the permission was revoked. A command that is killed for this reason
-// exits with [sandbox.Disabled].
+// ErrDisabled means that the permission to run was revoked. It is the cause of a
+// cancelled context, or the reason why a service or a lease ended. A command
+// that is killed for this reason exits with [sandbox.Disabled].
 var ErrDisabled = errors.New("permission to run was revoked")
 
 // Run starts a sandbox, runs a command in it until it exits, collects its files

@@ -76,8 +76,8 @@ func (s *Sandbox) Busy() bool {
 // has exited.
 func (s *Sandbox) Ended() <-chan struct{} { return s.ended }
 
-// permanentThread returns a channel of functions for a thread that lives until
-// this program exits. The thread calls the functions it receives.
+// permanentThread starts a thread that lives until this program exits. It
+// returns a channel for functions that the thread should call.
 var permanentThread = sync.OnceValue(func() chan func() {
 	c := make(chan func())
 	go func() {

@@ -71,8 +71,8 @@ func attachTree(g *cgroup.Group, pid int) error {
 	return nil
 }
 
-// MemoryWatch is the text that describes how a stage limits memory without a
-// control group. It also says what is not limited.
+// MemoryWatch describes how a stage limits memory without a control group, and
+// what it does not limit.
 const MemoryWatch = "RLIMIT_DATA, seccomp, check every 2 to 50 ms" + memoryGap
 
 const memoryGap = " of pages, page tables and sockets, not of small kernel objects, with bursts of several processes until the next check"

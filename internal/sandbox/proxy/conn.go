@@ -163,7 +163,7 @@ func (l *listener) Accept() (net.Conn, error) {
 }
 
 // singleListener is a listener that accepts an existing connection. Its second
-// Accept returns an error once that connection is closed.
+// Accept waits until that connection is closed and then returns an error.
 type singleListener struct {
 	*innerConn
 	once sync.Once

@@ -72,8 +72,8 @@ type attack struct {
 // scene, or "" if it can.
 type need func(*scene) string
 
-// AttackCount is the number of attacks in allAttacks. Other attacks do not
-// change it, so that results of different versions are comparable.
+// AttackCount is the number of attacks in allAttacks. It excludes
+// uncountedAttacks, so that results of different versions are comparable.
 const AttackCount = 63
 
 // allAttacks returns all counted attacks in order.
@@ -81,7 +81,7 @@ func allAttacks() []attack {
 	return slices.Concat(readAttacks(), writeAttacks(), networkAttacks(), hostAttacks(), resourceAttacks())
 }
 
-// uncountedAttacks returns the attacks that are not counted.
+// uncountedAttacks returns the attacks that AttackCount does not include.
 func uncountedAttacks() []attack { return slices.Concat(memoryAttacks(), extraAttacks()) }
 
 // TestAttacks runs the attacks against a backend and prints the results.

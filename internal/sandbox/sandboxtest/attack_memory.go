@@ -13,9 +13,9 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// memoryAttacks returns the attacks that take more of the machine's memory than
-// the limit, each with a different kind of memory. They are not counted, so
-// that the number of attacks remains comparable.
+// memoryAttacks returns the attacks that allocate more memory than the limit,
+// each with a different kind of memory. They are not counted, so that the
+// number of attacks remains comparable.
 func memoryAttacks() []attack {
 	memory, filter := []string{"memory"}, []string{"syscalls"}
 	return []attack{
@@ -35,11 +35,11 @@ func memoryAttacks() []attack {
 	}
 }
 
-// takesMemory runs an attack that tries to take three times the limit. It
+// takesMemory runs an attack that tries to allocate three times the limit. It
 // reports whether the attack held more than one and a half times the limit at
-// once without being killed. A watch that enforces the limit detects a burst of
-// several processes only at its next check. The limit is low, so that a success
-// costs the machine little.
+// once without being killed. Less is tolerated, because a backend that polls
+// the memory use detects a burst only at its next check. The limit is low, so
+// that a successful attack does little harm to the machine.
 func takesMemory(id string) func(*trial) bool {
 	return func(x *trial) bool {
 		const limit, children = 128, 8 // MiB

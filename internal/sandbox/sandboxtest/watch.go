@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxLifetime is the maximum lifetime of a payload process. A process that should
-// have ended must be waited for in a much shorter time.
+// maxLifetime is the maximum lifetime of a payload process. Tests must wait for a
+// process to exit with a much shorter timeout.
 const maxLifetime = 20 * time.Second
 
 // poll calls ok until it returns true or d has passed.
@@ -87,7 +87,7 @@ func statusField(pid, field string) int64 {
 	return -1
 }
 
-// traces holds what sandboxes may leave on a host.
+// traces holds what sandboxes may leave behind on a host.
 type traces struct {
 	mounts  int
 	cgroups int

@@ -26,12 +26,12 @@ var memoryKinds = map[string]func() error{
 	"M12": takeSplicedPages, "M13": takeSentPages,
 }
 
-// takeMemory starts children that each allocate an equal part of the memory.
-// The first argument is the size in MiB, and the second the number of children.
-// A child writes its letter for each MiB. When the first child exits, or after
+// takeMemory starts children that each allocate an equal part of the memory. The
+// first argument is the size in MiB, and the second the number of children. A
+// child writes its letter for each MiB. When the first child exits, or after
 // four seconds, takeMemory writes ! and stops the children. On the next line it
-// writes the letters of the children that were killed: their memory became free,
-// so other children could take it.
+// writes the letters of the children that were killed: their memory was freed,
+// so other children could allocate it.
 func takeMemory(t *tally) {
 	kind := os.Args[1]
 	total, children := number(t.args[0]), number(t.args[1])
@@ -80,9 +80,9 @@ func takeMemory(t *tally) {
 // letter returns the letter of a child.
 func letter(child int) string { return string(rune('A' + child)) }
 
-// take allocates memory of the kind in the first argument, up to as many MiB as
-// the second argument says, and then waits. It writes the third argument for
-// each MiB. It stops allocating at the first failure.
+// take allocates memory and then waits. Its arguments are the kind of memory,
+// the maximum number of MiB, and the text to write for each allocated MiB. It
+// stops allocating at the first failure.
 func take(args []string) {
 	kind := memoryKinds[args[0]]
 	fill := func() {
@@ -243,7 +243,7 @@ func takeUnixBuffers() error {
 	return nil
 }
 
-// takeTCPBuffers uses connections whose other end never reads.
+// takeTCPBuffers fills the buffers of connections whose other end never reads.
 func takeTCPBuffers() error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
