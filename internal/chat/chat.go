@@ -149,7 +149,7 @@ func (h *Host) runInteractive(ctx context.Context, c *config.Config, o *Flags, w
 }
 
 // printResume prints how to continue a conversation that ended with err. It
-// prints nothing if the user said nothing or opened another conversation.
+// prints nothing if the user sent no message or opened another conversation.
 func (h *Host) printResume(t *dialog, err error) {
 	if hasType[*reopenError](err) || !t.hasMessages() || h.JSON {
 		return

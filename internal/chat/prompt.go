@@ -52,9 +52,8 @@ func isPiped(input io.Reader) bool {
 }
 
 // readStdin reads standard input to its end, but no more than maxPrompt bytes.
-// If no input arrives for a while and needed is set, it prints a note. If
-// needed is not set, it stops reading, because the input may be meant for
-// another program.
+// If no input arrives for a while, it prints a note if needed is set, and
+// otherwise stops reading, because the input may be meant for another program.
 func (h *Host) readStdin(ctx context.Context, needed bool) (string, error) {
 	type input struct {
 		text []byte

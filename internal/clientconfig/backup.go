@@ -14,7 +14,7 @@ const (
 	maxBackups   = 9
 )
 
-// backup is a copy of the file from before a change. See "Backups" in the
+// backup is a copy of the file made before a change. See "Backups" in the
 // package comment.
 type backup struct {
 	file string

@@ -241,8 +241,8 @@ func newObject(m map[string]any) object {
 	return o
 }
 
-// formatValue formats a decoded value of a type other than string, list of
-// strings and object.
+// formatValue formats a decoded value that is not a string, a list of strings
+// or an object.
 func (l layout) formatValue(v any) string {
 	switch v := v.(type) {
 	case map[string]any:

@@ -242,9 +242,8 @@ func addEntry(c Client, src []byte, e Entry) []byte {
 	return edit.apply(src)
 }
 
-// openWith is like open, but if the client reads a second file and only the
-// second one contains the entry, it opens that file and returns it as the
-// target.
+// openWith is like open. But if the client reads a second file and only that
+// file contains the entry, openWith opens it and returns it as the target.
 func (t Target) openWith(name string) (Target, *Change, document, error) {
 	ch, doc, err := t.open()
 	if err != nil || t.File != "" || t.other != "" {
@@ -267,7 +266,7 @@ func (t Target) openWith(name string) (Target, *Change, document, error) {
 	return other, otherChange, otherDoc, nil
 }
 
-// Others returns the targets for further files of the client that exist, such as
+// Others returns the targets for the client's other existing files, such as
 // opencode.jsonc next to opencode.json.
 func (t Target) Others() []Target {
 	if t.File != "" {

@@ -28,7 +28,8 @@ type expression struct {
 }
 
 // maxParts is the maximum number of key parts, per dotted key and per value,
-// and the maximum nesting depth of a value. The parser takes quadratic time.
+// and the maximum nesting depth of a value. It bounds the running time of the
+// parser, which is quadratic.
 const maxParts = 64
 
 // tomlScan splits a document into expressions. It leaves validation to the

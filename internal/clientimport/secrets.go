@@ -128,7 +128,7 @@ func (m *secretMover) moveFromVariable(where, key, value string) string {
 	return m.moveTokens(where, key, value)
 }
 
-// moveFromHeader moves the secret in a header, without its authentication
+// moveFromHeader moves the secret in a header, but not its authentication
 // scheme.
 func (m *secretMover) moveFromHeader(where, key, value string) string {
 	head := scheme.FindString(value)
@@ -277,8 +277,8 @@ func (m *secretMover) moveFromQuery(where, query string) string {
 	return strings.Join(pairs, "&")
 }
 
-// replaceInputs replaces values for which the client prompts the user with
-// references to secrets.
+// replaceInputs inserts references to secrets in place of values for which the
+// client prompts the user.
 func (m *secretMover) replaceInputs(c *upstream.Config, inputs []upstream.Input) {
 	input := func(where, s string) string {
 		return inputRef.ReplaceAllStringFunc(s, func(ref string) string {

@@ -14,8 +14,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/printable"
 )
 
-// Observer finds the client's name in its requests. It is safe for concurrent
-// use.
+// Observer finds a client's name in the client's requests. It is safe for
+// concurrent use.
 type Observer struct {
 	changed func()
 

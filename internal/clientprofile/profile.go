@@ -57,9 +57,9 @@ type Profile struct {
 // All means that a client shows text of any length in full.
 const All = math.MaxInt32
 
-// longCatalog is the size of the skill list for clients that show long text. It
-// is 2 % of a context of 200,000 tokens. Codex and Claude Code limit their own
-// lists to 1 or 2 %.
+// longCatalog is the maximum size, in characters, of the skill list for clients
+// that show long text. It is 2 % of a context of 200,000 tokens. Codex and
+// Claude Code limit their own lists to 1 or 2 %.
 const longCatalog = 16_000
 
 // profiles lists the known clients.
@@ -110,8 +110,7 @@ var profiles = []*Profile{
 // them they show.
 var unknown = &Profile{Description: 2048, Catalog: 2000}
 
-// Dirs describes where a client on this machine runs. Its fields may be empty, if
-// they are unknown.
+// Dirs describes where a client on this machine runs. Unknown fields are empty.
 type Dirs struct {
 	Home    string   // the home directory
 	Project []string // the working directory and its parents up to the root of its repository

@@ -10,10 +10,10 @@ import (
 )
 
 // Managed is a value of policy.presence. With it, only approvals by the
-// administrator of the machine are valid.
+// machine's administrator are valid.
 const Managed = "managed"
 
-// OperatorFile is the configuration file of the administrator of the machine.
+// OperatorFile is the configuration file of the machine's administrator.
 type OperatorFile interface {
 	// Path returns the path of the file, or "" if the system has none.
 	Path() string

@@ -9,8 +9,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/secretname"
 )
 
-// Variable is a platform value: a value, or the name of the stored secret that
-// holds it.
+// Variable is a platform value, given directly or as the name of the stored
+// secret that holds it.
 type Variable struct{ Value, Secret string }
 
 // Limits on platform values.

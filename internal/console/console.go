@@ -256,8 +256,9 @@ func (s *StdoutWriter) Write(p []byte) (int, error) {
 }
 
 // FilterOutput returns a writer that passes the output of an untrusted program
-// to w, and a function that ends the output. If stream is a terminal, only
-// text, colors and changes to the current line pass; see [terminal.Filter].
+// to w, and a function to call at the end of the output. If stream is a
+// terminal, only text, colors and changes to the current line pass; see
+// [terminal.Filter].
 func FilterOutput(stream any, w io.Writer) (filtered io.Writer, end func()) {
 	if !IsTerminal(stream) {
 		return w, func() {}

@@ -185,8 +185,8 @@ func sorted(needs []policy.Need) []policy.Need {
 	})
 }
 
-// missingPermissions lists the requested permissions that granted does not
-// cover, for messages.
+// missingPermissions describes each requested permission that granted does not
+// cover.
 func missingPermissions(granted, requested policy.Permissions) []string {
 	var out []string
 	add := func(name string, one policy.Permissions) {

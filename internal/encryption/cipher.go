@@ -20,8 +20,8 @@ import (
 // MaxValue is the maximum size of a plaintext value, in bytes.
 const MaxValue = 64 << 10
 
-// formatPrefix starts each encrypted value. After it come the key id, and the
-// nonce and ciphertext in base64.
+// formatPrefix starts each encrypted value. It is followed by the key id, and
+// by the nonce and ciphertext in base64.
 const formatPrefix = "lo1."
 
 // ErrFormat is returned for a string that is not in the format produced by

@@ -66,8 +66,9 @@ func (w *workspace) run(ctx context.Context, b sandbox.Backend, spec *sandbox.Sp
 	return res, errors.Join(err, w.apply(ctx, box))
 }
 
-// start starts a sandbox. Without the overlay that the workspace needs, the
-// workspace is read-only, or mounted directly if that is allowed.
+// start starts a sandbox. If the sandbox cannot provide the overlay that the
+// workspace needs, the workspace is read-only, or mounted directly if that is
+// allowed.
 func (w *workspace) start(ctx context.Context, b sandbox.Backend, spec *sandbox.Spec) (sandbox.Sandbox, error) {
 	w.began = time.Now()
 	box, err := b.Start(ctx, spec)

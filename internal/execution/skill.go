@@ -141,9 +141,9 @@ func (s *openedSkill) findFile(word string) (string, bool) {
 	return p, ok
 }
 
-// checkUnchanged returns an error about a file that differs from the manifest,
-// if there is one, because err may be a consequence of the difference. If no
-// file differs, it adds the skill's name to err.
+// checkUnchanged adds the skill's name to err. If a file differs from the
+// manifest, it returns an error about that file instead, because the difference
+// may have caused err.
 func (s *openedSkill) checkUnchanged(err error) error {
 	if s.files.changed != nil {
 		err = s.files.changed

@@ -30,7 +30,7 @@ var types = []string{"image/png", "image/jpeg", "image/webp"}
 // before a run, because a directory may contain many.
 type Images map[string]stamp
 
-// stamp identifies the content of a file that a run has not changed.
+// stamp is used to detect whether a run has changed a file.
 type stamp struct {
 	size     int64
 	modified time.Time

@@ -24,7 +24,7 @@ type Header struct {
 // Name returns the name of the page of cmd, such as "loadout-servers-test".
 func Name(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
 
-// Write writes the page of cmd, for section 1 of the manual. The root command
+// Write writes the page of cmd for section 1 of the manual. The root command
 // must have its default subcommands and flags.
 func Write(w io.Writer, cmd *cobra.Command, h Header) error {
 	p := &page{}

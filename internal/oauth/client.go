@@ -153,7 +153,7 @@ func (t *transport) dial(ctx context.Context, network, addr string) (net.Conn, e
 
 // setAddress records whether the server's address is private. a must be the
 // address of the connection, because host name lookups may differ each time.
-// Once the server had a public or unknown address, it stays public.
+// Once the server has had a public or unknown address, it counts as public.
 func (t *transport) setAddress(a netip.Addr) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -227,8 +227,8 @@ func (a *aliases) lstat(host string, merged bool) (mode fs.FileMode, target stri
 // host returns the path of a file on the host.
 func (a *aliases) host(name string) string { return filepath.Join(a.dir, filepath.FromSlash(name)) }
 
-// rel converts a path on the host to one relative to the directory. It
-// returns false for a path outside.
+// rel converts a path on the host to one relative to the directory. It returns
+// false for a path outside the directory.
 func (a *aliases) rel(host string) (string, bool) {
 	rel, err := filepath.Rel(a.dir, host)
 	return filepath.ToSlash(rel), err == nil && filepath.IsLocal(rel)

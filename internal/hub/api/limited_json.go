@@ -3,7 +3,7 @@ package api
 import "io"
 
 // limitedJSON limits the number of values in a JSON body, because an empty
-// object has two bytes of JSON but takes hundreds of bytes in memory. When the
+// object takes two bytes in JSON but hundreds of bytes in memory. When the
 // limit is exceeded, the body ends with a byte that is invalid in JSON.
 type limitedJSON struct {
 	io.ReadCloser

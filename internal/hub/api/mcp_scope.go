@@ -10,9 +10,9 @@ import (
 )
 
 // mcpOperations lists the operations that the scope mcp permits, by ID. MCP
-// clients use the MCP endpoints, which serve skills and tools; here they need
-// only the list of what the endpoints offer. All other operations require
-// another scope. The authorization rules may still permit mcp for their
+// clients use the MCP endpoints, which serve skills and tools. From the API,
+// they need only the list of what the endpoints offer. All other operations
+// require another scope. The authorization rules may still permit mcp for their
 // actions, because the MCP endpoints perform the same actions.
 var mcpOperations = map[string]bool{
 	"list-capabilities": true,

@@ -53,7 +53,7 @@ type Requests struct {
 }
 
 // recordedResponse is the part of a response that is repeated, and the permissions
-// of the user who got it.
+// of the user who received it.
 type recordedResponse struct {
 	Type     string `json:"type"`
 	Location string `json:"location,omitempty"`

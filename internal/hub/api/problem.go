@@ -271,8 +271,8 @@ var codes = map[int]string{400: "malformed", 404: "not_found", 405: "method", 40
 // long list could have a fault for each item.
 const maxFaults = 100
 
-// rewriteErrors converts errors from the API library, because they repeat
-// request values.
+// rewriteErrors converts errors from the API library, so that they do not
+// repeat request values.
 func rewriteErrors(ctx huma.Context, _ string, v any) (any, error) {
 	e, ok := v.(*huma.ErrorModel)
 	if !ok {

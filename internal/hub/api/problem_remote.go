@@ -99,7 +99,7 @@ func sourceFailedProblem(err error) *Problem {
 }
 
 // remoteProblem converts other source errors. It must come last, because the other
-// converters are more precise.
+// converters are more specific.
 func remoteProblem(err error) *Problem {
 	e, ok := errors.AsType[*library.SourceError](err)
 	switch {

@@ -125,7 +125,7 @@ func usableServers(servers []agents.Server) []agents.Server {
 	return slices.DeleteFunc(slices.Clone(servers), func(s agents.Server) bool { return !s.Usable() })
 }
 
-// planDefaults adds the default skills to the plan. Skills that the agent names
+// planDefaults adds the default skills to the plan. Skills named by the agent
 // take precedence.
 func (k *Assembler) planDefaults(ctx context.Context, p *plan, w Request) error {
 	info := library.ConversationInfo{Mode: "mcp"}

@@ -49,7 +49,7 @@ func (b *base) newSources(ctx context.Context, p *plan) ([]catalog.Source, error
 }
 
 // withoutNames returns a source that omits the skills with the given names. If a
-// skill that an agent names cannot be resolved, no other skill with that name may
+// skill named by an agent cannot be resolved, no other skill with that name may
 // replace it.
 func withoutNames(s catalog.Source, names []string) catalog.Source {
 	if len(names) == 0 {
@@ -85,7 +85,7 @@ func groupByNamespace(refs []ref) []groupedRefs {
 	return out
 }
 
-// agentOrigin returns the origin of the skills that an agent names. It must
+// agentOrigin returns the origin of the skills named by an agent. It must
 // remain stable, because conversations store it.
 func agentOrigin(in store.Namespace) string {
 	if in == "" {
@@ -187,8 +187,9 @@ func (g *filteredSource) List(ctx context.Context) (catalog.Listing, error) {
 	return catalog.Listing{Layer: layer.Without(g.omitted...), Problems: l.Problems}, nil
 }
 
-// filteredLayers caches the layers that the settings of groups allow, so that the
-// members of a group share them. It is safe for concurrent use.
+// filteredLayers caches layers from which the settings of groups have removed
+// skills, so that the members of a group share them. It is safe for concurrent
+// use.
 type filteredLayers struct {
 	mu  sync.Mutex
 	all map[filteredLayer]*catalog.Layer

@@ -183,7 +183,7 @@ func (d *Gate) CountSignIn(ctx context.Context, v *api.Request, name string) (*a
 	})
 }
 
-// CountAttempt counts an attempt to sign in without a user name from the network of a
+// CountAttempt counts a sign-in attempt without a user name from the network of a
 // request. It returns an error if there are too many.
 func (d *Gate) CountAttempt(v *api.Request) error { return d.signIns.CheckNetwork(v.Client) }
 

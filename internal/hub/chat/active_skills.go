@@ -100,8 +100,9 @@ func findLoadReason(earlier []step, a session.ActiveSkill) LoadReason {
 	return c
 }
 
-// loadCause returns what activated a skill. Older transcripts do not record the
-// cause. In them, the cause of a load before the first message is unknown.
+// loadCause returns what activated a skill. It returns "" for a skill that was
+// loaded before the first message of an older transcript, which does not record
+// the cause.
 func loadCause(a session.ActiveSkill) session.Cause {
 	switch {
 	case a.By != "":

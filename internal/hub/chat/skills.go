@@ -82,7 +82,8 @@ func (e *Engine) loadSkill(ctx context.Context, p account.Principal, id string, 
 
 // Unload adds a command to the inbox that unloads a skill, waits for it and
 // returns the names of all unloaded skills. If cascade is set, it also unloads
-// the skills that require the skill. It fails like [Engine.Load].
+// the skills that require the skill. It fails with the same errors as
+// [Engine.Load].
 func (e *Engine) Unload(ctx context.Context, p account.Principal, id, skill string, cascade bool) ([]string, error) {
 	if err := checkSkillName(skill); err != nil {
 		return nil, err

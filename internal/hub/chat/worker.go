@@ -26,8 +26,8 @@ type worker struct {
 }
 
 // startWorker starts a worker for a conversation whose lease this node holds. first
-// is the input that was taken with the lease, or nil. The caller must have called
-// addWorker.
+// is the input that was taken when the lease was acquired, or nil. The caller must
+// have called addWorker.
 func (e *Engine) startWorker(id string, l store.Lease, first *job) {
 	w := &worker{e: e, id: id, lease: l}
 	w.journal = &journal{e: e, id: id, lease: w.currentLease, wakeup: make(chan struct{}, 1)}
@@ -270,8 +270,8 @@ func (e *Engine) adoptExpired(ctx context.Context) error {
 	}
 }
 
-// reclaimLeases ends the leases of the process that ran on this node before. If
-// that fails, the leases expire.
+// reclaimLeases ends the leases of the process that previously ran on this
+// node. If that fails, the leases expire.
 func (e *Engine) reclaimLeases(ctx context.Context) {
 	if e.opts.Predecessor == "" {
 		return

@@ -13,7 +13,7 @@ var (
 	_ SkillIdentifier = (*boundSource)(nil)
 )
 
-// Identify returns the identifier of the skills that a namespace lists.
+// Identify returns a [SkillIdentifier] for the skills that a namespace lists.
 func (l *Library) Identify(n Namespace) SkillIdentifier { return &namespaceSource{l: l, in: n} }
 
 // SkillID implements [SkillIdentifier].

@@ -361,8 +361,9 @@ func startOfPage(after string, in []*indexedSkill) (int, error) {
 	return min(c.Offset-1, len(in)), nil
 }
 
-// loadListed adds the rows of skills to a listing, except those that were just
-// deleted, and with [Query.Installable], those that can no longer be installed.
+// loadListed adds the rows of skills to a listing. It omits skills that were
+// just deleted and, with [Query.Installable], skills that can no longer be
+// installed.
 func (l *Library) loadListed(ctx context.Context, p account.Principal, q Query, out *Listing, found []*indexedSkill, uses map[string]int64) error {
 	ids := make([]string, len(found))
 	for i, k := range found {

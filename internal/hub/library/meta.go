@@ -82,8 +82,8 @@ func readMeta(data json.RawMessage) meta {
 // hasCode reports whether the skill has scripts, servers or provided tools.
 func (m *meta) hasCode() bool { return m.Scripts > 0 || m.ProvidesTools || m.undecodable }
 
-// needsReview reports whether the skill has code, or requests that take effect only
-// after a review.
+// needsReview reports whether the skill has code, or makes requests that take
+// effect only after a review.
 func (m *meta) needsReview() bool { return m.hasCode() || m.Requests }
 
 // catalogEntry returns the catalog entry of a skill, without origin and path.

@@ -226,8 +226,8 @@ func (l *Library) resolvesTo(ctx context.Context, t *store.Tables, row store.Ref
 	return err == nil && len(found) > 0 && found[0].ID == h.ID, err
 }
 
-// reachableNamespaces returns the namespaces in which skill names in a namespace's
-// documents are resolved.
+// reachableNamespaces returns the namespaces in which the documents of a namespace
+// resolve skill names.
 func (l *Library) reachableNamespaces(ctx context.Context, t *store.Tables, in Namespace) ([]Namespace, error) {
 	out := []Namespace{in}
 	if in.User() != "" {

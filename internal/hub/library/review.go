@@ -23,12 +23,12 @@ type Decision struct {
 }
 
 // ReviewVersion stores a review of the version with the decision's digest. A
-// version is approved when as many reviewers have approved it as the groups that
-// own or list the skill require; until then, it remains pending. Any other decision
-// discards the approvals. An approved version becomes current if it is newer than
-// the current one. If the current version loses its approval, the newest approved
-// one before it becomes current. Only administrators may review their own uploads,
-// and only if one approver is required. ReviewVersion returns [ErrConflict] if the
+// version is approved once it has as many approvals as the groups that own or list
+// the skill require; until then, it remains pending. Any other decision discards
+// the approvals. An approved version becomes current if it is newer than the
+// current one. If the current version loses its approval, the newest approved one
+// before it becomes current. Only administrators may review their own uploads, and
+// only if one approver is required. ReviewVersion returns [ErrConflict] if the
 // version with the given number has another digest.
 func (l *Library) ReviewVersion(ctx context.Context, p account.Principal, id string, d Decision) error {
 	switch d.Review {
@@ -154,7 +154,7 @@ func (l *Library) pendingList(p account.Principal, in []Namespace) (func(context
 	}, nil
 }
 
-// undecidedVersion returns a pending version if it needs a decision of the principal,
+// undecidedVersion returns a pending version if it needs a decision by the principal,
 // and nil otherwise.
 func (l *Library) undecidedVersion(ctx context.Context, p account.Principal, v store.Version) (*Version, error) {
 	if m := readMeta(v.Meta); !m.needsReview() {

@@ -269,7 +269,7 @@ type Candidate struct {
 }
 
 // Explain returns the visible skills with the given name, nearest first, and
-// explains to which of them the name resolves.
+// explains which of them the name resolves to.
 func (l *Library) Explain(ctx context.Context, p account.Principal, name string) ([]Candidate, error) {
 	in, err := namespaces(p, account.SkillRead)
 	if err != nil {

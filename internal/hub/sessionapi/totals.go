@@ -174,7 +174,8 @@ func (h *Handlers) addEntry(to *SumJSON, s store.MeterEntry) {
 	}
 }
 
-// cost returns the cost of a usage and whether the model's price is known.
+// cost returns the cost of the tokens that a model used, and whether the
+// model's price is known.
 func (h *Handlers) cost(model string, u llm.Usage) (float64, bool) {
 	price, known := h.Price(model)
 	if !known {

@@ -43,7 +43,7 @@ type Users struct{ b *core }
 // List returns the users sorted by name, and the cursor of the next page.
 // Administrators see all details. Other users see only names, and no
 // administrators except those in one of their groups. Pages for them may
-// therefore have fewer users.
+// therefore be shorter.
 func (u Users) List(ctx context.Context, p account.Principal, page store.Page) ([]User, string, error) {
 	if err := account.Check(p, account.UserList, account.Resource{Shared: true}); err != nil {
 		return nil, "", err

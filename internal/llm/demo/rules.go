@@ -81,8 +81,8 @@ func readTurn(r *llm.Request) *turn {
 	return t
 }
 
-// query returns the first line of the user's words, to search for. The response
-// quotes it.
+// query returns the first line of the user's message, which the demo searches
+// for and quotes in its response.
 func (t *turn) query() string {
 	first, _, _ := strings.Cut(t.words, "\n")
 	return truncate(strings.TrimSpace(first), 300)
