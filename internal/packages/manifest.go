@@ -99,7 +99,7 @@ func readManifest(root *os.Root) (*manifest, error) {
 	return m, nil
 }
 
-// entry is a directory of packages that has been verified.
+// entry is a verified directory of packages.
 type entry struct {
 	files    string // path on the host
 	manifest *manifest

@@ -96,9 +96,8 @@ var launchers = []string{
 
 // notClients lists programs in which the user, rather than an agent, may have
 // typed the command that started loadout mcp: programs that start shells, and
-// editors with a terminal. The suffix 64 of some names is omitted. An agent
-// that types into an editor's terminal cannot be detected from the parent
-// processes.
+// editors with a terminal. The suffix 64 of some names is omitted. The parent
+// processes do not reveal an agent that types into an editor's terminal.
 var notClients = []string{
 	"init", "systemd", "launchd", "explorer", "sshd", "sshd-session", "login", "tmux", "tmux: server", "screen", "zellij",
 	"gnome-terminal-", "gnome-terminal-server", "konsole", "xterm", "kitty", "alacritty", "wezterm-gui", "ghostty", "foot", "tilix", "terminator",

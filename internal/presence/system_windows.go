@@ -7,8 +7,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lookupProcess reads the snapshot of all processes. It does not know their
-// arguments, so it does not recognize a client that an interpreter runs.
+// lookupProcess looks up a process in a snapshot of all processes. The snapshot
+// does not include their arguments, so a client that an interpreter runs is not
+// recognized.
 func lookupProcess(pid int) (Process, bool) {
 	snapshot, err := windows.CreateToolhelp32Snapshot(windows.TH32CS_SNAPPROCESS, 0)
 	if err != nil {

@@ -59,7 +59,7 @@ type Profile struct {
 
 // Parse reads the Ghosts in a file of at most 1 MiB: JSON, or YAML with one or
 // more documents. It skips documents of other kinds and reports them as notes.
-// Parse never fails: it returns faults as diagnostics with positions. A
+// Parse never fails: it returns problems as diagnostics with positions. A
 // [skill.Error] means that a document or a server was skipped.
 func Parse(data []byte, file string) ([]*Profile, []skill.Diagnostic) {
 	p := &parser{file: file}

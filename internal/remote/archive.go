@@ -93,8 +93,8 @@ type archive struct {
 	close  func() error
 }
 
-// openArchive reads the file list of an archive. close removes the data of r.
-// close is called as soon as r is no longer needed.
+// openArchive reads the file list of an archive. close, which removes the data
+// of r, is called as soon as r is no longer needed.
 func (c *Client) openArchive(ctx context.Context, r io.ReaderAt, size int64, close func() error) (*archive, error) {
 	var magic [2]byte
 	_, _ = r.ReadAt(magic[:], 0) // a shorter file is neither format

@@ -262,7 +262,8 @@ func (t *httpSession) findCredential(ctx context.Context, u *url.URL) bool {
 	return true
 }
 
-// credential returns the credential for the session's host, which rejected u.
+// credential returns the credential for the session's host after the host
+// rejected a request for u.
 func (t *httpSession) credential(ctx context.Context, u *url.URL) (*Credential, error) {
 	if f := t.client.opts.IndexCredential; f != nil && t.index {
 		if cred, err := f(ctx, u); cred != nil || err != nil {

@@ -36,7 +36,7 @@ const (
 )
 
 // Skill scans the skill whose root is fsys, which need not contain a SKILL.md.
-// folder is the name of its directory, as for [skill.Parse]. Faults in a file
+// folder is the name of its directory, as for [skill.Parse]. Errors in a file
 // become findings. Skill returns an error if the files cannot be listed or ctx
 // is done. It is safe for concurrent use.
 func Skill(ctx context.Context, fsys fs.FS, folder string) (*Report, error) {

@@ -90,8 +90,8 @@ func Line(sum tools.ServerSummary, limit int) string {
 	return line + facts
 }
 
-// Purpose returns what a server is for, in at most limit bytes: its purpose and
-// as many topics of its tools as fit.
+// Purpose describes what a server is for in at most limit bytes: its purpose
+// and as many topics of its tools as fit.
 func Purpose(sum tools.ServerSummary, limit int) string {
 	text := ""
 	switch {

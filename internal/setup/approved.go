@@ -87,8 +87,8 @@ func (g *configuredGrants) current(ctx context.Context) policy.Store {
 }
 
 // readApproved returns the approvals in policy.approved. It prints a note about
-// each skill that has a different digest, or that needs a skill which
-// policy.approved does not list.
+// each skill that has a different digest, or that needs a skill not listed in
+// policy.approved.
 func (s *Setup) readApproved(ctx context.Context, c *config.Config, rt *loadout.Runtime) policy.Store {
 	stated := policy.NewMemoryStore()
 	var digests []string

@@ -135,8 +135,8 @@ func ProfilePrompt(p *profile.Profile) string {
 	return p.SystemPrompt
 }
 
-// ProfileSkills returns the skills of a profile. The result is nil if it has
-// all skills.
+// ProfileSkills returns the skills of a profile, or nil if the profile has all
+// skills.
 func ProfileSkills(p *profile.Profile) []string {
 	if p == nil || len(p.Skills) == 0 {
 		return nil

@@ -219,7 +219,7 @@ func (p *projectSkills) isAdded(dir *projectDir, e *catalog.Entry) bool {
 const keySeparator = "//"
 
 // listedKey returns the key under which a skill is stored: its folder, and its
-// name if that differs. A skill with a new name is a new skill.
+// name if that differs. A skill whose name changes counts as a new skill.
 func listedKey(e *catalog.Entry) string {
 	if e.Name == path.Base(e.Dir) {
 		return e.Dir
@@ -401,7 +401,7 @@ func (p *projectSkills) isApproved(name string, manifest func() (skill.Manifest,
 }
 
 // RecordListed stores skills that the user added to a directory, so that they
-// are not pending. skills are names of folders.
+// are not pending. skills holds the names of their folders.
 func (s *Setup) RecordListed(ctx context.Context, dir string, skills []string) {
 	root, real := listedRoot(s.ConfigInput().WorkDir)
 	dir = listedDirectory(dir, root, real)

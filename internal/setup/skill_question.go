@@ -28,8 +28,8 @@ type FormatReview func(*review.Review, *config.Config) string
 // maxScripts is the maximum number of scripts listed in a question.
 const maxScripts = 10
 
-// SkillQuestion is the question to the user before a skill is loaded, in a chat
-// or by an MCP client.
+// SkillQuestion is the question that the user must answer before a chat or an
+// MCP client loads a skill.
 type SkillQuestion struct {
 	Review *review.Review
 	Skill  *skill.Skill

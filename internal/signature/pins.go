@@ -118,8 +118,8 @@ func (p Pins) Check(ctx context.Context, source, key string) (Pin, error) {
 	return out, nil
 }
 
-// Advance stores what a verified signature of a source's skill says about its
-// key: the expiry of the pinned key, which never becomes later, and a key that
+// Advance stores the statements about a source's key from a verified signature:
+// the expiry of the pinned key, which never becomes later, and a key that
 // replaces it. The caller must check the replacement with [Signature.Succeeds].
 func (p Pins) Advance(ctx context.Context, source string, s *Signature) error {
 	err := p.update(ctx, func(all pinSet) error {
@@ -149,8 +149,8 @@ func (k Pin) advance(s *Signature) Pin {
 	return k
 }
 
-// ExpiryOf returns when the key of a signature expires. A thief of the key
-// cannot make it expire later.
+// ExpiryOf returns when the key of a signature expires. Someone who steals the
+// key cannot make it expire later.
 func (k Pin) ExpiryOf(s *Signature) time.Time {
 	if k.Key == s.Key && !k.Expires.IsZero() && (s.KeyExpires.IsZero() || k.Expires.Before(s.KeyExpires)) {
 		return k.Expires

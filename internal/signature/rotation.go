@@ -110,8 +110,8 @@ func parseRotation(line string) (Rotation, error) {
 }
 
 // checkRotations returns an error unless each statement replaces the new key of
-// the previous statement, and the new key of the last statement is key, with
-// the expiry time expires.
+// the previous statement, and the last statement introduces key with the expiry
+// time expires.
 func checkRotations(all []Rotation, key string, expires time.Time) error {
 	if len(all) > MaxRotations {
 		return fmt.Errorf("too many rotations (limit %d)", MaxRotations)

@@ -94,9 +94,9 @@ func (d *Diff) Identical() bool {
 // change during the call; a changed file is reported as a problem in the
 // result.
 //
-// Faults in a version, such as a missing or invalid SKILL.md, are reported as
-// problems too. Compare returns an error if ctx is done, or if the files cannot
-// be listed or hashed, for example because there are more than [skillfile.MaxFiles]
+// Errors in a version, such as a missing or invalid SKILL.md, are reported as
+// problems too. Compare returns an error if ctx is done, or if the files cannot be
+// listed or hashed, for example because there are more than [skillfile.MaxFiles]
 // ([skill.ErrTooLarge]). It is safe for concurrent use.
 func Compare(ctx context.Context, old, new fs.FS, o *Options) (*Diff, error) {
 	if old == nil && new == nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // MaxSchemaBytes is the maximum size of the schemas in a list of tools if they
-// were not requested. It is equal to about 2,000 tokens.
+// were not requested. It corresponds to about 2,000 tokens.
 const MaxSchemaBytes = 8000
 
 // Tool is a tool in a list for a model.

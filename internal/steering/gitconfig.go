@@ -75,11 +75,10 @@ func isPlainSetting(line string, keys []string) bool {
 	return known && (key != "url" || !strings.Contains(value, "::") && !strings.HasPrefix(value, "-"))
 }
 
-// GitConfigPaths returns the paths in a Git configuration from which Git runs
-// programs or reads settings, as far as its syntax shows: the directory of
-// hooks, the words of other settings that look like paths, and included files.
-// It does not expand variables or home directories. The configuration need not
-// be valid.
+// GitConfigPaths returns the paths in a Git configuration from which Git may
+// run programs or read settings: the directory of hooks, included files, and
+// the words of other settings that look like paths. It does not expand
+// variables or home directories. The configuration need not be valid.
 func GitConfigPaths(data []byte) (files, includes []string) {
 	p := &gitParser{text: strings.ReplaceAll(strings.TrimPrefix(string(data), "\ufeff"), "\r\n", "\n")}
 	for p.next() {

@@ -88,8 +88,8 @@ var suffixes = []struct{ suffix, reader string }{
 	{".instructions.md", "Copilot"}, {".prompt.md", "Copilot"}, {".chatmode.md", "Copilot"}, {".agent.md", "Copilot"}, {".mdc", "Cursor"},
 }
 
-// shortNames maps the short forms that Windows gives to the keys of names, such
-// as claude~1, to the same programs.
+// shortNames maps the short forms that Windows creates for the keys of names,
+// such as claude~1, to the same programs.
 var shortNames = func() map[string]string {
 	out := map[string]string{}
 	for name, reader := range names {

@@ -51,10 +51,10 @@ func (t Leases) Acquire(ctx context.Context, name, node string, span time.Durati
 	return taken[0], nil
 }
 
-// Renew extends a lease so that it ends when span has passed from now. It also
-// renews an expired lease, but fails with [ErrLeaseHeld] if another node has
-// acquired it. With SQLite, Renew takes precedence over other waiting changes,
-// because a node under load must not lose its leases.
+// Renew extends a lease so that it expires after span, counted from now. It
+// also renews an expired lease, but fails with [ErrLeaseHeld] if another node
+// has acquired it. With SQLite, Renew takes precedence over other waiting
+// changes, because a node under load must not lose its leases.
 func (t Leases) Renew(ctx context.Context, l Lease, span time.Duration) (Lease, error) {
 	t.c.urgent = true
 	renewed, err := execReturning[Lease](ctx, t.c, "UPDATE leases SET until = "+t.c.db.dialect.now+` + CAST($4 AS BIGINT), span = $4

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// OwnUse is how often a user successfully used a skill until the start of a
-// day.
+// OwnUse counts a user's successful uses of a skill before the start of a day.
 type OwnUse struct {
 	SkillID string
 	Name    string // name of the skill
@@ -27,10 +26,10 @@ const (
 	OwnUseDays = 90
 )
 
-// ListOwn returns how often a user successfully used each skill until the start
-// of the given day in UTC, sorted by skill id. It omits skills that the user
-// did not use in the [OwnUseDays] days before. A use is counted on the day on
-// which it is merged, see [DB.MergeUsage], so the result for the current day
+// ListOwn returns how often a user successfully used each skill before the
+// start of the given day in UTC, sorted by skill id. It omits skills that the
+// user did not use in the [OwnUseDays] days before. A use is counted on the day
+// on which it is merged, see [DB.MergeUsage], so the result for the current day
 // does not change during that day. day must not be before the current day.
 func (t Usage) ListOwn(ctx context.Context, owner string, day time.Time) ([]OwnUse, error) {
 	found, err := queryAll[OwnUse](ctx, t.c, `SELECT * FROM (
@@ -52,10 +51,9 @@ type pendingUsage struct {
 
 func (p *pendingUsage) fields() []any { return append(p.UsageDay.fields(), &p.Owner) }
 
-// mergeOwn adds counts that are moved from the pending rows to the users'
-// totals. They count for the given day, on which they are merged, even if the
-// skill was used on an earlier day, because the totals before a day must not
-// change during that day.
+// mergeOwn adds pending counts to the users' totals for the given day, on which
+// they are merged. The day on which the skill was used does not matter, because
+// the totals before a day must not change during that day.
 func (c conn) mergeOwn(ctx context.Context, moved []pendingUsage, day int64) error {
 	type key struct{ owner, skill string }
 	sums := map[key]int64{}

@@ -74,9 +74,9 @@ func (t Requests) Get(ctx context.Context, principal, label string) (Request, er
 	return r, nil
 }
 
-// End adds the response to a request. If all responses to the principal then
-// exceed [MaxResponseBytes] together, it deletes the oldest ones, but not their
-// requests.
+// End adds the response to a request. If the total size of the principal's
+// responses then exceeds [MaxResponseBytes], it deletes the oldest responses,
+// but not their requests.
 func (t Requests) End(ctx context.Context, r Request) error {
 	err := t.c.execAffecting(ctx, "UPDATE requests SET status = $3, response = $4 WHERE principal = $1 AND label = $2", r.Principal, r.Label, r.Status, r.Response)
 	if err != nil {

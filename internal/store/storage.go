@@ -31,11 +31,11 @@ const storedBytes = `SELECT CAST(
 	+ (SELECT COALESCE(SUM(octet_length(x.sealed)), 0) FROM skills s JOIN secrets x ON x.owner = 'skill:' || s.id WHERE s.namespace = $1)
 	+ (SELECT COALESCE(SUM(octet_length(x.sealed)), 0) FROM kinds k JOIN secrets x ON x.owner = 'server:' || k.id WHERE k.namespace = $1) AS BIGINT)`
 
-// Bytes returns the total size of what a namespace stores: the files of all
-// versions of its skills with their metadata and findings, its other resources,
-// its secrets and those of its skills and resources, and the events, files and
-// drafts in the sessions of its user. A file counts in each version that contains
-// it.
+// Bytes returns the total size of the data in a namespace. This includes all
+// versions of its skills with their files, metadata and findings, its other
+// resources, and its secrets with those of its skills and resources. It also
+// includes the events, files and drafts in the sessions of its user. A file is
+// counted in each version that contains it.
 func (t Storage) Bytes(ctx context.Context, n Namespace) (int64, error) {
 	return t.measure(ctx, n, storedBytes, string(n), n.User())
 }

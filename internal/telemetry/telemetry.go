@@ -82,9 +82,9 @@ func (t *Tracer) Close(ctx context.Context) error {
 	return nil
 }
 
-// loggingExporter logs failures instead of returning them: the first in a series, and the
-// recovery. OpenTelemetry's process-wide handler would print a returned error to standard
-// error.
+// loggingExporter logs failures instead of returning them. It logs only the first of
+// several failures in a row, and the recovery. OpenTelemetry's process-wide handler
+// would print a returned error to standard error.
 type loggingExporter struct {
 	sdk.SpanExporter
 	log     *slog.Logger

@@ -29,7 +29,7 @@ type call struct {
 }
 
 // innerCall returns the name and arguments of the called tool. For a call
-// through a gateway tool, these are those of the inner tool.
+// through a gateway tool, it returns those of the inner tool.
 func (c *call) innerCall() (name, args string) {
 	name, args = Plain(c.Name), c.Arguments
 	if baseName(c.Name) != toolname.CallTool {

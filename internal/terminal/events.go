@@ -98,8 +98,8 @@ func (m *model) printGrouped(l line) {
 	m.turn.grouped = true
 }
 
-// printResult prints a completed call on one line. It ignores skill loads,
-// which have their own event.
+// printResult prints a completed call on one line. It ignores calls that load a
+// skill, because these have their own event.
 func (m *model) printResult(e agent.Event) {
 	m.printAnswer(m.turn.stream.takeRest())
 	c := m.calls.event(e, m.now())

@@ -213,8 +213,8 @@ func (h *highlighter) closing(text string, from int, end string) int {
 	return -1
 }
 
-// wordLength returns the length of the letters, digits and characters of more at
-// the start of text.
+// wordLength returns the length of the prefix of text that consists of letters,
+// digits and characters in more.
 func wordLength(text, more string) int {
 	n := strings.IndexFunc(text, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(more, r)

@@ -101,8 +101,8 @@ func (m *model) accept(o *completionItem) {
 	m.complete()
 }
 
-// interrupt handles Ctrl-C. It cancels the running turn or clears the input;
-// pressed twice with an empty input, it quits.
+// interrupt handles Ctrl-C. It cancels the running turn or clears the input.
+// Pressing Ctrl-C twice with an empty input quits.
 func (m *model) interrupt() {
 	switch {
 	case m.stop():

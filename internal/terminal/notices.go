@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// Notices is a writer for notices to the user. While a conversation uses the
-// terminal, it shows the notices. Otherwise they go to another writer. Notices
-// is safe for concurrent use.
+// Notices is a writer for notices to the user. A conversation that uses the
+// terminal shows them. Otherwise they go to another writer. Notices is safe for
+// concurrent use.
 type Notices struct {
 	out io.Writer
 

@@ -196,7 +196,8 @@ func (w *wrapper) add(s span) {
 	w.wide, w.opens = wide, strings.ContainsRune(openingPunctuation, first)
 }
 
-// Punctuation of scripts without spaces that does not begin or end a line.
+// Punctuation in scripts without spaces. Closing punctuation does not begin a
+// line, and opening punctuation does not end one.
 const (
 	closingPunctuation = "、。，．：；！？）］｝」』】〉》〕〗’”…ー々ぁぃぅぇぉっゃゅょァィゥェォッャュョ"
 	openingPunctuation = "（［｛「『【〈《〔〖"

@@ -17,10 +17,11 @@ func inRanges(t ranges, r rune) bool {
 }
 
 // disallowed is the table of disallowed characters, except the control
-// characters of Latin-1. These are the format characters (Cf) except the visible
-// signs of Prepended_Concatenation_Mark, the line and paragraph separators, the
-// variation selectors, the other characters that are ignored by default,
-// noncharacters, and the planes of tags and of private use.
+// characters of Latin-1. It contains the format characters (Cf) except the
+// visible ones with the property Prepended_Concatenation_Mark, the line and
+// paragraph separators, the variation selectors, the other characters with the
+// property Default_Ignorable_Code_Point, noncharacters, and the planes of tags
+// and of private use.
 var disallowed = ranges{
 	{0xad, 0xad}, {0x34f, 0x34f}, {0x61c, 0x61c}, {0x115f, 0x1160}, {0x17b4, 0x17b5}, {0x180b, 0x180f},
 	{0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f}, {0x3164, 0x3164}, {0xd800, 0xdfff}, {0xfdd0, 0xfdef},

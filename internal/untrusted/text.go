@@ -17,10 +17,10 @@ import (
 	"unicode/utf8"
 )
 
-// Text is text that someone else wrote. Its methods return the text in a form
-// that is safe for one kind of reader. Formatting it with package fmt, logging
-// it and encoding it as JSON are safe too. The zero value is the empty text. A
-// Text is immutable.
+// Text is untrusted text, which someone else wrote. Each of its methods returns
+// the text in a form that is safe for one kind of reader. Formatting it with
+// package fmt, logging it and encoding it as JSON are safe too. The zero value
+// is the empty text. A Text is immutable.
 type Text struct{ s string }
 
 // New returns s as untrusted text.

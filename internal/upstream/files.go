@@ -25,10 +25,10 @@ const (
 )
 
 // summaryFile is the content of a summary file. It is valid only for the
-// listing that it was written for. Earlier programs and other processes may
-// replace that listing at any time. Listings are distinguished by the
-// modification time of their file, which [Files.Store] sets to the time of the
-// listing.
+// listing that it was written for. Earlier versions of this program and other
+// processes may replace that listing at any time. Listings are distinguished by
+// the modification time of their file, which [Files.Store] sets to the time of
+// the listing.
 type summaryFile struct {
 	At        time.Time       `json:"at"` // modification time of the listing's file
 	Summaries []storedSummary `json:"summaries"`

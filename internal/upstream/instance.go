@@ -45,7 +45,7 @@ type instance struct {
 	calls     map[string]*call // running calls by token
 }
 
-// isDead reports whether the instance has failed permanently, so that its tools
+// isDead reports whether the instance has failed permanently. If so, its tools
 // should not be provided.
 func (i *instance) isDead() bool {
 	if i.err == nil || i.conn != nil {

@@ -259,8 +259,7 @@ func (s *Server) LastListing() *Listing {
 	return s.listing
 }
 
-// LoadedListing is like [Server.LastListing], but returns nil if the cache was
-// not read.
+// LoadedListing is like [Server.LastListing], but never reads the cache.
 func (s *Server) LoadedListing() *Listing {
 	s.mu.Lock()
 	defer s.mu.Unlock()

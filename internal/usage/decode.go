@@ -131,7 +131,7 @@ func (l logLine) validate() (Use, error) {
 	return u, nil
 }
 
-// Limits of a use. A line that exceeds them is damaged.
+// Limits on a recorded use. A line that exceeds them is treated as damaged.
 const (
 	maxTokens = 1 << 40
 	maxMillis = 100 * 24 * 60 * 60 * 1000

@@ -18,8 +18,8 @@ func (p Price) Cost(u llm.Usage) (cost, uncached float64) {
 	return cost / million, uncached / million
 }
 
-// InputHint returns what tokens of input cost without a cache, for a model with this
-// price, such as "about $0.0030 with anthropic:m".
+// InputHint formats the cost of uncached input tokens of a model with this price,
+// such as "about $0.0030 with anthropic:m".
 func (p Price) InputHint(tokens int, model string) string {
 	cost, _ := p.Cost(llm.Usage{Input: tokens})
 	if cost < 0.0001 {

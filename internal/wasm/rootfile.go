@@ -83,8 +83,8 @@ func (f *rootFile) Write(b []byte) (int, experimentalsys.Errno) {
 	return ioResult(f.file.Write(b))
 }
 
-// Pwrite writes at an offset. In append mode it appends, as on Linux, where Go
-// would return an error.
+// Pwrite writes at an offset. In append mode it appends, as Linux does. Go's
+// WriteAt would return an error.
 func (f *rootFile) Pwrite(b []byte, off int64) (int, experimentalsys.Errno) {
 	if f.isDir || f.appendMode {
 		return f.Write(b)

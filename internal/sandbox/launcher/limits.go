@@ -14,8 +14,8 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// SpareThreads is the number of threads of a stage. They count towards the
-// sandbox's process limit.
+// SpareThreads is the number of threads reserved for a stage. It is added to
+// the sandbox's process limit, because the threads count towards the limit.
 const SpareThreads = 12
 
 // IdleThreads is the number of threads that a stage creates before commands

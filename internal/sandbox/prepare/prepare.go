@@ -56,9 +56,9 @@ func setDefault[T comparable](v *T, d T) {
 	}
 }
 
-// Check returns an error that lists all faults in the spec. Faults are invalid
-// paths and names, contradictory network access, and files that are out of order or
-// lack a required hash. It reads no files. Backends call it first.
+// Check returns an error that lists all problems in the spec: invalid paths and
+// names, contradictory network access, and files that are out of order or lack a
+// required hash. It reads no files. Backends call it first.
 func Check(s *sandbox.Spec) error {
 	var faults []string
 	bad := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }

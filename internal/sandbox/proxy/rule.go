@@ -91,7 +91,7 @@ func (r Rule) String() string {
 	return s
 }
 
-// Match reports whether the rule covers a port of a host, which must be
+// Match reports whether the rule covers a port of a host. The host must be
 // normalized by [NormalizeHost].
 func (r Rule) Match(host string, port uint16) bool {
 	switch {

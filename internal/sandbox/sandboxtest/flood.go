@@ -13,9 +13,9 @@ import (
 // MB of output.
 const maxGrowth = 5 << 20
 
-// TestOutputFlood tests that excessive output costs the host little. A command
-// that writes 300 MB must be killed, and the stored output must be limited. The
-// memory of the test process must grow by less than 5 MB.
+// TestOutputFlood tests that excessive output does not exhaust the host. A
+// command that writes 300 MB must be killed, and the stored output must be
+// limited. The memory of the test process must grow by less than 5 MB.
 func TestOutputFlood(t *testing.T, b sandbox.Backend) {
 	x := &trial{t: t, scene: newScene(t), backend: b, mark: "flood-" + randomWord()}
 	defer func() { x.close(); sweep(x.mark) }()

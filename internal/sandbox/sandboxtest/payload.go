@@ -25,8 +25,9 @@ const Digest = "sha256:5a6db0c5a4d0ba0f5ec9f2f5b36fc8a24b0ad2df5a6c4b8e5f1f7d3f0
 
 const payloadPackage = "internal/sandbox/sandboxtest/internal/payload"
 
-// payloadVariable is the environment variable with the path of the payload, for
-// tests that run again as a user without access to the build cache.
+// payloadVariable is the environment variable that contains the path of the
+// payload, for tests that run again as a user without access to the build
+// cache.
 const payloadVariable = "LOADOUT_TEST_PAYLOAD"
 
 var payload struct {

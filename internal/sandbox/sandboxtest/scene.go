@@ -156,8 +156,9 @@ func lanAddress() string {
 	return ""
 }
 
-// setuidVariable is the environment variable with the path of a setuid copy of
-// the payload, which root creates for tests that run as another user.
+// setuidVariable is the environment variable that contains the path of a setuid
+// copy of the payload. Root creates the copy for tests that run as another
+// user.
 const setuidVariable = "LOADOUT_TEST_SETUID"
 
 // findSetuid returns the path of a working setuid program.

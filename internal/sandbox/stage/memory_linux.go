@@ -46,8 +46,8 @@ type usage struct {
 	id     int   // process or thread whose files in /proc describe the memory
 }
 
-// readUsage returns the memory of a process. If its first thread has ended, the
-// kernel shows the memory only for the other threads.
+// readUsage returns the memory usage of a process. If its first thread has
+// ended, the kernel shows the usage only for the other threads.
 func readUsage(pid int) (usage, error) {
 	u, threads, err := readStatus(pid)
 	if err != nil || u.pages > 0 || threads < 2 {
@@ -76,7 +76,7 @@ func unwrapPath(err error) error {
 	return err
 }
 
-// readStatus returns the memory of a process or thread and the number of
+// readStatus returns the memory usage of a process or thread, and the number of
 // threads of the process.
 func readStatus(id int) (u usage, threads int, err error) {
 	b, err := readProc(strconv.Itoa(id), "status")
@@ -111,8 +111,8 @@ func parseStatus(b []byte) (u usage, threads int) {
 }
 
 // socketMemory returns how much memory the sockets of processes may hold beyond
-// normal use. This memory belongs to no process. A result of at most room may
-// be an overestimate.
+// normal use. This memory belongs to no process. If the result is at most room,
+// it may be an overestimate.
 func (s *stage) socketMemory(processes []usage, room int64) int64 {
 	const usual = 32 // sockets
 	memory := func(sockets int64) int64 { return max(sockets-usual, 0) * s.seal.Socket }
@@ -146,8 +146,8 @@ func countDescriptors(processes []usage) (n int64) {
 	return n
 }
 
-// countSockets returns the number of sockets that processes have open. If a
-// process hides its descriptors, all of them are counted.
+// countSockets returns the number of sockets that processes have open. If the
+// descriptors of a process cannot be read, all of them count as sockets.
 func countSockets(processes []usage) (n int64) {
 	sockets := map[string]bool{} // a socket can be open in several processes
 	for _, u := range processes {

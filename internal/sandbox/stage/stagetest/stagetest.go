@@ -12,8 +12,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/testprogram"
 )
 
-// Variable is the environment variable with the path of a stage executable, for
-// tests that run again as a user without access to the build cache.
+// Variable is the environment variable that contains the path of a stage
+// executable, for tests that run again as a user without access to the build
+// cache.
 const Variable = "LOADOUT_TEST_STAGE"
 
 // Main runs the tests of m and exits. It first builds a stage that every user
