@@ -137,7 +137,7 @@ func (t *dialog) switchModel(ctx context.Context, name string) (string, error) {
 	return "Model: " + t.modelLabel() + ".\n", nil
 }
 
-// pickModels returns the models for the list of /model.
+// pickModels returns the models that /model lists.
 func (t *dialog) pickModels() ([]terminal.Choice, string) { return t.knownModels(), "" }
 
 // modelListTimeout is the time that each server has to list its models.

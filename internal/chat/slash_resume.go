@@ -125,8 +125,8 @@ func (t *dialog) completeConversations(prefix string) []terminal.Choice {
 	return out
 }
 
-// maxPickedConversations is the maximum number of conversations in the list of
-// /resume.
+// maxPickedConversations is the maximum number of conversations that /resume
+// lists.
 const maxPickedConversations = 2000
 
 // pickConversations returns the newest conversations other than the open one,

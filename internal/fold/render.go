@@ -43,7 +43,8 @@ func (r *renderer) apply(e *session.Event) {
 	}
 }
 
-// UpdateNotice tells the model how a skill changed after it was loaded.
+// UpdateNotice returns a notice for the model about a skill that changed after
+// it was loaded.
 func UpdateNotice(u *session.SkillUpdate) string {
 	text := "The skill " + untrusted.New(u.Skill.Name).ForModel()
 	switch {

@@ -87,8 +87,8 @@ func (c *Change) Apply(ctx context.Context) error {
 	return nil
 }
 
-// importConversation stores a conversation, with the skills active that would
-// still be active in it. It adds to Problems the skills that cannot be loaded.
+// importConversation stores a conversation and loads the skills that would
+// still be active in it. It adds a problem if not all of them can be loaded.
 func (c *Change) importConversation(ctx context.Context, past *PastConversation) error {
 	return c.target.Chats.Import(past.ID, func(log session.Log) error {
 		watched := &watchedLog{Log: log}

@@ -23,8 +23,8 @@ const (
 	maxCalls         = 1000      // skills and calls of one message
 )
 
-// PastConversation is a conversation of another system. Its text has no hidden
-// characters and no delimiters of prompts.
+// PastConversation is a conversation from another system. Its text has no
+// hidden characters or prompt delimiters.
 type PastConversation struct {
 	ID       string // derived from the system and the messages
 	Title    string
@@ -39,8 +39,8 @@ type PastMessage struct {
 	Time time.Time
 }
 
-// addConversation adds a conversation, unless nothing was said in it or another
-// file has the same one.
+// addConversation adds a conversation, unless the user wrote nothing in it or
+// another file contains the same one.
 func (r *reader) addConversation(c *PastConversation) {
 	asked := slices.ContainsFunc(c.Messages, func(m PastMessage) bool { return m.Role == llm.User && m.Text != "" })
 	if !asked {
@@ -87,7 +87,8 @@ func (c *PastConversation) history() []session.PastMessage {
 	return out
 }
 
-// cleanText returns the text of a message for a model, within the limit.
+// cleanText returns the text of a message in a form for models, truncated to
+// maxText bytes.
 func cleanText(s string) string {
 	if len(s) > maxText {
 		s = strings.ToValidUTF8(s[:maxText], "") + fmt.Sprintf("\n… (%d bytes in all)", len(s))

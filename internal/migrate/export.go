@@ -13,8 +13,8 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// parseExport reads the conversations in a JSON file: responses of the API of a
-// system, one or several of them.
+// parseExport reads the conversations in a JSON file that contains one or more
+// API responses of a system.
 func (r *reader) parseExport(p string, data []byte) {
 	var v any
 	if !bytes.Contains(data, []byte(`"role"`)) || json.Unmarshal(data, &v) != nil {
@@ -86,14 +86,14 @@ func (r *reader) addMessages(p, title string, list []any) {
 	}
 }
 
-// exported is a conversation with counts of what is lost.
+// exported is a conversation with counts of the items that cannot be migrated.
 type exported struct {
 	PastConversation
 	calls, others, parts, further int
 }
 
-// conversation returns the conversation, in the order of its times if each
-// message has one.
+// conversation returns the conversation. It sorts the messages by time if each
+// of them has one.
 func (e *exported) conversation() *PastConversation {
 	if !slices.ContainsFunc(e.Messages, func(m PastMessage) bool { return m.Time.IsZero() }) {
 		slices.SortStableFunc(e.Messages, func(a, b PastMessage) int { return a.Time.Compare(b.Time) })
@@ -109,7 +109,8 @@ func (e *exported) conversation() *PastConversation {
 	return &e.PastConversation
 }
 
-// add adds a message as a system exports it.
+// add adds a message in the format of the export. A message may contain a chain
+// of further messages.
 func (e *exported) add(m map[string]any) {
 	result, _ := m["result"].(map[string]any)
 	if chain, _ := result["messages_chain"].([]any); len(chain) > 0 && roleOf(m) == llm.Assistant {
@@ -134,7 +135,8 @@ func (e *exported) add(m map[string]any) {
 	e.addOne(m, m["created_at"])
 }
 
-// addOne adds one message of the user or of a model.
+// addOne adds a single message. It only counts a message that is neither from
+// the user nor from a model.
 func (e *exported) addOne(m map[string]any, at any) {
 	role := roleOf(m)
 	if role != llm.User && role != llm.Assistant {
@@ -200,8 +202,8 @@ func (e *exported) textOf(content any) string {
 	return ""
 }
 
-// callsOf returns the tool calls of a message, which show the loaded skills if
-// nothing else does.
+// callsOf returns the tool calls of a message. They show which skills were
+// loaded if nothing else does.
 func (e *exported) callsOf(m map[string]any) []session.PastCall {
 	calls, _ := m["tool_calls"].([]any)
 	steps, _ := m["agent_steps"].([]any)

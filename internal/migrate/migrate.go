@@ -34,12 +34,12 @@ const (
 // Systems returns all systems, in the order of their documentation.
 func Systems() []System { return []System{Wegent} }
 
-// Title returns the name of the system as its authors write it.
+// Title returns the name of the system as its authors spell it.
 func (s System) Title() string {
 	return cmp.Or(map[System]string{Wegent: "Wegent"}[s], string(s))
 }
 
-// Kind says what an [Item] is.
+// Kind is the kind of data that an [Item] describes.
 type Kind string
 
 // Kinds of items.
@@ -50,7 +50,7 @@ const (
 	File         Kind = "file" // a file that was not read completely
 )
 
-// Outcome says what becomes of an [Item].
+// Outcome is the result of migrating an [Item].
 type Outcome string
 
 // Outcomes.
@@ -75,7 +75,7 @@ type Item struct {
 	Details []string `json:"details,omitempty"`
 }
 
-// Plan is what was found in the files of a system.
+// Plan holds what [Read] found in the files of a system.
 type Plan struct {
 	System System
 	// Servers are the MCP servers that configuration files define, with the
@@ -106,7 +106,7 @@ func Read(ctx context.Context, system System, files fs.FS) (*Plan, error) {
 	return r.plan, nil
 }
 
-// lose records that something cannot be migrated.
+// lose records an item that cannot be migrated.
 func (p *Plan) lose(kind Kind, name, from, format string, args ...any) {
 	if len(p.Lost) < maxLost {
 		p.Lost = append(p.Lost, Item{Kind: kind, Name: name, From: from, Outcome: Lost, Details: []string{fmt.Sprintf(format, args...)}})
@@ -114,8 +114,8 @@ func (p *Plan) lose(kind Kind, name, from, format string, args ...any) {
 	}
 }
 
-// clip bounds the texts of an item, which other programs wrote. Does is already
-// bounded.
+// clip truncates the fields of an item, because other programs wrote their
+// text. Does has already been truncated.
 func (i *Item) clip() {
 	i.Name, i.From = clip(i.Name), clip(i.From)
 	for n := range i.Details {
@@ -123,7 +123,7 @@ func (i *Item) clip() {
 	}
 }
 
-// clip returns a text of the report: printable, and of at most 200 bytes.
+// clip returns s in printable form, truncated to 200 bytes.
 func clip(s string) string { return printable.Text(s, 200) }
 
 // pluralize returns n followed by noun, in the plural unless n is 1.

@@ -34,8 +34,8 @@ type reader struct {
 // programs, or are examples and tests. The top directory is never skipped.
 var skippedDirs = map[string]bool{"node_modules": true, "vendor": true, "test": true, "tests": true, "testdata": true, "__tests__": true, "locales": true, "i18n": true}
 
-// walk reads all files with a known format. It does not enter skills, which are
-// installed as a whole.
+// walk reads all files with a known format. It skips the directories of skills,
+// which are installed as a whole.
 func (r *reader) walk() error {
 	return fs.WalkDir(r.files, ".", func(p string, d fs.DirEntry, err error) error {
 		switch {
@@ -103,7 +103,8 @@ func (r *reader) parserOf(p string) func(p string, data []byte) {
 	return nil
 }
 
-// read returns the content of a file, within the limits.
+// read returns the content of a file. If the file cannot be read or exceeds a
+// limit, read records that and returns false.
 func (r *reader) read(p string, d fs.DirEntry) ([]byte, bool) {
 	info, err := d.Info()
 	if err != nil {

@@ -40,8 +40,8 @@ func isServerFile(p string) bool {
 	return false
 }
 
-// addServersOf adds the servers of a document: a file of servers, or a Ghost or
-// Bot of Wegent.
+// addServersOf adds the servers of a document, which is a map of servers, or a
+// Ghost or Bot of Wegent.
 func (r *reader) addServersOf(p string, doc any) {
 	top, _ := doc.(map[string]any)
 	if spec, ok := top["spec"].(map[string]any); ok && top["kind"] != nil {
@@ -80,8 +80,8 @@ func usesPluginRoot(value any) bool {
 	return err == nil && bytes.Contains(text, []byte("PLUGIN_ROOT}"))
 }
 
-// parseEnv reads the MCP servers in variables such as CHAT_MCP_SERVERS of a file
-// of environment variables. It reads no other variable.
+// parseEnv reads the MCP servers in a file of environment variables, from
+// variables such as CHAT_MCP_SERVERS. It ignores all other variables.
 func (r *reader) parseEnv(p string, data []byte) {
 	for line := range strings.Lines(string(data)) {
 		name, value, ok := strings.Cut(strings.TrimSpace(line), "=")

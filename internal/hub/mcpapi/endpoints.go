@@ -98,7 +98,7 @@ type state struct {
 	secretsRevision  int64  // revision of secrets, read before the fingerprints were computed
 }
 
-// equal reports whether endpoints made from the two states are the same.
+// equal reports whether endpoints made from the two states would be the same.
 func (m state) equal(other state) bool {
 	m.secretsRevision = other.secretsRevision
 	return m == other

@@ -24,7 +24,7 @@ type Options struct {
 	Next string
 }
 
-// Model responds by fixed rules. It is safe for concurrent use.
+// Model responds according to fixed rules. It is safe for concurrent use.
 type Model struct{ next string }
 
 var _ llm.Model = (*Model)(nil)
