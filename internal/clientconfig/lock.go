@@ -47,8 +47,8 @@ func lockTarget(target string) (*lock, error) {
 	}
 }
 
-// openLock returns a locked file, or nil if its previous holder deleted it
-// meanwhile. The error is [fs.ErrNotExist] if that holder deleted dir.
+// openLock returns a locked file, or nil if its previous holder has deleted it
+// in the meantime. The error is [fs.ErrNotExist] if that holder deleted dir.
 func openLock(ctx context.Context, dir, name string) (*lock, error) {
 	root, err := os.OpenRoot(dir) // the directory of a project may contain symlinks
 	if err != nil {

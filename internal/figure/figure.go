@@ -70,8 +70,8 @@ func (i Images) New(fsys fs.FS, dirs ...string) []mcp.Content {
 	return out
 }
 
-// each calls f for each file in dirs whose name is that of an image, until f
-// returns false.
+// each calls f for each file in dirs that has the extension of an image, until
+// f returns false.
 func each(fsys fs.FS, dirs []string, f func(name string, s stamp) bool) {
 	for _, dir := range dirs {
 		entries, err := fs.ReadDir(fsys, dir)

@@ -147,10 +147,10 @@ func (s *State) Request() (instructions string, messages []llm.Message) {
 	return s.instructions, slices.Clip(s.request.messages)
 }
 
-// Recent returns the model's last message and all later messages, calls,
-// results, skill loads by the model and compactions. If the model has not
-// responded, it returns all events of these kinds. The caller must not modify
-// them.
+// Recent returns the events of the model's last message and of all later
+// messages, calls, results, compactions, and skills that the model loaded. If
+// the model has not responded, it returns all events of these kinds. The caller
+// must not modify them.
 func (s *State) Recent() []session.Event { return slices.Clip(s.recent) }
 
 // Calls returns the calls in the model's last message.

@@ -57,7 +57,7 @@ func New(o Options) *Handlers {
 }
 
 // Close cancels running calls, closes all endpoints and waits for them to finish. It
-// stores the uses that were counted.
+// stores the uses of skills that have been counted.
 func (h *Handlers) Close() {
 	h.endpoints.close()
 	h.uses.flush()

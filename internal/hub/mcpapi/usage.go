@@ -17,7 +17,8 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// usageTime is how long uses are collected before they are stored.
+// usageTime is how long the uses of skills are collected before they are
+// stored.
 const usageTime = 200 * time.Millisecond
 
 // usageBuffer collects the uses of skills and stores all uses within usageTime in
@@ -36,7 +37,7 @@ type usageBuffer struct {
 	storing sync.Mutex // held while uses are stored
 }
 
-// add adds a use of a skill to the total of the skill, and to the total of the
+// add adds one use of a skill to the skill's total, and to the total of the
 // day, owner and agent in entry. The counts in entry must be zero.
 func (b *usageBuffer) add(use store.SkillUsage, entry store.MeterEntry) {
 	b.mu.Lock()

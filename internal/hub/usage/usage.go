@@ -14,7 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Tally sums up the use of skills. The zero value is empty. It is safe for
+// Tally adds up the uses of skills. The zero value is empty. It is safe for
 // concurrent use.
 type Tally struct {
 	mu  sync.Mutex
@@ -23,7 +23,7 @@ type Tally struct {
 
 type tallyKey struct{ skill, owner string }
 
-// Add adds a single use. It ignores a use without a skill ID.
+// Add adds one use of a skill. It ignores a use that has no skill ID.
 func (t *Tally) Add(u store.SkillUsage) {
 	if u.SkillID == "" {
 		return
