@@ -40,7 +40,7 @@ func (c Caller) Reason() string {
 	return ""
 }
 
-// Process is a running process.
+// Process describes a running process.
 type Process struct {
 	PID    int
 	Parent int      // PID of the parent; 0 if unknown

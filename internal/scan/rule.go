@@ -84,13 +84,13 @@ type lazy[T any] struct {
 	value T
 }
 
-// get returns the value, which the first call computes.
+// get returns the value. The first call computes it.
 func (l *lazy[T]) get(compute func() T) T {
 	l.once.Do(func() { l.value = compute() })
 	return l.value
 }
 
-// language is a set of languages.
+// language is a bit set of languages.
 type language uint
 
 const (

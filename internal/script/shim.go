@@ -25,7 +25,8 @@ type shim struct {
 // managers. These managers have one directory per version below versions.
 var envManagers = map[string]string{"python": "PYENV_VERSION", "ruby": "RBENV_VERSION", "node": "NODENV_VERSION", "perl": "PLENV_VERSION"}
 
-// asdfNames maps interpreters to their names in asdf, if these differ.
+// asdfNames maps interpreters to their names in asdf, if asdf uses different
+// names.
 var asdfNames = map[string]string{"node": "nodejs"}
 
 // findShim returns the shim among the hops, and whether there is one.

@@ -27,13 +27,14 @@ func WithForwarding(ctx context.Context, m *Memory) context.Context {
 	return context.WithValue(ctx, forwardKey{}, m)
 }
 
-// Forwarding returns m and true if ctx was created by [WithForwarding].
+// Forwarding returns the m that was passed to [WithForwarding]. It returns
+// false if ctx was not created by WithForwarding.
 func Forwarding(ctx context.Context) (m *Memory, ok bool) {
 	m, ok = ctx.Value(forwardKey{}).(*Memory)
 	return m, ok
 }
 
-// encoded is content that stays encoded.
+// encoded is content that is kept in its encoded form.
 type encoded struct {
 	mcp.Content // nil; the SDK does not decode into it
 	text        json.RawMessage

@@ -24,7 +24,7 @@ type Result struct {
 	ResultType        string   `json:"resultType,omitempty"`
 }
 
-// text is [mcp.TextContent] without a method that encodes it.
+// text is an [mcp.TextContent] without a MarshalJSON method.
 type text struct {
 	Type string `json:"type"`
 	Text string `json:"text"`

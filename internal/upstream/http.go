@@ -49,7 +49,8 @@ func newStreamable(l *link) (mcp.Transport, error) {
 	}}, nil
 }
 
-// newSSE returns an HTTP+SSE transport, for servers older than 2025-03-26.
+// newSSE returns an HTTP+SSE transport, for servers with protocol versions
+// before 2025-03-26.
 func newSSE(l *link) (mcp.Transport, error) {
 	client, endpoint, err := l.httpClient()
 	if err != nil {
