@@ -63,8 +63,8 @@ var errNotText = errors.New("cannot read part of a file that is not text")
 // 5 MiB are returned whole; for other files, only the metadata is returned.
 //
 // The error matches [fs.ErrNotExist] if the file does not exist. It matches
-// [fs.ErrInvalid] if the path leaves the skill or is not a regular file. So
-// does an offset outside a text file. A positive offset in a file that is not
+// [fs.ErrInvalid] if the path leads out of the skill or is not a regular file,
+// or if offset is outside a text file. A positive offset in a file that is not
 // text is an error. If the file must not be read because of hidden characters
 // anywhere in it, ReadFile returns the error of [Runtime.CheckText].
 func (r *Runtime) ReadFile(ctx context.Context, e *catalog.Entry, name string, offset, limit int64) (*Content, error) {

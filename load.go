@@ -86,14 +86,15 @@ func digest(b []byte) string {
 	return "sha256:" + skillfile.Hash(b)
 }
 
-// bodyFacts holds the facts about a skill's instructions that a load needs.
+// bodyFacts holds facts about a skill's instructions that are needed to load
+// it.
 type bodyFacts struct {
 	tokens int
 	hidden untrusted.Report // report on hidden characters, with their lines in SKILL.md
 }
 
-// bodyCache caches facts about instructions by digest, because finding them is
-// slower than reading the file.
+// bodyCache caches facts about instructions by digest, because computing them
+// is slower than reading the file.
 type bodyCache struct {
 	mu sync.Mutex
 	m  map[string]bodyFacts

@@ -112,18 +112,18 @@ type RunResult struct {
 }
 
 // Run runs a skill script in the sandbox and waits for it to finish. A script
-// that fails or is killed is not an error. [Options.Approve] is called before a
-// run is refused.
+// that fails or is killed is not an error. Before Run refuses a run that an
+// approval would allow, it calls [Options.Approve].
 //
 // The error is a [*RefusedError] if policy denies the run, and [ErrNoScripts]
 // if the runtime has no sandbox. If the skill cannot be read, Run returns the
-// error of [Runtime.Fetch]. It matches [ErrNoFolder] or [ErrWorkspace] for a
-// folder or workspace that cannot be used. Other errors report that the script,
-// its interpreter, its packages or the sandbox is missing. In these cases the
-// script did not run, and there is no result. If ctx is done during the run or
-// the files cannot be saved, Run returns both a result and an error. If the
-// permission is revoked during the run, the script is killed, with the reason
-// [sandbox.Disabled].
+// error of [Runtime.Fetch]. If the folder or the workspace cannot be used, the
+// error matches [ErrNoFolder] or [ErrWorkspace]. Other errors report that the
+// script, its interpreter, its packages or the sandbox is missing. In these
+// cases the script did not run, and there is no result. If ctx is done during
+// the run or the files cannot be saved, Run returns both a result and an error.
+// If the permission is revoked during the run, the script is killed, with the
+// reason [sandbox.Disabled].
 func (r *Runtime) Run(ctx context.Context, run Run) (*RunResult, error) {
 	if !r.RunsScripts() {
 		return nil, ErrNoScripts

@@ -66,7 +66,7 @@ type Outcome struct {
 }
 
 // Options configures an agent. The zero value is ready to use. New copies it.
-// Its functions are called during a turn, BeforeCall and LoadSkill also
+// Its functions are called during turns; BeforeCall and LoadSkill may be called
 // concurrently.
 type Options struct {
 	// Instructions is the system prompt of a new conversation; see also

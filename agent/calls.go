@@ -217,9 +217,9 @@ func ReportProgress(ctx context.Context, text string) {
 	}
 }
 
-// recoveredLoad returns the text of a load that was recorded before a crash
-// without its call's result, or "". Loads in the same message may be
-// interleaved.
+// recoveredLoad returns the text of a load if the load was recorded before a
+// crash but its call's result was not, and "" otherwise. Loads in the same
+// message may be interleaved.
 func (t *turn) recoveredLoad(c pendingCall) string {
 	if !c.started || c.Name != toolname.LoadSkill {
 		return ""

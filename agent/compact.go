@@ -16,14 +16,14 @@ import (
 
 // Compact replaces the conversation with a summary written by the model. It
 // keeps the instructions of the most recently used skills, up to
-// [Options.AttachTokens]; other skills become inactive. The vendor's cache of
-// the conversation can no longer be used. onEvent is as in [Agent.RunTurn].
+// [Options.AttachTokens]; other skills become inactive. This invalidates the
+// vendor's prompt cache for the conversation. onEvent is as in [Agent.RunTurn].
 //
 // If the vendor rejects the request as too long, the last 8,000 bytes of
 // messages replace the summary. Because vendors report this in many ways, any
 // 4xx status except 401, 403 and 429 is treated as such a rejection. Compact
 // returns an error if the model has not responded since the last compaction, or
-// if the request fails otherwise.
+// if the request fails for another reason.
 func (a *Agent) Compact(ctx context.Context, onEvent func(Event)) error {
 	return a.withTurn(onEvent, func(t *turn) error {
 		if err := t.start(ctx); err != nil {
@@ -36,8 +36,8 @@ func (a *Agent) Compact(ctx context.Context, onEvent func(Event)) error {
 	})
 }
 
-// needsCompaction reports whether the next request comes close to the context
-// window and a compaction can help.
+// needsCompaction reports whether the conversation nearly fills the context
+// window and can be compacted.
 func (t *turn) needsCompaction() bool {
 	return t.opts.ContextWindow > 0 && t.folded().HasAnswer() && t.folded().Tokens() > t.opts.ContextWindow/5*4
 }
@@ -83,7 +83,7 @@ func (t *turn) compact(ctx context.Context) error {
 }
 
 // chooseSkills selects the skills that stay active, most recently used first.
-// It returns their IDs and text, and the unloads of the other skills.
+// It returns their IDs and text, and unload events for the other skills.
 func (t *turn) chooseSkills() (kept []session.ID, gone []session.Event, text string) {
 	active := t.session.Active()
 	byUse := slices.SortedStableFunc(slices.Values(active), func(a, b session.ActiveSkill) int {

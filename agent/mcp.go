@@ -51,8 +51,8 @@ func connect(ctx context.Context, s inProcessServer, elicit func(context.Context
 	return c, nil
 }
 
-// tools returns the server's tools, except those with an excluded name. They
-// have no function Call.
+// tools returns the server's tools, except those with an excluded name. Their
+// Call is nil.
 func (c *connection) tools(ctx context.Context, excluded ...string) ([]Tool, error) {
 	var out []Tool
 	for t, err := range c.ClientSession.Tools(ctx, nil) {

@@ -42,7 +42,8 @@ func (t *turn) notifyOnce(text string) {
 	}
 }
 
-// emitNotice shows a notice to the user in the conversation of ctx's call.
+// emitNotice shows a notice to the user in the conversation of the call that
+// ctx belongs to.
 func emitNotice(ctx context.Context, text string) {
 	if m, ok := ctx.Value(runningCallKey{}).(*runningCall); ok {
 		m.turn.emit(Event{Type: Notice, Text: text})

@@ -19,8 +19,8 @@ import (
 )
 
 // SkillToolOptions configures [SkillTools] and [ServerTools]. The zero value is
-// ready for SkillTools; ServerTools needs Tools. Its functions must be safe for
-// concurrent use.
+// ready to use with SkillTools; ServerTools requires Tools. The functions must
+// be safe for concurrent use.
 type SkillToolOptions struct {
 	// Tools holds the tools of MCP servers and of skills; nil means none. The
 	// model finds them with find_tools and calls them with call_tool. Pass the
@@ -74,8 +74,9 @@ func (o *SkillToolOptions) caller(rt *loadout.Runtime, s *session.Session) *tool
 // set. The tools are those of package mcpserver, connected in memory, and may
 // be called concurrently. A result contains up to 8 images, 5 MiB in total.
 //
-// ctx applies only to SkillTools itself. o may be nil. The caller must call
-// close before closing the session and the runtime; the tools then fail.
+// ctx is used only until SkillTools returns. o may be nil. The caller must call
+// close before closing the session and the runtime. Afterwards, calls of the
+// tools fail.
 func SkillTools(ctx context.Context, rt *loadout.Runtime, s *session.Session, o *SkillToolOptions) (all []Tool, close func() error, err error) {
 	caller := o.caller(rt, s)
 	opts := mcpserver.Options{}
@@ -106,8 +107,7 @@ func SkillTools(ctx context.Context, rt *loadout.Runtime, s *session.Session, o 
 // serverKind identifies servers that have the same tools.
 type serverKind struct{ runsScripts, hasTools bool }
 
-// knownTools holds the tools of servers that were listed before, without the
-// function Call, by serverKind.
+// knownTools caches the tools of servers by serverKind. Their Call is nil.
 var knownTools sync.Map
 
 // servedTools returns the tools of a server except those that SkillTools replaces.

@@ -9,10 +9,11 @@ import (
 )
 
 // InvokeSkill runs a turn in which the user invokes a skill with arguments,
-// which replace its placeholders; see [session.LoadOptions]. To load a skill
-// for the user without a turn, call [session.Session.Load] with
-// [session.LoadOptions.Direct]. InvokeSkill returns the errors of [Agent.RunTurn], or an error with the reasons if the skill cannot be
-// loaded.
+// which replace the placeholders in its instructions; see
+// [session.LoadOptions]. To load a skill for the user without a turn, call
+// [session.Session.Load] with [session.LoadOptions.Direct]. InvokeSkill returns
+// the errors of [Agent.RunTurn], or an error with the reasons if the skill
+// cannot be loaded.
 func (a *Agent) InvokeSkill(ctx context.Context, skill, arguments string, onEvent func(Event)) error {
 	return a.withTurn(onEvent, func(t *turn) error {
 		if err := t.start(ctx); err != nil {

@@ -116,8 +116,8 @@ func (t *turn) start(ctx context.Context) error {
 	return t.notifySkillChanges(ctx)
 }
 
-// addMessage adds the user's message, after the changes of active skills since
-// the last one.
+// addMessage records changes to the active skills since the last message, and
+// then adds the user's message.
 func (t *turn) addMessage(ctx context.Context, text string) error {
 	updated, err := t.session.Refresh(ctx)
 	for _, u := range updated {

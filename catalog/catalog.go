@@ -127,13 +127,13 @@ func New(sources []Source, opts *Options) (*Catalog, error) {
 func (c *Catalog) Snapshot() *Snapshot { return c.current.Load() }
 
 // Reload reads all sources, up to four at a time unless [Options.Wait] is set.
-// Of the sources with [DirOptions.Within], it reads at most one per CPU at a
-// time. It publishes a new snapshot if anything changed or none was published
-// yet. If a source cannot be read, its previous skills are kept and the
-// snapshot contains a problem. If skills are disabled, no source is read.
-// Concurrent calls are serialized. Reload returns an error only if ctx is done.
-// The error wraps the cause. Reload then publishes nothing, but with
-// [Options.Wait] and after the first publication, it publishes what was read.
+// At any time, it reads at most one source with [DirOptions.Within] per CPU. It
+// publishes a new snapshot if anything changed or none was published yet. If a
+// source cannot be read, its previous skills are kept and the snapshot contains
+// a problem. If skills are disabled, no source is read. Concurrent calls are
+// serialized. Reload returns an error only if ctx is done. The error wraps the
+// cause. In that case it publishes nothing, unless [Options.Wait] is set and a
+// snapshot was published before; then it publishes what it has read.
 func (c *Catalog) Reload(ctx context.Context) error {
 	return c.refresh(ctx, c.sources.Load().all)
 }
@@ -178,8 +178,8 @@ func byDir(a, b *Entry) int {
 	return cmp.Compare(len(x), len(y))
 }
 
-// build returns a snapshot of what was read. It must be called with c.state
-// held.
+// build returns a snapshot of the latest listings. It must be called with
+// c.state held.
 func (c *Catalog) build() *Snapshot {
 	var layers []*Layer
 	var problems []Problem
@@ -289,7 +289,7 @@ func (c *Catalog) Run(ctx context.Context) error {
 }
 
 // watch keeps the skills of sources up to date until ctx is done or the sources
-// are replaced. again means that the set replaces another.
+// are replaced. again is set if the set replaced another.
 func (c *Catalog) watch(ctx context.Context, set *sourceSet, again bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup

@@ -12,8 +12,9 @@ import (
 // Digest returns "sha256:" and the hex SHA-256 of the skill's current SKILL.md.
 // It reads a file only if it may have changed since the last call, judging by
 // its size, modification time and identity. A change that keeps all of them is
-// not noticed. It reads a skill of a custom source in each call, unless the source has a method ListsVersions() bool that returns
-// true because it lists another entry after each change. Digest returns the
+// not noticed. For a custom source, it reads the skill in each call, unless the
+// source has a method ListsVersions() bool that returns true. Such a source
+// must list a new entry for a skill after each change to it. Digest returns the
 // errors of [Catalog.Read].
 func (c *Catalog) Digest(ctx context.Context, e *Entry) (string, error) {
 	now := c.fileStamp(e)
@@ -50,7 +51,7 @@ type fileStamp struct {
 	trusted bool
 }
 
-// versioned is implemented by sources that list another entry after each change
+// versioned is implemented by sources that list a new entry after each change
 // to a skill's files, so that the entry identifies the content.
 type versioned interface{ ListsVersions() bool }
 

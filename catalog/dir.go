@@ -291,8 +291,8 @@ func (s *scan) readPack(d *dirfd, f *found, rel string) *found {
 	return fresh
 }
 
-// readArchive reads the frontmatter from an archive, which must be within the
-// boundary if that is not nil.
+// readArchive reads the frontmatter from an archive. If within is not nil, the
+// archive must be inside that boundary.
 func readArchive(file string, within *boundary) *found {
 	f := &found{seen: time.Now().UnixNano()}
 	b, err := openArchive(file, within)

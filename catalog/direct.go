@@ -21,8 +21,9 @@ import (
 // their instructions and list their files with few system calls. Other skills
 // are read through [skill.Bundle], which confines symlinks to the skill.
 
-// readLinked reads the start of a symlinked file if the symlink stays inside
-// its directory, which must be within the boundary if that is not nil.
+// readLinked reads the start of a symlinked file if the symlink does not lead
+// out of its directory. If within is not nil, the directory must be inside that
+// boundary.
 func readLinked(path string, within *boundary, buf []byte) (int, stamp, error) {
 	root, err := within.openRoot(filepath.Dir(path))
 	if err != nil {
@@ -51,7 +52,7 @@ func readLinked(path string, within *boundary, buf []byte) (int, stamp, error) {
 	return n, stampOfInfo(fi), err
 }
 
-// headBuffers has buffers that are larger than most SKILL.md files.
+// headBuffers is a pool of buffers that are larger than most SKILL.md files.
 var headBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
 // readDirect returns the content of a skill's SKILL.md. It returns false if the
@@ -104,8 +105,8 @@ func (c *Catalog) openDirect(e *Entry) (d *dirfd, closeDir func()) {
 	return d, func() { d.close(); b.close() }
 }
 
-// ListFiles returns the current files of a skill without reading them, and so
-// without hashes. It returns the same errors as [Catalog.Manifest].
+// ListFiles returns the current files of a skill without reading them, and
+// therefore without hashes. It returns the same errors as [Catalog.Manifest].
 func (c *Catalog) ListFiles(ctx context.Context, e *Entry) (skill.Manifest, error) {
 	if m, ok := c.listDirect(e); ok {
 		return m, nil

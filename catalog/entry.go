@@ -12,9 +12,9 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Scope is the owner of a skill. A skill with a higher scope takes precedence
-// over a skill with the same name in a lower scope. Values other than the
-// constants below are invalid.
+// Scope is the level of a skill's source, such as the user or the project. A
+// skill with a higher scope takes precedence over a skill with the same name in
+// a lower scope. Values other than the constants below are invalid.
 type Scope uint8
 
 // Scopes, lowest first.
@@ -172,8 +172,8 @@ func cloneAll(ss []string) []string {
 	return out
 }
 
-// Problem is a finding at a path where a skill was expected. The skill did not
-// load or was repaired, or its directory cannot be read.
+// Problem reports that a skill did not load or was repaired, or that a
+// directory or source could not be read.
 type Problem struct {
 	Path   string `json:"path"`             // path of the skill, file or directory, or another address
 	Origin string `json:"origin,omitempty"` // label of the source

@@ -214,8 +214,8 @@ func buildRevision() string {
 
 var errIndex = errors.New("damaged index")
 
-// decodeIndex decodes an index of size bytes. The strings of the result share one
-// allocation, so that decoding many skills needs few.
+// decodeIndex decodes an index of size bytes. The strings of the result share
+// one allocation, so that decoding many skills needs few allocations.
 func decodeIndex(r io.ReaderAt, size int64, root, origin string, scope Scope) (*node, error) {
 	head := indexHead(root)
 	start := make([]byte, len(head)+8)

@@ -17,7 +17,7 @@ type Layer struct {
 	omitted map[string]bool // names that this layer does not have; may be nil
 }
 
-// layerIndex holds what the layers of a listing share.
+// layerIndex holds the data that all layers of a listing share.
 type layerIndex struct {
 	entries    []*Entry // sorted by directory
 	byName     []*Entry // sorted by name, then in order of precedence

@@ -9,8 +9,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// ProjectSkill is a project's skill. The name of the skill resolves to the
-// skill unless the skill is pending; see [Options.Confirm].
+// ProjectSkill is a skill of a project. Its name does not resolve to it while
+// it is pending; see [Options.Confirm].
 type ProjectSkill struct {
 	Entry    *Entry // of scope [Project]
 	Replaced *Entry // the skill of a lower scope that the name resolves to otherwise; nil if there is none
@@ -18,7 +18,8 @@ type ProjectSkill struct {
 }
 
 // Pending returns a new slice of the skills that are pending, sorted by name.
-// References resolve to the skills that they would replace, if any.
+// Until they are confirmed, their names resolve to the skills that they would
+// replace, if any.
 func (s *Snapshot) Pending() []ProjectSkill {
 	return slices.DeleteFunc(slices.Clone(s.projectSkills), func(r ProjectSkill) bool { return r.Reason == "" })
 }

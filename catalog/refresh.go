@@ -74,9 +74,9 @@ func (c *Catalog) idle(which []*sourceState) []*sourceState {
 	})
 }
 
-// reading is a concurrent read of sources. A refresh waits for the reading and
-// then detaches from it. Each source that is still being read at that time
-// publishes its result itself.
+// reading is a concurrent read of sources. A refresh may stop waiting for it.
+// Each source that is still being read at that time then publishes its own
+// result.
 type reading struct {
 	c     *Catalog
 	which []*sourceState
@@ -167,7 +167,8 @@ func (s *sourceState) list(ctx context.Context, shared *sharedBudget) *listResul
 	return &listResult{l, err, max(1, time.Since(start))}
 }
 
-// waitUntil returns when all sources were read, ctx is done or timeout fires.
+// waitUntil returns once all sources have been read, ctx is done or timeout
+// fires.
 func (r *reading) waitUntil(ctx context.Context, timeout <-chan time.Time) {
 	select {
 	case <-r.done:

@@ -176,9 +176,9 @@ func openSavedFile(old *savedFile, d *dirSource, suffix string) *savedFile {
 // the skill's file.
 func (d *dirSource) wordLabel() string { return indexMagic + d.root }
 
-// saveSearch saves those words of skills that are only in memory, if there are
-// enough of them. It skips a source if another process is saving the same files
-// or they cannot be written.
+// saveSearch saves the words of skills whose words are only in memory, if there
+// are enough such skills. It skips a source if another process is saving the
+// same files or they cannot be written.
 func (c *Catalog) saveSearch(ctx context.Context, s *Snapshot) {
 	x := &c.index
 	x.save.Lock()

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// sourceSet holds the sources of a catalog, in order of preference. It is
-// immutable, but not the states of its sources.
+// sourceSet holds the sources of a catalog, in order of preference. The set is
+// immutable; the states of its sources are not.
 type sourceSet struct {
 	all      []*sourceState
 	replaced chan struct{} // closed when the catalog has another set
@@ -26,8 +26,8 @@ type sourceState struct {
 	pending  pending
 }
 
-// newSourceSet returns a set of sources. It takes the states of the sources that
-// are also in before, which may be nil.
+// newSourceSet returns a set of sources. Sources that are also in before keep
+// their states. before may be nil.
 func newSourceSet(sources []Source, before *sourceSet) *sourceSet {
 	set := &sourceSet{all: make([]*sourceState, len(sources)), replaced: make(chan struct{})}
 	for i, src := range sources {

@@ -49,15 +49,15 @@ const (
 // Format returns a list of skills for a model. Each skill has a line "- name:
 // description". The highest scope comes first; skills in the same scope are
 // sorted by name. If the list exceeds the limits, the skills of o.First come
-// first, and all descriptions are truncated to the same length, except that the
-// first ones of up to 100 skills may be a few words longer. If that is not
-// enough, Format lists only names. If those do not fit either, it lists some of
-// the names and the number of the others. That number is printed even if it
-// alone exceeds the limits. The same skills always produce the same text, in
-// any order. Without skills, the text is empty. Names and descriptions are
-// printed on one line each, without hidden characters or prompt delimiters. The
-// description of a project's skill begins with "[project]", even if
-// descriptions are omitted.
+// first, and all descriptions are truncated to the same length, except that in
+// a list of up to 100 skills, the first descriptions may be a few words longer.
+// If that is not enough, Format lists only names. If those do not fit either,
+// it lists some of the names and the number of the others. That number is
+// printed even if it alone exceeds the limits. The same skills always produce
+// the same text, in any order. Without skills, the text is empty. Names and
+// descriptions are printed on one line each, without hidden characters or
+// prompt delimiters. The description of a project's skill begins with
+// "[project]", even if descriptions are omitted.
 func Format(entries []*Entry, o FormatOptions) string {
 	if o.Omit != nil {
 		entries = slices.DeleteFunc(slices.Clone(entries), o.Omit)
@@ -146,7 +146,7 @@ const maxInt = int(^uint(0) >> 1)
 
 func (o FormatOptions) bounded() bool { return o.Tokens > 0 || o.Characters > 0 || o.Fits != nil }
 
-// first returns the keys of First.
+// first returns the result of First, or nil if First is nil.
 func (o FormatOptions) first() []string {
 	if o.First == nil {
 		return nil
@@ -154,7 +154,7 @@ func (o FormatOptions) first() []string {
 	return o.First()
 }
 
-// partial returns the limits of a list that lacks some of the names.
+// partial returns the limits for a list that omits some of the names.
 func (o FormatOptions) partial() FormatOptions {
 	if o.Partial > 0 && (o.Characters == 0 || o.Partial < o.Characters) {
 		o.Characters = o.Partial

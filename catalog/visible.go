@@ -18,8 +18,9 @@ func (s *Snapshot) Visible() iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) { s.merge(s.layers, yield) }
 }
 
-// chosen yields the visible skills for a filter that lists names. It looks up
-// these names, because they may be few among many skills.
+// chosen yields the visible skills if the filter lists names. It looks up each
+// name instead of visiting every skill, because the list may be short and the
+// catalog large.
 func (s *Snapshot) chosen(yield func(*Entry) bool) {
 	names := make([]string, 0, len(s.filter.chosen))
 	for name := range s.filter.chosen {

@@ -173,7 +173,7 @@ type Answer struct {
 }
 
 // Stop is the reason why a response ended. The zero value means that it did not
-// end regularly.
+// end normally.
 type Stop string
 
 // Stop reasons.

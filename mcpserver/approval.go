@@ -299,8 +299,8 @@ func (s *Server) askUser(ctx context.Context, r *loadout.RefusedError, c *tools.
 	return s.elicit(r, c, msg, decisionSchema(says, append(choices, "always")...))
 }
 
-// readOnlyNote is added to the question about a tool that declares that it only
-// reads. The answer always also covers calls with read_tool.
+// readOnlyNote is added to the question about a tool that declares itself
+// read-only. The answer also covers calls of the tool through read_tool.
 const readOnlyNote = "The tool declares that it only reads data."
 
 func (s *Server) elicit(r *loadout.RefusedError, c *tools.Call, msg string, schema *jsonschema.Schema) *mcp.CallToolResult {
@@ -365,8 +365,8 @@ func (s *Server) applyAnswer(ctx context.Context, c *tools.Call, name string, a 
 	return nil
 }
 
-// howToApprove returns the option's text on how the user can approve the
-// operation whose refusal err reports, or "".
+// howToApprove returns the text of [Options.HowToApprove] for err, or "" if
+// there is none.
 func (s *Server) howToApprove(err error) string {
 	if s.opts.HowToApprove == nil {
 		return ""

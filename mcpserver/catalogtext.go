@@ -68,10 +68,10 @@ type catalogTexts struct {
 	conns map[*mcp.ServerSession]*conn
 }
 
-// conn records the profile of a connection's client and the catalog text that it
-// was sent first. They do not change, except that the description can have more
-// skills than at first, until the client lists the tools. It also records what
-// was sent later.
+// conn records the profile of a connection's client, the catalog text for the
+// client, and what was reported to it later. The profile and the text do not
+// change, except that skills may be added to the description until the client
+// lists the tools.
 type conn struct {
 	text    catalogText
 	profile *clientprofile.Profile
@@ -116,7 +116,7 @@ func (t *catalogTexts) forTools(s *Server, req mcp.Request) catalogText {
 	return c.text
 }
 
-// hasTools reports whether a client has the list of tools.
+// hasTools reports whether a client has received the list of tools.
 func (t *catalogTexts) hasTools(c *conn) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -307,8 +307,8 @@ const (
 // newCatalogText returns the catalog text for clients with the given profile.
 // Each skill has a line in the instructions or in the description. The list
 // begins in the instructions if the client shows them, and continues in the
-// description if it truncates them. complete is false if [Options.FirstSkills]
-// failed.
+// description if the client truncates the instructions. complete is false if
+// [Options.FirstSkills] failed.
 func (s *Server) newCatalogText(snap *catalog.Snapshot, p *clientprofile.Profile) (t catalogText, complete bool) {
 	t = catalogText{instructions: s.guideText(snap), description: loadLead}
 	if snap.Disabled || snap.Count() == 0 {
@@ -364,9 +364,9 @@ func (s *Server) listOptions(snap *catalog.Snapshot, p *clientprofile.Profile) (
 	return o, shown
 }
 
-// omitNative returns a function that reports whether a client lists a skill itself,
-// or nil if it lists none. root is another project of the client with the parents
-// up to its repository root; it may be nil.
+// omitNative returns a function that reports whether a client lists a skill
+// itself, or nil if it lists none. root lists the directory of another project
+// of the client and its parents up to the repository root; it may be nil.
 func (s *Server) omitNative(p *clientprofile.Profile, root []string) func(*catalog.Entry) bool {
 	if s.opts.ClientHome == "" || len(p.Reads) == 0 {
 		return nil
@@ -380,10 +380,10 @@ func (s *Server) omitNative(p *clientprofile.Profile, root []string) func(*catal
 	}
 }
 
-// continueText returns the text of a connection with the skills of a newer view. The
-// instructions were sent, so the description lists all skills that they lack. project
-// lists the project of the client and its parents up to the repository root; it may be
-// nil.
+// continueText returns the text of a connection with the skills of a newer
+// view. The client already has the instructions, so all skills that they do not
+// list are in the description. project lists the client's project directory and
+// its parents up to the repository root; it may be nil.
 func (s *Server) continueText(c *conn, now *view, project []string) catalogText {
 	if s.opts.ToolsOnly || s.opts.Compat != "" {
 		t := s.catalogTextOf(now, c.profile)

@@ -171,8 +171,8 @@ type serverKey struct{}
 func serverOf(ctx context.Context) *Server { return ctx.Value(serverKey{}).(*Server) }
 
 // session returns the session that represents the clients of all stateless
-// requests with a protocol version. The SDK's handlers need a session. Nothing
-// is sent or received on its connection.
+// requests with the given protocol version. The SDK's handlers need a session.
+// Nothing is sent or received on its connection.
 func (d *definitions) session(version string) (*mcp.ServerSession, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -20,8 +20,8 @@ import (
 
 // callByName handles calls to another server's tool by the tool's own name. It
 // returns a request that makes the same call through call_tool. If the name is
-// not the full name of such a tool, but may mean one, callByName returns a result
-// that names the tools instead. For any other name, it returns req.
+// not the full name of such a tool, but may refer to one, callByName returns a
+// result that names the tools instead. For any other name, it returns req.
 func (s *Server) callByName(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolRequest, *mcp.CallToolResult) {
 	name := req.Params.Name
 	if s.opts.Compat != "" || slices.Contains(ourTools, name) || s.isListed(req, name) {
@@ -73,8 +73,8 @@ func misplacedArguments(args json.RawMessage) json.RawMessage {
 	return js
 }
 
-// readOnlyNames returns the names of the tools that read_tool calls. Only these may
-// be called by mistake without harm.
+// readOnlyNames returns the names of the tools that read_tool can call. Only
+// these tools do no harm if they are called by mistake.
 func (s *Server) readOnlyNames(ctx context.Context, names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return !s.tools(ctx).IsReadOnly(ctx, &tools.Call{Name: name, Principal: s.principal(ctx), Session: s.opts.Session})

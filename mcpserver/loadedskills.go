@@ -14,8 +14,7 @@ import (
 )
 
 // maxLoaded is the maximum number of loaded skills that are remembered for a
-// connection. Changes of the skills that were loaded before these are not
-// reported.
+// connection. Changes to skills that were loaded earlier are not reported.
 const maxLoaded = 512
 
 // loadedSkills remembers which versions of skills a connection has loaded. It
@@ -143,8 +142,8 @@ func (t *catalogTexts) replaceLoaded(c *conn, now loadedSkill) (changed bool) {
 	return was.digest != now.digest
 }
 
-// updateText says that skills changed, and what to do. It returns "" for no
-// names.
+// updateText returns a message that names the changed skills and ends with the
+// advice. It returns "" if there are no names.
 func updateText(names []string, advice string) string {
 	const most = 20
 	if len(names) == 0 {

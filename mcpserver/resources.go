@@ -210,8 +210,9 @@ func (v *view) promptSkill(name string) *catalog.Entry {
 // with it.
 const changedPrompt = "loadout-changed"
 
-// notifyLists notifies the clients if the lists of resources or prompts changed.
-// Adding the template of skill files again notifies them of changed resources.
+// notifyLists notifies the clients if the lists of resources or prompts
+// changed. To notify them of changed resources, it adds the template of skill
+// files again.
 func (s *Server) notifyLists(sdk *mcp.Server, before, now *catalog.Snapshot) {
 	if !slices.Equal(slices.Collect(before.All()), slices.Collect(now.All())) {
 		sdk.AddResourceTemplate(skillTemplate, readResource)

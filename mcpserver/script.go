@@ -472,8 +472,8 @@ type compatScriptResult struct {
 	Error      string   `json:"error,omitempty"`
 }
 
-// compatEnv contains the directories that weknora passes to scripts. Skills of
-// the system are in /needs, where the dependencies of a skill are.
+// compatEnv contains the directories that weknora passes to scripts. The skills
+// directory is /needs, which contains the dependencies of a skill.
 var compatEnv = map[string]string{
 	"WEKNORA_SKILL_OUTPUT_DIR": mountpoint.Out, "WEKNORA_SKILL_HISTORY_ROOT": mountpoint.Out, "WEKNORA_SESSION_INPUT_DIR": mountpoint.In, "WEKNORA_SKILLS_DIR": mountpoint.Needs,
 }

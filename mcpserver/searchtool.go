@@ -24,7 +24,7 @@ type searchArgs struct {
 	Cursor  string   `json:"cursor,omitempty" jsonschema:"next of the page before"`
 }
 
-// phrasings returns the different queries that are not empty.
+// phrasings returns the distinct nonempty queries.
 func (a *searchArgs) phrasings() []string {
 	var all []string
 	for _, q := range append([]string{a.Query}, a.Queries...) {

@@ -134,7 +134,7 @@ func (h *statelessHandler) request(defs *definitions, r *http.Request, body []by
 		(version >= modernVersion || req.GetParams().GetMeta()[mcp.MetaKeyProtocolVersion] == nil)
 }
 
-// paramNames lists the members of the parameters of the calls below.
+// paramNames lists the parameter names of the calls below.
 var paramNames = []string{"_meta", "name", "arguments", "uri", "cursor", "inputResponses", "requestState"}
 
 // decodeParams decodes params, which may be missing, into p. It returns false

@@ -326,9 +326,9 @@ func progressTo(ctx context.Context, client *mcp.ServerSession, token any) (tell
 //
 // If res and err are nil, the call is allowed. Otherwise return both to the
 // client. If policy requires approval, res asks the user through the client.
-// Authorize removes its own state from req. keep is nil unless the user approved
-// this call. Otherwise, keep adds the approval to the state of a question that the
-// tool's server asks.
+// Authorize removes its own state from req. If the user approved this call,
+// keep adds the approval to the state of a question that the tool's server
+// asks. Otherwise, keep is nil.
 func (s *Server) Authorize(ctx context.Context, req *mcp.CallToolRequest, server, tool string) (res *mcp.CallToolResult, keep func(state string) string, err error) {
 	p, name := req.Params, upstream.ToolName(server, tool)
 	if s.opts.Refresh != nil {

@@ -13,7 +13,7 @@ import (
 
 // Use records that a client used a skill, for statistics. It contains only
 // names of existing skills, and no arguments, results or text. Tool calls are
-// reported by [tools.Options].
+// reported to [tools.Options.OnCallEnd].
 type Use struct {
 	// Kind is "load" if the skill was loaded, "file" if one of its files was
 	// read, and "script" if a client requested a run of one of its scripts.

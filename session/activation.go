@@ -7,9 +7,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
-// Activation is the result of a load as messages. It is for programs that add
-// messages to their conversation instead of returning a tool result. Its JSON
-// form is compatible with ba-agent.
+// Activation is the result of a load in the form of messages. It is for
+// programs that add messages to their conversation instead of returning a tool
+// result. Its JSON form is compatible with ba-agent.
 type Activation struct {
 	SkillName string `json:"skill_name"`
 	Success   bool   `json:"success"`

@@ -22,9 +22,9 @@ const (
 // results. Such a program renders the block for each request and does not add
 // it to the history.
 //
-// Of an available skill, RenderBlock uses the name and the description, and
-// truncates both to 1,024 characters. It lists the first 200 available skills
-// and the number of the others. The text is between <skill> and </skill>.
+// For each available skill, RenderBlock renders the name and the description,
+// both truncated to 1,024 characters. It lists the first 200 available skills
+// and gives the number of the others. The text is between <skill> and </skill>.
 // Instructions are not modified, except that end tags of the block or its parts
 // are escaped. If both lists are empty, text is empty, and the program sends no
 // message.

@@ -57,8 +57,8 @@ type Event struct {
 
 // SetType sets e.Type to the type of the field that is set. If no field is set,
 // it does nothing, so that an event of a later version keeps its type.
-// [Session.Append] calls it. Only a program that appends to a [Log] without a
-// session needs to.
+// [Session.Append] calls SetType, so that only a program that appends to a
+// [Log] without a session needs to call it.
 func (e *Event) SetType() {
 	switch {
 	case e.Start != nil:

@@ -145,8 +145,8 @@ type loadKey struct {
 }
 
 // inflightLoad is a load in progress. waiting is the number of callers that
-// wait for it. Session.mu guards the fields until done is closed. It guards
-// taken even after that.
+// wait for it. Session.mu guards the fields until done is closed, and taken
+// also afterwards.
 type inflightLoad struct {
 	cancel  context.CancelFunc
 	done    chan struct{}
@@ -313,7 +313,7 @@ func (p *loadPlan) activeForm(m *Skill) (ActiveSkill, bool) {
 }
 
 // reuse records the use of an active skill. It also records the tools that the
-// skill provides since it was loaded, for example after an approval.
+// skill has gained since it was loaded, for example after an approval.
 func (p *loadPlan) reuse(m *Skill, active ActiveSkill) {
 	use := SkillUse{Skill: m.ID}
 	use.Retention, use.Exact = p.options.retentionOf(p.result.Skill, active)
@@ -398,7 +398,8 @@ func (s *Session) deliveredText(l *SkillLoad) string {
 	return ""
 }
 
-// fetch returns the skills for a load, with the arguments filled in.
+// fetch returns the skills for a load, with the arguments inserted into the
+// instructions.
 func (s *Session) fetch(ctx context.Context, key loadKey) ([]*Skill, error) {
 	all, err := s.skills.Fetch(ctx, key.ref)
 	if err == nil && len(all) == 0 {

@@ -178,8 +178,8 @@ func reportedLoads(text string) []string {
 }
 
 // openQuotes returns the state of quotation marks after a line. open is the
-// state before the line: bit 0 is set in a straight quotation, and the higher
-// bits count open quotations of other kinds.
+// state before the line: bit 0 is set inside a straight quotation, and the
+// higher bits count open quotations of other kinds.
 func openQuotes(open int, line string) int {
 	straight, curly := open&1, open>>1
 	for _, r := range line {

@@ -36,12 +36,12 @@ const (
 )
 
 // Refresh checks whether the SKILL.md of any active skill has changed, and
-// handles that as [Options.Updates] says. For each skill that changed since the
-// last check, it appends a [SkillUpdate] or, if it loaded the new version, a
-// notice and a [SkillLoad]. It returns these changes. A skill whose digest
-// cannot be read stays active and unchanged, because its text is already in the
-// conversation. If ctx is done or the log cannot be written, Refresh returns
-// the changes so far and an error.
+// handles each change according to [Options.Updates]. For each skill that
+// changed since the last check, it appends a [SkillUpdate] or, if it loaded the
+// new version, a notice and a [SkillLoad]. It returns these changes. A skill
+// whose digest cannot be read stays active and unchanged, because its text is
+// already in the conversation. If ctx is done or the log cannot be written,
+// Refresh returns the changes so far and an error.
 func (s *Session) Refresh(ctx context.Context) ([]SkillUpdate, error) {
 	if s.updates == UpdatePin || s.skills == nil {
 		return nil, nil

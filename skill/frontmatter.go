@@ -9,8 +9,8 @@ import (
 )
 
 // headSlack is the maximum number of bytes that [ParseHead] accepts before the
-// YAML, for a byte order mark and blank lines. The same number is accepted on
-// the line of the closing fence.
+// YAML, for a byte order mark and blank lines. It accepts as many bytes on the
+// line of the closing fence.
 const headSlack = 1 << 10
 
 // layout holds the positions of the parts of a SKILL.md.

@@ -21,13 +21,13 @@ const (
 	maxProviderBytes = 1 << 20 // bytes that are read of each
 )
 
-// CheckFiles reports the files of the skill's provider that fsys does not have:
-// its module, class, command or WebAssembly file, and the Python files that the
-// module imports with relative imports, as those of its tools. s is the skill
-// parsed from src, the content of its SKILL.md; if s is nil, there are no
-// findings. The positions are in SKILL.md. CheckFiles searches the text of
-// Python files and never runs them. It reads at most 64 files. [Parse] includes
-// its findings; [ParseBytes] does not.
+// CheckFiles reports what the skill's provider needs but fsys lacks: its
+// module, class, command or WebAssembly file, or a Python file that the module
+// imports with a relative import. s is the skill parsed from src, the content
+// of its SKILL.md; if s is nil, there are no findings. The positions in the
+// findings are those in SKILL.md. CheckFiles searches the text of Python files
+// and never runs them. It reads at most 64 files. [Parse] includes its
+// findings; [ParseBytes] does not.
 func CheckFiles(fsys fs.FS, src []byte, s *Skill) Diagnostics {
 	if s == nil || s.Provider == nil {
 		return nil
@@ -125,7 +125,7 @@ func (c *providerCheck) checkClass(p *Provider) {
 }
 
 // checkImports reports the missing files that a Python file imports, directly
-// or not.
+// or indirectly.
 func (c *providerCheck) checkImports(name string) {
 	queue, reported := []string{name}, map[string]bool{}
 	for i := 0; i < len(queue); i++ {
@@ -155,9 +155,9 @@ func (c *providerCheck) isDir(name string) bool {
 	return err == nil && fi.IsDir()
 }
 
-// read returns the start of a Python file without its comments and without
-// strings of several lines, which do not change the numbers of lines. It
-// returns "" if the file cannot be read.
+// read returns the start of a Python file without comments and multi-line
+// strings. The removal does not change line numbers. It returns "" if the file
+// cannot be read.
 func (c *providerCheck) read(name string) string {
 	f, err := c.fsys.Open(name)
 	if err != nil {
@@ -207,8 +207,8 @@ type relativeImport struct {
 }
 
 // relativeImports returns the modules that a Python file imports relative to
-// itself. It ignores imports that a try statement contains, and names in
-// "from . import name" that may be no modules.
+// itself. It ignores optional imports (see isTried) and names in "from . import
+// name" that may not be modules.
 func relativeImports(file, text string) []relativeImport {
 	var out []relativeImport
 	for _, m := range importAs.FindAllStringSubmatchIndex(text, maxProviderFiles) {
@@ -229,9 +229,9 @@ func relativeImports(file, text string) []relativeImport {
 	return out
 }
 
-// isTried reports whether the statement after text, with the given indentation,
-// is in a try statement, so that a missing file is expected, or only for type
-// checkers.
+// isTried reports whether an import is optional: it is in a try statement, or
+// only for type checkers. The import follows text and has the given
+// indentation.
 func isTried(text, indent string) bool {
 	for len(text) > 0 && indent != "" {
 		text = strings.TrimRight(text, "\n")
@@ -272,7 +272,8 @@ func commandFile(command []string) string {
 	return name
 }
 
-// pathInSkill returns a path of the frontmatter relative to the skill.
+// pathInSkill converts a path in the frontmatter to a path relative to the
+// skill.
 func pathInSkill(name string) string {
 	for _, prefix := range []string{mountpoint.Skill + "/", "${SKILL_DIR}/", "${LOADOUT_SKILL}/", "./"} {
 		name = strings.TrimPrefix(name, prefix)

@@ -88,7 +88,7 @@ func entrypoint(file string, names ...string) string {
 	return file
 }
 
-// examples reads the requests that the skill is for.
+// examples reads the examples of requests for which the skill is intended.
 func (d *decoder) examples(s *Skill) {
 	n := d.lookup("examples")
 	if n == nil || isNull(n) {

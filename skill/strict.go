@@ -45,8 +45,8 @@ func (p *parser) useRule5() {
 	}
 }
 
-// strictVerdict replaces the broken rules of the parsed block with those of the
-// reference validator's block.
+// strictVerdict replaces the rule violations in the parsed block with those in
+// the block that the reference validator reads.
 func (p *parser) strictVerdict(block []byte) {
 	for i := range p.ds {
 		if p.ds[i].Code != "file-name" {

@@ -12,12 +12,12 @@ import (
 	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
-// DescribeAlternatives returns a text for the model that lists up to three tools
-// which may replace the tool of a failed call like c; see [Set.Alternatives]. err
-// is the error from [Set.Call] or [Set.Authorize]. The text is empty if there are
-// none, if the user declined the call, or if the model can correct it. If the
-// call was refused because nobody could approve it, tools that need approval are
-// omitted.
+// DescribeAlternatives returns a text for the model that lists up to three
+// tools that may replace the tool of the failed call c; see [Set.Alternatives].
+// err is the error from [Set.Call] or [Set.Authorize]. The text is empty if
+// there are none, if the user declined the call, or if the model can correct
+// it. If the call was refused because nobody could approve it, tools that need
+// approval are omitted.
 func (s *Set) DescribeAlternatives(ctx context.Context, err error, c *Call) string {
 	others := s.alternativesTo(ctx, err, c)
 	if len(others) == 0 {

@@ -36,10 +36,10 @@ func (s *Set) Authorize(ctx context.Context, server string, c *Call) error {
 }
 
 // AuthorizeResource decides whether a server's resource or prompt may be
-// accessed; kind is "resource" or "prompt". It returns nil if access is allowed.
-// A rule for mcp.SERVER.resource or mcp.SERVER.prompt applies to all of them.
-// The user is not asked, so an ask rule refuses access. The decision is not
-// recorded.
+// accessed; kind is "resource" or "prompt". It returns nil if access is
+// allowed. A rule for mcp.SERVER.resource or mcp.SERVER.prompt applies to all
+// resources or prompts of the server. The user is not asked, so an ask rule
+// refuses access. The decision is not recorded.
 func (s *Set) AuthorizeResource(server, kind, name string) error {
 	sv := s.serverByName(server)
 	if sv == nil || sv.Server == nil {

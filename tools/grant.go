@@ -16,9 +16,9 @@ var errNoGrantStore = errors.New("approvals cannot be stored: no grant store")
 // StoresGrants reports whether [Set.Grant] can store grants.
 func (s *Set) StoresGrants() bool { return s.opts.Grants != nil }
 
-// Grant stores a grant for calls like c. The user who gives it is grantor. It
-// applies to the principal of c: once, in its session, or always. If exact is
-// set, it covers only the same arguments. The grant covers the current
+// Grant stores a grant for calls like c. grantor is the user who gives it. The
+// grant applies to the principal of c: once, in its session, or always. If
+// exact is set, it covers only the same arguments. The grant covers the current
 // definition of the tool and configuration of its server; after a change, calls
 // need approval again. A one-time grant is used up by the next call that needs
 // it. For a call in progress, prefer [Call.Approved].
@@ -72,7 +72,7 @@ func (s *Set) Grant(ctx context.Context, c *Call, scope policy.Scope, exact bool
 
 // RecordDecline records with [Options.Audit] that the user declined a call, and
 // returns any error from it. The tool may be unknown. Do not use RecordDecline
-// for a decline during [Set.Call], which records it.
+// for a decline during [Set.Call], which records it itself.
 func (s *Set) RecordDecline(ctx context.Context, c *Call) error {
 	call := policy.ToolCall{Tool: c.Name, Arguments: c.Arguments}
 	for _, sv := range s.allServers() {

@@ -8,8 +8,8 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// NotReadOnlyError reports that a tool is not known only to read, so that a call
-// with [Call.ReadOnly] was not sent.
+// NotReadOnlyError reports that a call with [Call.ReadOnly] was not sent,
+// because the tool is not known to be read-only.
 type NotReadOnlyError struct {
 	Tool   Tool
 	Reason string
@@ -23,8 +23,8 @@ func (e *NotReadOnlyError) Error() string {
 	return fmt.Sprintf("%s is not known only to read: %s", e.Tool.Name, e.Reason)
 }
 
-// declaresReadOnly reports whether the tool's definition declares that it only
-// reads, and not that it is destructive.
+// declaresReadOnly reports whether the tool's definition declares that it is
+// read-only and does not declare that it is destructive.
 func (t *Tool) declaresReadOnly() bool {
 	a := t.Definition.Annotations
 	return a != nil && a.ReadOnlyHint && !t.isDestructive()
@@ -34,8 +34,9 @@ func (t *Tool) declaresReadOnly() bool {
 // relies on. Servers need not report changes.
 const maxDeclarationAge = 5 * time.Second
 
-// resolveReadOnly returns the tool if it is known only to read. It asks the
-// server for the definition again if it is older than [maxDeclarationAge].
+// resolveReadOnly returns the tool if it is known to be read-only. It requests
+// the definition from the server again if the known one is older than
+// [maxDeclarationAge].
 func (s *Set) resolveReadOnly(ctx context.Context, t *Tool, c *Call) (*Tool, error) {
 	if err := s.checkReadOnly(ctx, t, c); err != nil { // decided without a connection
 		return nil, err
@@ -59,9 +60,9 @@ func (s *Set) checkReadOnly(ctx context.Context, t *Tool, c *Call) error {
 	return nil
 }
 
-// whyNotReadOnly returns why the tool is not known only to read, or "". A server
-// of a skill, a project or a hub may declare anything. Its declaration counts if
-// the user was shown it and approved this definition.
+// whyNotReadOnly returns why the tool is not known to be read-only, or "". A
+// server of a skill, a project or a hub may declare anything. Its declaration
+// counts if the user was shown it and approved this definition.
 func (s *Set) whyNotReadOnly(ctx context.Context, t *Tool, c *Call) string {
 	a := t.Definition.Annotations
 	switch {

@@ -108,7 +108,8 @@ func (s *Set) startCommand(ctx context.Context, c *upstream.Config) (upstream.Pr
 	return s.starter.start(ctx, c)
 }
 
-// withInProcess returns Own with the servers of InProcess, sorted by name.
+// withInProcess adds the servers in InProcess, sorted by name, to a copy of
+// Own.
 func (o *Options) withInProcess() []*upstream.Config {
 	own := slices.Clone(o.Own)
 	for _, name := range slices.Sorted(maps.Keys(o.InProcess)) {

@@ -130,7 +130,8 @@ func (s *Set) summaryWithoutProblem(sv *server, denied string) ServerSummary {
 	return now.ServerSummary
 }
 
-// readSummary sets now to the stored summary of a server, if there is one.
+// readSummary reads the stored summary of a server into now. It reports whether
+// there is one.
 func (s *Set) readSummary(sv *server, now *cachedSummary) bool {
 	plain, _ := s.plainSummaryKey(summaryVersion, sv)
 	for _, key := range []string{plain, now.key} {

@@ -327,7 +327,8 @@ func (sv *server) describeUnset() string {
 	return strings.Join(parts, "; ")
 }
 
-// notConfigured returns the problem of a server with variables without a value.
+// notConfigured returns the problem to report for a server with a variable that
+// has no value.
 func (sv *server) notConfigured() string {
 	return "MCP server " + sv.name + " is not configured: " + sv.describeUnset()
 }

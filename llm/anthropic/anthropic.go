@@ -80,11 +80,11 @@ type model struct {
 	log       *slog.Logger
 }
 
-// New returns the model with the given name, such as "claude-opus-5". Its own
-// name is "anthropic:" followed by that name. New does not connect, so it does
-// not detect a wrong name or key. It returns an error if the name is empty, the
-// URL is invalid, or Anthropic's server is selected without a key. The model is
-// safe for concurrent use and need not be closed.
+// New returns the model with the given name, such as "claude-opus-5". The Name
+// method returns "anthropic:" followed by that name. New does not connect, so
+// it does not detect a wrong name or key. It returns an error if the name is
+// empty, the URL is invalid, or Anthropic's server is selected without a key.
+// The model is safe for concurrent use and need not be closed.
 func New(name string, o *Options) (llm.Model, error) {
 	if o == nil {
 		o = &Options{}

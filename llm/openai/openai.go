@@ -53,11 +53,11 @@ type model struct {
 
 const openAI = "https://api.openai.com/v1"
 
-// New returns the model that the server calls name. Its own name is the vendor
-// from the quirks, a colon and that name. New does not connect, so it does not
-// detect a wrong name or key. It returns an error if the name is empty, the URL
-// is invalid, or the quirks have no valid vendor. opts may be nil. The model is
-// safe for concurrent use and need not be closed.
+// New returns the model with the given name on the server. The Name method
+// returns the vendor from the quirks, a colon and that name. New does not
+// connect, so it does not detect a wrong name or key. It returns an error if
+// the name is empty, the URL is invalid, or the quirks have no valid vendor.
+// opts may be nil. The model is safe for concurrent use and need not be closed.
 //
 // New reads no key, URL or header from the environment, so that users of the
 // same process do not share keys.

@@ -35,9 +35,9 @@ type Options struct {
 // New returns a backend that chooses, on first use, the backend to which it
 // delegates; nil options mean the defaults. New itself probes nothing. The
 // backend's name is "auto" before the choice and that of the chosen backend
-// afterwards. If no backend can be used, the errors of the methods match
-// [*sandbox.UnavailableError], with what each backend lacks and the fixes. The
-// backend then chooses again after 30 seconds.
+// afterwards. If no backend can be used, the methods return errors that match
+// [*sandbox.UnavailableError] and list what each backend lacks and how to fix
+// it. The backend then chooses again after 30 seconds.
 func New(opts *Options) sandbox.Backend {
 	if opts == nil {
 		opts = &Options{}
