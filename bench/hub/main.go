@@ -139,8 +139,8 @@ func createDatabase(server, name string) (string, error) {
 }
 
 // measure measures the MCP endpoint alone, a long conversation, two nodes, or
-// everything else. A long conversation and two nodes are also measured with the
-// program of other, if other.program is set.
+// everything else. A long conversation and two nodes are also measured with
+// other, if other.program is set.
 func (b *bench) measure(name, skills string, mcp bool, other *bench) error {
 	switch {
 	case mcp:

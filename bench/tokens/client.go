@@ -42,8 +42,8 @@ func connect(ctx context.Context, rt *loadout.Runtime, name string) (*mcp.Client
 	return c, func() error { return errors.Join(c.Close(), stop()) }, nil
 }
 
-// addShown sets shown of each skill to the text that each client shows a model
-// after load_skill.
+// addShown sets the shown field of each skill to the texts that the clients
+// show a model after load_skill.
 func addShown(ctx context.Context, rt *loadout.Runtime, all []deliveredSkill) error {
 	for _, cl := range recordedClients {
 		c, stop, err := connect(ctx, rt, cl.name)

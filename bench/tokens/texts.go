@@ -107,8 +107,9 @@ func (r *report) addTools(ctx context.Context, n count) error {
 	return nil
 }
 
-// addRecorded adds token counts of what recorded clients showed of 50 skills and of
-// the tools. Tools of Claude Code contain a part of the list.
+// addRecorded adds token counts of the requests that clients sent to a model:
+// of the list of 50 skills, and of the declarations of our tools. In Claude
+// Code, the tools contain a part of the list.
 func (r *report) addRecorded(n count) error {
 	files, err := filepath.Glob("../internal/clientprofile/testdata/recordings/*.json")
 	if err != nil {

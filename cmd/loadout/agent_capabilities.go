@@ -153,7 +153,7 @@ func addLatency(k *tools.Capability, report *usage.Report) {
 	}
 }
 
-// formatLatency returns such as "p50 12 ms, p95 80 ms over 3 calls".
+// formatLatency returns text such as "p50 12 ms, p95 80 ms over 3 calls".
 func formatLatency(t usage.Tool, noun string) string {
 	return fmt.Sprintf("p50 %s, p95 %s over %s", formatDuration(t.P50), formatDuration(t.P95), console.Pluralize(t.Calls, noun))
 }

@@ -182,14 +182,14 @@ func (m *migration) target(c *config.Config) (migrate.Target, error) {
 	return t, err
 }
 
-// isDryRun reports whether the command only shows the report: it is told to, or
-// it cannot ask and was not given --yes.
+// isDryRun reports whether the command only shows the report: either --dry-run
+// is set, or --yes is not set and the command cannot ask the user.
 func (m *migration) isDryRun() bool {
 	return m.flags.dryRun || !m.flags.yes && (m.app.JSON || !m.app.IsAttended())
 }
 
-// confirm asks the user to confirm. It returns how the user's presence is
-// established.
+// confirm asks the user to confirm. It returns the evidence that the user is
+// present.
 func (m *migration) confirm(ctx context.Context) (presence string, err error) {
 	args := []string{"migrate", string(m.system), m.source}
 	if presence, err = m.app.RequireUser(ctx, "", args...); err != nil {

@@ -59,7 +59,7 @@ func (m *migration) writeSkills(b *strings.Builder) {
 	}
 }
 
-// describeItem says what becomes of an item.
+// describeItem says what happens to an item.
 func describeItem(i migrate.Item) string {
 	switch {
 	case i.Outcome == migrate.Lost:

@@ -32,8 +32,9 @@ import (
 
 func main() { runAs(nil, operator.File{}) }
 
-// runAs runs the program and exits. caller determines who runs the program; nil
-// detects it. Only tests pass a caller and an administrator's file.
+// runAs runs the program and exits. caller determines who runs the program; if
+// it is nil, runAs detects that. Only tests pass a caller and an
+// administrator's file.
 func runAs(caller func() presence.Caller, administrator operator.File) {
 	if len(os.Args) > 1 && os.Args[1] == execution.WASMCommand {
 		os.Exit(wasm.Main(os.Args[2:], os.Stdin, os.Stdout, os.Stderr, os.Environ())) // in a sandbox

@@ -137,8 +137,7 @@ var spellings = []func(joined, server, tool string) []string{
 }
 
 // withClientPrefix returns each name as given and with the prefixes that
-// clients add to it: "mcp" and the name that they gave to Loadout as their
-// server.
+// clients add to it: "mcp", "loadout" or both.
 func withClientPrefix(names ...string) []string {
 	var out []string
 	for _, n := range names {

@@ -33,8 +33,8 @@ type changesOutput struct {
 	Others  []string      `json:"others"`  // other directories with held changes
 }
 
-// shownChange is a change that a sandboxed command made and that was not applied yet,
-// with its difference from the current file.
+// shownChange is a change that a sandboxed command made and that has not been
+// applied yet, with its difference from the current file.
 type shownChange struct {
 	Path   string    `json:"path"`
 	Op     string    `json:"op"`     // create, modify, mode or delete

@@ -51,7 +51,7 @@ func (a *app) approveArgs(name string, o *approveFlags) []string {
 	return append(args, a.SkillArgs()...)
 }
 
-// unattendedHint says how to approve a skill without a terminal.
+// unattendedHint returns a hint on how to approve a skill without a terminal.
 func unattendedHint(name string) string {
 	return "on an unattended machine, give the reviewed digest: loadout approve " + console.ShellQuote(name) + " --digest sha256:… --yes"
 }

@@ -182,7 +182,8 @@ func trustArgs(dir string, o *trustFlags) []string {
 	return []string{"trust", dir, "--digest", o.digest}
 }
 
-// unattendedTrustHint says how to trust a project without a terminal.
+// unattendedTrustHint returns a hint on how to trust a project without a
+// terminal.
 func unattendedTrustHint(dir string) string {
 	return "on an unattended machine, give the reviewed digest: loadout trust " + console.ShellQuote(dir) + " --digest sha256:… --yes"
 }

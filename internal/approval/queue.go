@@ -210,7 +210,8 @@ func (d *Queue) Subscribe(f func(Event)) (cancel func()) {
 	}
 }
 
-// resolve stores the answer to a and notifies waiters and subscribers.
+// resolve stores the answer to the request a and notifies waiters and
+// subscribers.
 func (d *Queue) resolve(ctx context.Context, a Request, answer Answer) error {
 	answer.ResolvedAt = time.Now().UTC()
 	stands, err := d.store.Resolve(ctx, a.ID, answer)

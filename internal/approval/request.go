@@ -157,7 +157,7 @@ func (a *Request) sameContent(b Request) bool {
 }
 
 // samePayload reports whether a stored payload has the same content as another.
-// Earlier versions did not store whether a tool declares that it only reads.
+// Earlier versions did not store whether a tool declares itself read-only.
 func samePayload(stored, payload json.RawMessage) bool {
 	if bytes.Equal(stored, payload) {
 		return true

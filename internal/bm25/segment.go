@@ -84,7 +84,7 @@ func (s *Segment) Len() int { return len(s.keys) }
 // Keys returns the keys of the documents. The slice must not be modified.
 func (s *Segment) Keys() []uint64 { return s.keys }
 
-// Size returns the number of bytes that [Segment.WriteTo] writes for an empty
+// Size returns the number of bytes that [Segment.Write] writes for an empty
 // label.
 func (s *Segment) Size() int64 {
 	n := int64(headerSize + 4)
@@ -237,8 +237,8 @@ type posting struct {
 
 // The counts of a posting are usually encoded in one byte. A code below
 // metaCode is the number of occurrences if all of them are in the body. Codes
-// from metaCode stand for up to maxMetaCode occurrences outside of the body and
-// up to 16 in all. After the code longCode, two bytes hold the counts.
+// from metaCode on stand for up to maxMetaCode occurrences outside of the body
+// and up to 16 in total. After the code longCode, two bytes hold the counts.
 const (
 	metaCode    = 0xC0
 	longCode    = 0xFF

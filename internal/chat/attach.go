@@ -143,8 +143,8 @@ func (a *attacher) attach(ctx context.Context, names []string) (string, []termin
 }
 
 // cleanText returns the content of a text file without control and hidden
-// characters. removed says how many it removed, for the end of a note to the
-// user. It starts with a comma, or is "" if there were none.
+// characters. removed is text to append to a note to the user: it starts with a
+// comma and says how many characters were removed. It is "" if there were none.
 func cleanText(data []byte) (text, removed string) {
 	text = strings.ReplaceAll(string(data), "\r\n", "\n")
 	clean := terminal.Safe(text)
@@ -333,9 +333,10 @@ func (a *attacher) complete(typed string) []terminal.Choice {
 	return out
 }
 
-// isBinary reports whether a regular file is known to be binary: by its extension or,
-// if that is unknown, by its first bytes. It reads up to checks files, and reduces
-// checks by their number. After a file that does not respond, it reads no more.
+// isBinary reports whether a regular file is known to be binary: by its
+// extension or, if that is unknown, by its first bytes. It decrements checks
+// when it reads a file, and reads none if checks is 0 or if an earlier file did
+// not respond.
 func (a *attacher) isBinary(file string, checks *int) bool {
 	if filetype.ByName(file) != "" {
 		return !filetype.IsTextFile(file, []byte{0})
@@ -397,7 +398,7 @@ func hasPrefixFold(s, prefix string) bool {
 }
 
 // matchEntries returns the matching entries of a directory, sorted by name. It
-// reads up to budget entries, and reduces budget by their number.
+// reads up to budget entries, and subtracts their number from budget.
 func matchEntries(dir string, budget *int, match func(name string, isDir bool) bool) []fs.DirEntry {
 	f, err := os.Open(dir)
 	if err != nil {
