@@ -131,8 +131,8 @@ func (r *Runtime) Approver() Approver { return r.approve }
 // approval request.
 const answeredRequest = "answered an approval request"
 
-// requestApproval asks the user to approve the skill of an attempt that was
-// refused with e, and stores the grant. The grant covers exactly the files
+// requestApproval asks the user to approve a skill after an attempt to use it
+// was refused with e, and stores the grant. The grant covers exactly the files
 // listed in the request. If the user cannot approve the skill, requestApproval
 // returns e.
 func (r *Runtime) requestApproval(ctx context.Context, e *RefusedError, attempt execution.Attempt) error {

@@ -49,11 +49,12 @@ type Options struct {
 	// Confirm, if set, decides whether a project's skill is available. If it
 	// returns a reason, the skill is pending, which means that it is not
 	// available. References then resolve to the skill of a lower scope that it
-	// would replace, and answers about that skill state the reason. manifest
-	// returns the files of the project's skill. The catalog calls Confirm at
-	// each publication. While [Catalog.Run] is running, the catalog also calls
-	// it once per Poll for skills that are pending or replace another. Confirm
-	// must be safe for concurrent use and must not call methods of the catalog.
+	// would replace, and loading that skill reports the reason as a problem.
+	// manifest returns the files of the project's skill. The catalog calls
+	// Confirm at each publication. While [Catalog.Run] is running, the catalog
+	// also calls it once per Poll for skills that are pending or replace
+	// another. Confirm must be safe for concurrent use and must not call
+	// methods of the catalog.
 	Confirm func(r ProjectSkill, manifest func() (skill.Manifest, error)) (reason string)
 	// Logger receives log messages from background work; nil discards them.
 	Logger *slog.Logger

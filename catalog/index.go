@@ -271,7 +271,7 @@ func (d *decoder) fill() {
 	d.numbers, d.unread = d.buffer[:n+more], d.unread-more
 }
 
-// left returns how many bytes of numbers are not decoded yet.
+// left returns how many bytes of numbers have not been decoded yet.
 func (d *decoder) left() int { return len(d.numbers) + d.unread }
 
 func (d *decoder) int() int64 {

@@ -53,8 +53,8 @@ func NewLayer(entries []*Entry) *Layer {
 	return &Layer{layerIndex: x}
 }
 
-// Without returns a layer without the skills that have one of the names. It
-// shares the index with l.
+// Without returns a layer without the skills with the given names. It shares
+// the index with l.
 func (l *Layer) Without(names ...string) *Layer {
 	if len(names) == 0 {
 		return l

@@ -35,12 +35,12 @@ func (s *scan) descendInto(d *dirfd, old *node, rel string, at level) (*node, er
 	return s.visit(sub, old, old.name, rel, at)
 }
 
-// leaf scans the subdirectory of d that old describes. It avoids listing it,
-// which would take as long as reading the skills. This works if the
-// subdirectory contains a SKILL.md and no subdirectories except those for the
-// skill's own files, as most skills do. sub is the open subdirectory, or nil if
-// it need not be opened. ok is false if the caller must visit the subdirectory
-// instead.
+// leaf scans the subdirectory of d that old describes. It does not list the
+// subdirectory, because listing takes as long as reading the skills. This works
+// if the subdirectory contains a SKILL.md and no subdirectories except those
+// for the skill's own files, as most skills do. sub is the open subdirectory,
+// or nil if it need not be opened. ok is false if the caller must visit the
+// subdirectory instead.
 func (s *scan) leaf(d, sub *dirfd, old *node, rel string) (n *node, ok bool) {
 	at, name := location{d, old.name + "/"}, old.name
 	if sub != nil {

@@ -61,8 +61,8 @@ func (w *savedWords) files() []*savedFile {
 	return out
 }
 
-// assign stores the position of a skill. It returns false if the skill is in no
-// file.
+// assign stores the position of a skill. It returns false if no file contains
+// the skill.
 func (w *savedWords) assign(e *Entry, at int32) bool {
 	if w == nil {
 		return false

@@ -25,7 +25,7 @@ const (
 	rootsWait    = time.Second      // default of Options.RootsWait
 )
 
-// connRoots is the state of asking a client for its roots.
+// connRoots holds the state of requests for a client's roots.
 type connRoots struct {
 	mu     sync.Mutex    // guards the fields below
 	first  chan struct{} // closed when the first answer was handled; nil if the client was not asked
@@ -49,8 +49,8 @@ func (s *Server) handlesRoots(req mcp.Request) bool {
 	return p != nil && p.ProtocolVersion < modernVersion && p.Capabilities != nil && p.Capabilities.RootsV2 != nil
 }
 
-// askRoots asks the client of req for its roots in the background. A change while
-// the client is asked makes the server ask once more.
+// askRoots asks the client of req for its roots in the background. If the roots
+// change in the meantime, it asks once more.
 func (s *Server) askRoots(req mcp.Request) {
 	if !s.handlesRoots(req) {
 		return

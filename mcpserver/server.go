@@ -40,15 +40,17 @@ import (
 // Its functions, except Extend, must be safe for concurrent use.
 type Options struct {
 	// TextBudget is the maximum size of the list of skills, in characters. The
-	// list is in the instructions, in the description of load_skill, or in both,
-	// as the client shows them; 0 means 2,000 for unknown clients, and up to
-	// 16,000 for those that are known to show it.
+	// list is in the instructions, in the description of load_skill, or in
+	// both, depending on which of them the client shows; 0 means 2,000 for
+	// unknown clients, and up to 16,000 for clients that are known to show that
+	// much.
 	TextBudget int
-	// ClientHome and ClientProject are the home directory and the project of the
-	// clients, if these run on this machine. Skills there that a client is known
-	// to list itself are not in its list of skills; they can be found and loaded.
-	// "" means that all skills are listed. The project is the working directory;
-	// its repository is found from it.
+	// ClientHome and ClientProject are the home directory and the project of
+	// the clients, if these run on this machine. The server does not list
+	// skills there that a client is known to list itself, but the client can
+	// search for them and load them. "" means that all skills are listed. The
+	// project is the working directory, from which the repository is
+	// determined.
 	ClientHome, ClientProject string
 	// ClientGetenv returns environment variables of the clients, like os.Getenv,
 	// because some move the directories that a client reads. It may be nil.

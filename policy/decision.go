@@ -19,12 +19,12 @@ const (
 	invalidRules   = "unreadable-rules" // the rules have problems
 )
 
-// Decision is the decision whether a skill's code may run or a tool may be
-// called. Only the effect [Allow] permits it, so the zero value does not.
+// Decision says whether a skill's code may run or a tool may be called. Only
+// the effect [Allow] permits it, so the zero value does not.
 type Decision struct {
 	Effect string // Allow, Ask or Deny
-	// Code is the machine-readable reason. Codes are never renamed, and more are
-	// added. For skills and tools:
+	// Code is the machine-readable reason. Codes are never renamed, but more
+	// may be added. For skills and tools:
 	//
 	//	granted           allowed by Grant
 	//	disabled          disabled in the configuration

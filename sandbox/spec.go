@@ -81,7 +81,8 @@ type Cmd struct {
 // none, not even to loopback addresses inside the sandbox. The fields below Allow
 // apply only if it is set.
 type Network struct {
-	// Host permits unrestricted access to the host's network. It excludes Allow.
+	// Host permits unrestricted access to the host's network. It must not be
+	// combined with Allow.
 	Host bool
 	// Allow lists the hosts that code can reach through an HTTP proxy: host,
 	// host:port, *.domain, *.domain:port, * for all public hosts, and *:port.

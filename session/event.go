@@ -208,8 +208,8 @@ type SkillUse struct {
 	// user chose it.
 	Retention RetentionMode `json:"keep,omitempty"`
 	Exact     bool          `json:"set,omitempty"`
-	// Tools lists the names of tools that the skill provides since this use,
-	// for example after an approval.
+	// Tools lists the names of tools that the skill has provided since this
+	// use, for example after an approval.
 	Tools []string `json:"tools,omitempty"`
 }
 

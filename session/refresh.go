@@ -18,7 +18,7 @@ type UpdateMode string
 // Update modes.
 const (
 	// UpdateNotify tells the model to load the skill again. Until then, the
-	// conversation keeps the text that was loaded. "" is the same.
+	// conversation keeps the text that was loaded. "" means the same.
 	UpdateNotify UpdateMode = "notify"
 	// UpdateReload loads the new version if neither it nor its dependencies
 	// have scripts or tools, or if it is approved. Otherwise, if the load fails,
@@ -29,9 +29,9 @@ const (
 	// ID, digest string) bool that says so, as those of a runtime do. digest is
 	// that of the SKILL.md to load.
 	UpdateReload UpdateMode = "reload"
-	// UpdatePin ignores the change: loading the skill again does not change
-	// the text either, unless the user does it. After it was unloaded, a load
-	// returns the new version.
+	// UpdatePin ignores the change: loading the skill again does not change the
+	// text either, unless the user loads it. After the skill has been unloaded,
+	// a load returns the new version.
 	UpdatePin UpdateMode = "pin"
 )
 

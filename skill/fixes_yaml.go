@@ -134,7 +134,7 @@ func (m *fixer) deleteLine() string {
 	return strings.Join(slices.Delete(lines, m.d.Line-1, m.d.Line), "")
 }
 
-// expandFlow rewrites lists and maps in flow style in block style.
+// expandFlow converts lists and maps from flow style to block style.
 func (m *fixer) expandFlow() string {
 	root := m.tree()
 	if root == nil {

@@ -77,7 +77,7 @@ func (d *decoder) function(s *Skill) {
 }
 
 // entrypoint returns the path of an entrypoint in the skill. Some skills give
-// it relative to the repository that contains the directory skills.
+// the path relative to the repository that contains the skills directory.
 func entrypoint(file string, names ...string) string {
 	file = path.Clean(strings.TrimSpace(file))
 	for _, name := range names {

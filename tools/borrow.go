@@ -63,8 +63,8 @@ func (s *Set) borrowTools(ctx context.Context, e *catalog.Entry, sk *skill.Skill
 	return &own, loans, problems
 }
 
-// findProvider finds the skill or server that has the provider of l, and reports
-// whether it was found.
+// findProvider finds the skill or server that provides the tools l, and reports
+// whether there is one.
 func (s *Set) findProvider(ctx context.Context, e *catalog.Entry, l *borrowedTools) bool {
 	order, _ := s.rt.Catalog().LoadOrder(ctx, e) // the load reports errors
 	for _, d := range order {

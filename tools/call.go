@@ -45,11 +45,11 @@ type Call struct {
 	// conversation.
 	Principal policy.Principal
 	Session   string
-	// ReadOnly restricts the call to tools that are known only to read: the
-	// current definition must declare it, and either the tool must belong to one
-	// of the user's own servers, or a permanent grant of the principal must say
-	// that the user was shown the declaration. Otherwise, the call is not sent,
-	// and [Set.Call] returns a [*NotReadOnlyError].
+	// ReadOnly restricts the call to tools that are known to be read-only: the
+	// current definition must declare it, and either the tool must belong to
+	// one of the user's own servers, or a permanent grant of the principal must
+	// say that the user was shown the declaration. Otherwise, the call is not
+	// sent, and [Set.Call] returns a [*NotReadOnlyError].
 	ReadOnly bool
 	// ReadOnlyShown is set if the user who approves was shown the tool's
 	// declaration that it only reads. It sets [policy.Grant.ReadOnly] in a

@@ -174,7 +174,7 @@ func (s *Set) plainSummaryKey(version int, sv *server) (key string, ok bool) {
 // isShared reports whether someone other than the user configured a server.
 func (s *Set) isShared(sv *server) bool { return s.opts.Shared != nil && s.opts.Shared(sv.config) }
 
-// denials returns a string that identifies denying rules.
+// denials returns a string that identifies the denying rules in r.
 func denials(r policy.Rules) string {
 	return fmt.Sprintf("%q %s", r.List(), r.Decide(policy.ToolCall{}).Code) // unreadable rules deny everything
 }

@@ -37,7 +37,7 @@ type Options struct {
 	// disables redirects, because they would send the key to another host. Its
 	// Timeout should be 0, because a timeout truncates long responses.
 	HTTP *http.Client
-	// Quirks describes the server; nil means what is known about its host and
+	// Quirks describes the server; nil selects the known quirks of its host and
 	// the model.
 	Quirks *Quirks
 }

@@ -40,7 +40,7 @@ type Version struct {
 	Reviewed  time.Time `json:"reviewed,omitzero"`
 	Note      string    `json:"note,omitempty" doc:"Comment of the reviewer; only for its author and reviewers"`
 	Approvers []string  `json:"approvers" nullable:"false" doc:"Users who approved these files; empty if an older hub stored the review"`
-	// RequiredApprovers is 0 in a [Resolution] and a [Download].
+	// RequiredApprovers is 0 in a [Resolution] and an [Archive].
 	RequiredApprovers int            `json:"requiredApprovers" doc:"How many reviewers must approve a version of this skill"`
 	CreatedBy         string         `json:"createdBy"`
 	Created           time.Time      `json:"created"`
