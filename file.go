@@ -54,7 +54,7 @@ type Content struct {
 }
 
 // errNotText is returned for an offset in a file that is not text.
-var errNotText = errors.New("cannot read part of a file that is not text")
+var errNotText = errors.New("offset is only supported for text files")
 
 // ReadFile returns a file of the skill e. name is its path inside the skill.
 // For a text file, ReadFile returns up to limit bytes starting at offset and

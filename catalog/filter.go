@@ -71,7 +71,7 @@ func (f Filter) compile() (*filter, error) {
 		if versioned {
 			want, err := semver.NewConstraint(constraint)
 			if err != nil {
-				return nil, fmt.Errorf("allowlist: invalid version constraint in %q: want, for example, %s@>=1.2", a, pattern)
+				return nil, fmt.Errorf("allowlist: invalid version constraint in %q: want a constraint such as %s@>=1.2", a, pattern)
 			}
 			rule.want = want
 		}

@@ -220,7 +220,7 @@ func decodeIndex(r io.ReaderAt, size int64, root, origin string, scope Scope) (*
 	head := indexHead(root)
 	start := make([]byte, len(head)+8)
 	if _, err := io.ReadFull(io.NewSectionReader(r, 0, size), start); err != nil || !bytes.HasPrefix(start, head) {
-		return nil, fmt.Errorf("%w: header mismatch (want directory %q and the current format)", errIndex, root)
+		return nil, fmt.Errorf("%w: header mismatch: not an index of %q in the current format", errIndex, root)
 	}
 	n := binary.BigEndian.Uint64(start[len(head):])
 	at := int64(len(start))

@@ -17,7 +17,7 @@ func openSegmentFile(path string) (io.ReaderAt, int64, error) {
 		return nil, 0, err
 	}
 	if fi.Size() > maxIndex {
-		return nil, 0, fmt.Errorf("%s has %d bytes (limit %d)", path, fi.Size(), maxIndex)
+		return nil, 0, fmt.Errorf("%s too large (%d bytes, limit %d)", path, fi.Size(), maxIndex)
 	}
 	b, err := os.ReadFile(path)
 	return bytes.NewReader(b), int64(len(b)), err

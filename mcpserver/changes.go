@@ -38,7 +38,7 @@ func (s *Server) approveChanges(req *mcp.CallToolRequest) func(context.Context, 
 		case res.Action == "decline", res.Action == "accept" && decision == "no":
 			return false, nil
 		}
-		return false, errors.New("no answer")
+		return false, errors.New("user did not answer")
 	}
 }
 

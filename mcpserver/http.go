@@ -144,7 +144,7 @@ func (o *HTTPOptions) Protect(next http.Handler) http.Handler {
 			return
 		}
 		if o.Token == "" && r.Header.Get("Sec-Fetch-Site") == "cross-site" {
-			http.Error(w, "forbidden request from a page of another site; to accept pages of other local servers, require a token", http.StatusForbidden)
+			http.Error(w, "forbidden request from a page on another site; to accept pages of other local servers, require a token", http.StatusForbidden)
 			return
 		}
 		if o.Token == "" && r.Method == http.MethodPost && !isJSON(r) {

@@ -452,7 +452,7 @@ func TestReadSkillFile(t *testing.T) {
 			{"an absolute path", args{"path": "/etc/passwd"}, "give a file of the skill"},
 			{"no path", args{"path": ""}, "give a file of the skill"},
 			{"an offset behind the end", args{"path": "references/forms.md", "offset": 99}, "has 16 bytes"},
-			{"an offset into an image", args{"path": "assets/logo.png", "offset": 1}, "cannot read part of a file that is not text"},
+			{"an offset into an image", args{"path": "assets/logo.png", "offset": 1}, "offset is only supported for text files"},
 			{"an unknown skill", args{"skill": "pfd", "path": "x"}, "did you mean pdf"},
 			{"an argument that is missing", args{"skill": "pdf"}, "path"},
 			{"an argument that there is not", args{"path": "x", "file": "y"}, "file"},

@@ -91,7 +91,7 @@ func (r *Row) decode() (Grant, error) {
 	}
 	g, err := ReadGrant(r.Data)
 	if err == nil && g.ID != r.ID {
-		err = fmt.Errorf("row contains another grant: %s", g.ID)
+		err = fmt.Errorf("grant ID mismatch: want %s, got %s", r.ID, g.ID)
 	}
 	if err != nil {
 		return Grant{}, &privatefile.DamagedError{Path: r.location(), Err: err}

@@ -30,7 +30,7 @@ func main() {
 	rounds := flag.Int("rounds", 7, "number of rounds")
 	measure.Main("add", false, func() error {
 		if *skills == "" || *n < 1 || *rounds < 1 {
-			return errors.New("usage: -skills DIR, with -n and -rounds of at least 1")
+			return errors.New("missing -skills, or -n or -rounds is less than 1")
 		}
 		return run(*skills, *n, *program, *peer, *rounds)
 	})

@@ -66,7 +66,7 @@ func main() {
 			s.active = s.users
 		}
 		if *dir == "" && s.turns == 0 && !*mcp && !nodes || min(s.skills, s.users, s.groups, s.chats, s.rounds) < 1 {
-			return errors.New("usage: -skills DIR, with all numbers of at least 1")
+			return errors.New("missing -skills, or a number is less than 1")
 		}
 		return run(*dir, *program, *base, *only, *mcp, s)
 	})

@@ -230,7 +230,7 @@ func TestBackgroundApprovalIsRefused(t *testing.T) {
 	needsUser(t)
 	d := newCallerFixture(t)
 	out, code := d.inTerminal(nil, nil, "set -m; loadout-detecting approve task --skills skills </dev/null & wait $!", "")
-	d.checkRefused("approve task --skills skills", out, code, "cannot ask on the terminal: the program runs in the background")
+	d.checkRefused("approve task --skills skills", out, code, "cannot ask on the terminal: the program is running in the background")
 }
 
 // A Dockerfile and a CI script state the digest. An agent may not.
@@ -369,7 +369,7 @@ func TestOtherRequestsStayPending(t *testing.T) {
 func TestPendingFileIsNamed(t *testing.T) {
 	d := newCallerFixture(t)
 	file := filepath.Join(d.home, ".local", "state", "loadout", "pending.json")
-	for text, want := range map[string]string{`{"version": 99}`: "unsupported version 99 (this program reads up to 1); update loadout", "{": "not JSON in the expected form"} {
+	for text, want := range map[string]string{`{"version": 99}`: "unsupported version 99 (this program reads up to 1); update loadout", "{": "cannot decode JSON"} {
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			t.Fatal(err)
 		}

@@ -30,7 +30,7 @@ func (a *app) upgradeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "upgrade --check",
 		Short: "Check for a newer version of Loadout",
-		Long: `Check the index of releases (releases.index in the configuration) for a newer version of
+		Long: `Check the release index (releases.index in the configuration) for a newer version of
 Loadout, and exit with status 1 if there is one. If the check fails, the command exits with
 another nonzero status. It downloads only the index and installs nothing. Loadout never
 checks for new versions on its own.
@@ -60,7 +60,7 @@ func (a *app) checkForUpgrade(ctx context.Context, v setup.Version) error {
 	}
 	index := c.Releases.Index
 	if index == "" {
-		return exit.Errorf(exit.Missing, "set releases.index in the configuration, or LOADOUT_RELEASES_INDEX, to the URL of an index; see: loadout config example", "no index of releases is configured")
+		return exit.Errorf(exit.Missing, "set releases.index in the configuration, or LOADOUT_RELEASES_INDEX, to the URL of an index; see: loadout config example", "no release index is configured")
 	}
 	src, err := a.NewFetcher(c).ReadFile(ctx, index, release.MaxSize)
 	if err != nil {

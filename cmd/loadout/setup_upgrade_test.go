@@ -85,9 +85,9 @@ func TestUpgradeCheck(t *testing.T) {
 		code       int
 		want       string
 	}{
-		"not configured": {"", "", exit.Missing, "no index of releases is configured"},
-		"newer format":   {server.URL, `{"format": 2}`, exit.Missing, "has format 2, and this program reads format 1"},
-		"invalid":        {server.URL, `{"format": 1, "releases": [{"version": "1"}]}`, exit.Missing, "invalid index of releases"},
+		"not configured": {"", "", exit.Missing, "no release index is configured"},
+		"newer format":   {server.URL, `{"format": 2}`, exit.Missing, "unsupported release index format 2 (want 1)"},
+		"invalid":        {server.URL, `{"format": 1, "releases": [{"version": "1"}]}`, exit.Missing, "invalid release index"},
 		"too large":      {server.URL, strings.Repeat(" ", 1<<20+1), exit.Refused, "1048576"},
 		"not found":      {server.URL + "/none", "", exit.NotFound, "not found"},
 		"server error":   {server.URL + "/broken", "", exit.Missing, "500"},

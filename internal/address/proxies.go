@@ -21,7 +21,7 @@ func ParseProxies(texts []string) (Proxies, error) {
 	for _, text := range texts {
 		prefix, err := parsePrefix(strings.TrimSpace(text))
 		if err != nil {
-			return Proxies{}, fmt.Errorf("invalid proxy address or network %.100q: want, for example, 10.0.0.5 or 10.0.0.0/24", text)
+			return Proxies{}, fmt.Errorf("invalid proxy address or network %.100q: want an address such as 10.0.0.5 or a network such as 10.0.0.0/24", text)
 		}
 		if prefix.Bits() == 0 {
 			return Proxies{}, fmt.Errorf("proxy network %.100q contains all addresses and lets any client forge its address; list the individual proxies", text)

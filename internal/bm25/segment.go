@@ -100,7 +100,7 @@ func (s *Segment) Size() int64 {
 // is not a valid segment, the error is [ErrDamaged].
 func OpenSegment(r io.ReaderAt, size int64, label string) (*Segment, error) {
 	if size < int64(headerSize+4+len(label)) || size > maxSegment {
-		return nil, fmt.Errorf("%w: size %d (limit %d bytes)", ErrDamaged, size, maxSegment)
+		return nil, fmt.Errorf("%w: invalid file size (%d bytes, limit %d)", ErrDamaged, size, maxSegment)
 	}
 	header := make([]byte, headerSize+len(label)+4)
 	if err := readAt(r, header, 0); err != nil {
@@ -191,7 +191,7 @@ func (s *Segment) Write(w io.Writer, label string) error {
 // readAll reads a section with the given checksum.
 func (s *section) readAll(sum uint32) ([]byte, error) {
 	if s.len > maxSection {
-		return nil, fmt.Errorf("%w: section of %d bytes (limit %d)", ErrDamaged, s.len, maxSection)
+		return nil, fmt.Errorf("%w: section too large (%d bytes, limit %d)", ErrDamaged, s.len, maxSection)
 	}
 	buf := make([]byte, s.len)
 	return s.read(0, s.len, sum, &buf)

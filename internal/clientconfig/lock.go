@@ -30,7 +30,7 @@ type lock struct {
 // deletes.
 func lockTarget(target string) (*lock, error) {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), lockWait,
-		fmt.Errorf("another process has been changing it for %v", lockWait))
+		fmt.Errorf("lock held by another process for more than %v", lockWait))
 	defer cancel()
 	dir, base := filepath.Split(target)
 	for {

@@ -46,7 +46,7 @@ func (im *Importer) readRecord() error {
 	default:
 		err := privatefile.CheckVersion(data, 1)
 		if err == nil && json.Unmarshal(data, &im.record) != nil {
-			err = errors.New("not JSON in the expected form") // the decoding error could contain secrets
+			err = errors.New("cannot decode JSON") // the decoding error could contain secrets
 		}
 		if err != nil {
 			return errorf(Record, "cannot read the record of earlier imports from %s: %s: %w", im.client.Title, im.log.Path(), err)

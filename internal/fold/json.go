@@ -114,7 +114,7 @@ func (s *State) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-var errPart = errors.New("unknown part of a message")
+var errPart = errors.New("unknown message part")
 
 func saveMessages(messages []llm.Message) []message {
 	out := make([]message, len(messages))

@@ -8,7 +8,7 @@ import (
 
 // ErrUnfinished is returned while a change is in progress, or after its process
 // was killed. The next [Dir.Begin] finishes or reverts the change.
-var ErrUnfinished = errors.New("installed skills have an unfinished change")
+var ErrUnfinished = errors.New("a change to the installed skills is unfinished")
 
 // ErrChangeEnded is returned if a [Change] is used after Commit or Close.
 var ErrChangeEnded = errors.New("change already committed or closed")

@@ -59,7 +59,7 @@ func (f File) Path() string {
 func (f File) Read() ([]byte, error) {
 	path := f.Path()
 	if path == "" {
-		return nil, fmt.Errorf("administrator's configuration: %w", fs.ErrNotExist)
+		return nil, fmt.Errorf("find administrator's configuration: %w", fs.ErrNotExist)
 	}
 	top := f.Root
 	if top == "" {

@@ -71,7 +71,7 @@ func (s *Set) Contents(c *Change, limit int64) (before, after []byte, err error)
 			before, err = content(dir, name, limit)
 		}
 		if err != nil {
-			return nil, nil, fmt.Errorf("original %s: %w", c.Path, pathlessError(err))
+			return nil, nil, fmt.Errorf("read original file %s: %w", c.Path, pathlessError(err))
 		}
 	}
 	if c.Op == Delete {

@@ -188,7 +188,7 @@ func TestContents(t *testing.T) {
 	}
 	want := map[string][2]string{
 		"a": {"one", "two"}, "new": {"", "new"}, "gone": {"old", ""}, "link": {"symlink to a\n", "symlink to new\n"},
-		"big": {"original big: too large to show (100 bytes, limit 50)", ""},
+		"big": {"read original file big: too large to show (100 bytes, limit 50)", ""},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -64,7 +64,7 @@ func TestTerminal(t *testing.T) {
 	if got, want := run("foreground", &syscall.SysProcAttr{Setsid: true, Setctty: true}), fmt.Sprintf("%q true <nil>", name); got != want {
 		t.Errorf("with a terminal: %s, want %s", got, want)
 	}
-	if got, want := run("leader", &syscall.SysProcAttr{Setsid: true, Setctty: true}), fmt.Sprintf("%q false the program runs in the background", name); got != want {
+	if got, want := run("leader", &syscall.SysProcAttr{Setsid: true, Setctty: true}), fmt.Sprintf("%q false the program is running in the background", name); got != want {
 		t.Errorf("in the background: %s, want %s", got, want)
 	}
 	if got := run("foreground", &syscall.SysProcAttr{Setsid: true}); !strings.HasPrefix(got, `"" false open /dev/tty: `) {

@@ -20,7 +20,7 @@ func OpenTerminal() (in, out *os.File, err error) {
 	}
 	if group, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP); err == nil && group != unix.Getpgrp() {
 		f.Close()
-		return nil, nil, errors.New("the program runs in the background")
+		return nil, nil, errors.New("the program is running in the background")
 	}
 	return f, f, nil
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-var errNotJSON = errors.New("not JSON in the expected form")
+var errNotJSON = errors.New("cannot decode JSON")
 
 // CheckVersion returns an error unless the member "version" of a JSON file is
 // from 1 to highest. Call it before decoding the rest, because a newer version

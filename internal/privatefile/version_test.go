@@ -17,9 +17,9 @@ func TestCheckVersion(t *testing.T) {
 		`{"version": 0}`:                        "unsupported version 0",
 		`{"secrets": "s3cr3t"}`:                 "unsupported version 0",
 		`{"version": -1}`:                       "unsupported version -1",
-		`{"version": "s3cr3t"}`:                 "not JSON in the expected form",
-		`s3cr3t`:                                "not JSON in the expected form",
-		``:                                      "not JSON in the expected form",
+		`{"version": "s3cr3t"}`:                 "cannot decode JSON",
+		`s3cr3t`:                                "cannot decode JSON",
+		``:                                      "cannot decode JSON",
 	} {
 		got := ""
 		if err := privatefile.CheckVersion([]byte(data), 2); err != nil {

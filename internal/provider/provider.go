@@ -140,7 +140,7 @@ func Plan(s *skill.Skill, o Options) (*Start, error) {
 			c.Module = "provider"
 		}
 		if !moduleName.MatchString(c.Module) || !className.MatchString(c.Class+c.Function) {
-			return nil, fmt.Errorf("skill %s: provider: invalid Python module %q, or class or function %q in SKILL.md: want, for example, module: provider and class: NAME", s.Name, p.Module, p.Class+p.Function)
+			return nil, fmt.Errorf("skill %s: provider: invalid module %q or class or function %q in SKILL.md: want Python names, such as provider and PDFTools", s.Name, p.Module, p.Class+p.Function)
 		}
 		// The build step reads the required packages from the module in the
 		// command.

@@ -489,11 +489,11 @@ func TestPlan(t *testing.T) {
 		"class":        {&skill.Provider{Class: "P"}, provider.Python, []string{"python3", "/needs/.loadout/provider.py", "/skill/provider.py"}, ""},
 		"module":       {&skill.Provider{Module: "a.b", Class: "P"}, provider.Python, []string{"python3", "/needs/.loadout/provider.py", "/skill/a/b.py"}, ""},
 		"a file":       {&skill.Provider{Module: "tools.py", Class: "P"}, provider.Python, []string{"python3", "/needs/.loadout/provider.py", "/skill/tools.py"}, ""},
-		"a path":       {&skill.Provider{Module: "../x", Class: "P"}, "", nil, "invalid Python module"},
+		"a path":       {&skill.Provider{Module: "../x", Class: "P"}, "", nil, "invalid module"},
 		"no class":     {&skill.Provider{Module: "x"}, "", nil, "missing class, command or wasm file"},
-		"not a class":  {&skill.Provider{Class: "os.system"}, "", nil, "invalid Python module"},
+		"not a class":  {&skill.Provider{Class: "os.system"}, "", nil, "invalid module"},
 		"function":     {&skill.Provider{Module: "a.main", Function: "detect"}, provider.Function, []string{"python3", "/needs/.loadout/provider.py", "/skill/a/main.py"}, ""},
-		"no function":  {&skill.Provider{Module: "main", Function: "os.system"}, "", nil, "invalid Python module"},
+		"no function":  {&skill.Provider{Module: "main", Function: "os.system"}, "", nil, "invalid module"},
 		"of elsewhere": {&skill.Provider{WASM: "./t.wasm"}, provider.WASM, []string{"/skill/t.wasm"}, ""},
 	} {
 		got, err := provider.Plan(&skill.Skill{Name: "s", Provider: tt.p}, provider.Options{Digest: "sha256:1"})

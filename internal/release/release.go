@@ -57,24 +57,24 @@ func Parse(data []byte) (*Index, error) {
 	}
 	var version struct{ Format int }
 	if err := json.Unmarshal(data, &version); err != nil {
-		return nil, fmt.Errorf("invalid index of releases: %w", err)
+		return nil, fmt.Errorf("invalid release index: %w", err)
 	}
 	switch {
 	case version.Format > Format:
-		return nil, fmt.Errorf("index of releases has format %d, and this program reads format %d", version.Format, Format)
+		return nil, fmt.Errorf("unsupported release index format %d (want %d); update loadout", version.Format, Format)
 	case version.Format < Format:
-		return nil, errors.New("not an index of releases: no format")
+		return nil, errors.New("not a release index: missing format")
 	}
 	var x Index
 	if err := json.Unmarshal(data, &x); err != nil {
-		return nil, fmt.Errorf("invalid index of releases: %w", err)
+		return nil, fmt.Errorf("invalid release index: %w", err)
 	}
 	if len(x.Releases) > maxReleases {
 		return nil, fmt.Errorf("too many releases in the index (%d, limit %d)", len(x.Releases), maxReleases)
 	}
 	for _, r := range x.Releases {
 		if err := r.check(); err != nil {
-			return nil, fmt.Errorf("invalid index of releases: %w", err)
+			return nil, fmt.Errorf("invalid release index: %w", err)
 		}
 	}
 	return &x, nil

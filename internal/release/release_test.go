@@ -47,10 +47,10 @@ func TestLatest(t *testing.T) {
 
 func TestParseErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		`nothing`:                      "invalid index of releases",
-		`{}`:                           "not an index of releases",
-		`{"format": 2, "releases": 7}`: "has format 2, and this program reads format 1",
-		`{"format": 1, "releases": 7}`: "invalid index of releases",
+		`nothing`:                      "invalid release index",
+		`{}`:                           "not a release index",
+		`{"format": 2, "releases": 7}`: "unsupported release index format 2 (want 1)",
+		`{"format": 1, "releases": 7}`: "invalid release index",
 		`{"format": 1, "releases": [{"version": "1.2.0"}]}`:                                                   `"1.2.0" is not a version`,
 		`{"format": 1, "releases": [{"version": "v1.2"}]}`:                                                    `"v1.2" is not a version`,
 		`{"format": 1, "releases": [{"version": "v1.2.0", "files": [{"sha256": "5F"}]}]}`:                     `"5F" is not a SHA-256`,

@@ -365,7 +365,7 @@ func (l Location) check() error {
 	switch l.Kind {
 	case Local:
 		if l.Dir != "" || l.Ref != "" || !filepath.IsAbs(l.URL) || strings.ContainsFunc(l.URL, unicode.IsControl) {
-			return errors.New("local location must be only an absolute path")
+			return errors.New("local location must be an absolute path without a ref or directory")
 		}
 		return nil
 	case Git:

@@ -287,7 +287,7 @@ func (f *openFile) Read(p []byte) (int, error) {
 }
 
 func (f *openFile) sizeError(than string) error {
-	return &fs.PathError{Op: "read", Path: f.path, Err: fmt.Errorf("size mismatch: file has %s than the listed %d bytes", than, f.info.size)}
+	return &fs.PathError{Op: "read", Path: f.path, Err: fmt.Errorf("size mismatch: file has %s than %d bytes", than, f.info.size)}
 }
 
 // openDir is an open directory of a tree.

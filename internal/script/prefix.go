@@ -214,7 +214,7 @@ func (h Host) resolveVenv(f interpreter, hops []string) (interpreter, error) {
 		}
 		more, err := h.prefixes(hop, f.name)
 		if err != nil {
-			return interpreter{}, fmt.Errorf("virtual environment with base interpreter %s: %w", hop, err)
+			return interpreter{}, fmt.Errorf("check base interpreter %s of virtual environment: %w", hop, err)
 		}
 		f.prefixes = append(f.prefixes, more...)
 	}

@@ -100,7 +100,7 @@ func (sb *shebang) parseEnv(rest string) error {
 	for len(words) > 0 && variableAssignment.MatchString(words[0]) {
 		k, v, _ := strings.Cut(words[0], "=")
 		if reservedVariable.MatchString(k) {
-			return fmt.Errorf("script cannot set %s", k)
+			return fmt.Errorf("script cannot set environment variable %s", k)
 		}
 		if sb.env == nil {
 			sb.env = map[string]string{}

@@ -240,7 +240,7 @@ func decodeListed(data []byte) (listedFile, error) {
 		}
 	}
 	if err != nil {
-		return f, fmt.Errorf("damaged: %w", err)
+		return f, fmt.Errorf("damaged file: %w", err)
 	}
 	if f.Version == 1 {
 		f.migrate()

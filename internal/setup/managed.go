@@ -71,9 +71,9 @@ func (g closedGrants) List(context.Context) ([]policy.Grant, []policy.Problem, e
 }
 
 func (g closedGrants) Put(context.Context, policy.Grant) (policy.Grant, error) {
-	return policy.Grant{}, fmt.Errorf("only the administrator can approve on this machine, with policy.approved in %s: %w", g.file, policy.ErrNotGranted)
+	return policy.Grant{}, fmt.Errorf("only the administrator can approve on this machine, by editing policy.approved in %s: %w", g.file, policy.ErrNotGranted)
 }
 
 func (g closedGrants) Revoke(_ context.Context, what string) ([]policy.Grant, error) {
-	return nil, fmt.Errorf("revoke %.200q: only the administrator can revoke on this machine, in policy.approved in %s: %w", what, g.file, policy.ErrNotGranted)
+	return nil, fmt.Errorf("revoke %.200q: only the administrator can revoke on this machine, by editing policy.approved in %s: %w", what, g.file, policy.ErrNotGranted)
 }

@@ -150,7 +150,7 @@ func decodePending(data []byte) ([]PendingRequest, error) {
 	}
 	var f pendingFile
 	if err := json.Unmarshal(data, &f); err != nil {
-		return nil, fmt.Errorf("damaged: %w", err)
+		return nil, fmt.Errorf("damaged file: %w", err)
 	}
 	return slices.DeleteFunc(f.Requests, func(r PendingRequest) bool { return time.Since(r.Time) > pendingRetention || len(r.Args) == 0 }), nil
 }

@@ -35,7 +35,7 @@ func (s *Setup) spawnInServerDir(start upstream.Spawner) upstream.Spawner {
 	return func(ctx context.Context, c *upstream.Config) (upstream.Process, error) {
 		if c.Dir == dir {
 			if err := makePrivateDir(dir); err != nil {
-				return nil, fmt.Errorf("create working directory of the server: %w; fix the problem, or set cwd for the server", err)
+				return nil, fmt.Errorf("create working directory of the server: %w; set cwd in the server's configuration to use another directory", err)
 			}
 		}
 		return start(ctx, c)

@@ -110,7 +110,7 @@ func (s *Setup) storedOrder(ctx context.Context, o *skillOrder, compute func() [
 		f, err := decodeOrder(data)
 		if err != nil {
 			o.Skills = compute()
-			return fmt.Errorf("couldn't read the stored order of skills: %s: %w", file.Path(), err)
+			return fmt.Errorf("read stored order of skills: %s: %w", file.Path(), err)
 		}
 		if f.find(o) {
 			return nil
@@ -135,9 +135,9 @@ func (s *Setup) storedOrder(ctx context.Context, o *skillOrder, compute func() [
 	case readErr != nil && err == nil:
 		s.Note("replaced the stored order of skills, which couldn't be read: %v", readErr)
 	case readErr != nil:
-		return fmt.Errorf("couldn't read the stored order of skills: %w", readErr)
+		return fmt.Errorf("read stored order of skills: %w", readErr)
 	case err != nil:
-		return fmt.Errorf("couldn't store the order of skills: %w", err)
+		return fmt.Errorf("store order of skills: %w", err)
 	}
 	return nil
 }

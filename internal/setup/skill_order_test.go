@@ -229,7 +229,7 @@ func TestUnreadableSkillOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.SkillOrder(t.Context(), c, snapshot)()
-	if want := "loadout: couldn't read the stored order of skills: " + file; !strings.HasPrefix(notes.String(), want) {
+	if want := "loadout: read stored order of skills: " + file; !strings.HasPrefix(notes.String(), want) {
 		t.Errorf("a directory: notes %q, want %q", notes.String(), want)
 	}
 }

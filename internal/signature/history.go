@@ -148,7 +148,7 @@ func (h History) decode(data []byte) (map[[3]string]Seen, error) {
 	}
 	var f historyFile
 	if err := json.Unmarshal(data, &f); err != nil {
-		return nil, fmt.Errorf("damaged file %s: not JSON in the expected form", h.Path)
+		return nil, fmt.Errorf("damaged file %s: cannot decode JSON", h.Path)
 	}
 	all := make(map[[3]string]Seen, len(f.Skills))
 	for _, s := range f.Skills {

@@ -317,7 +317,7 @@ func (p Pins) decode(data []byte) (pinSet, error) {
 	}
 	var f pinsFile
 	if json.Unmarshal(data, &f) != nil {
-		return damaged("not JSON in the expected form")
+		return damaged("cannot decode JSON")
 	}
 	all, seen := pinSet{}, map[string]bool{}
 	for _, k := range f.Pins {

@@ -42,7 +42,7 @@ type PrivateKey struct {
 // would be ignored.
 func (k PrivateKey) Replace(newKey string, expires, now time.Time) (PrivateKey, error) {
 	if isExpired(k.Expires, now) {
-		return PrivateKey{}, fmt.Errorf("replace key: the old key expired on %s, so it cannot name a new one", k.Expires.Format(time.DateOnly))
+		return PrivateKey{}, fmt.Errorf("replace key: the old key expired on %s, so it cannot sign a replacement", k.Expires.Format(time.DateOnly))
 	}
 	if len(k.Rotations) == MaxRotations {
 		return PrivateKey{}, fmt.Errorf("replace key: too many rotations (limit %d)", MaxRotations)

@@ -46,13 +46,13 @@ func (db *DB) backUpBeforeMigration(ctx context.Context, newest int) error {
 	path := fmt.Sprintf("%s.schema-%d", db.path, version)
 	part := path + ".part"
 	if err := os.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("back up database before the upgrade: %w", err)
+		return fmt.Errorf("upgrade database: back up: %w", err)
 	}
 	if err := db.Backup(ctx, part); err != nil {
-		return fmt.Errorf("before the upgrade: %w", err)
+		return fmt.Errorf("upgrade database: %w", err)
 	}
 	if err := os.Rename(part, path); err != nil {
-		return errors.Join(fmt.Errorf("back up database before the upgrade: %w", err), os.Remove(part))
+		return errors.Join(fmt.Errorf("upgrade database: back up: %w", err), os.Remove(part))
 	}
 	return syncDir(filepath.Dir(path))
 }

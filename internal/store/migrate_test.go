@@ -51,7 +51,7 @@ func TestMigrationSavesCopy(t *testing.T) {
 
 	// Without a copy, the schema stays as it is.
 	mustDo(t, os.MkdirAll(filepath.Join(copied, "occupied"), 0o700))
-	if db, err := store.Open(ctx, address, nil); err == nil || !strings.Contains(err.Error(), "before the upgrade") {
+	if db, err := store.Open(ctx, address, nil); err == nil || !strings.Contains(err.Error(), "upgrade database: back up") {
 		t.Errorf("Open without a place for the copy returned %v, %v", db, err)
 	}
 	_, err := store.OpenExisting(ctx, address, false)

@@ -175,7 +175,7 @@ func (s *Store) decode(data []byte) (records, error) {
 	}
 	var f fileJSON
 	if err := json.Unmarshal(data, &f); err != nil {
-		return damaged(fmt.Errorf("not JSON in the expected form: %w", err))
+		return damaged(fmt.Errorf("decode JSON: %w", err))
 	}
 	all := make(records, 0, len(f.Skills))
 	for _, r := range f.Skills {

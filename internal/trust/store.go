@@ -236,7 +236,7 @@ func (s *Store) read(root *os.Root, name string) (Record, error) {
 		err = t.check()
 	}
 	if err == nil && fileName(t.Dir) != name {
-		err = fmt.Errorf("record belongs to directory %s", printable.Text(t.Dir, 300))
+		err = fmt.Errorf("record belongs to another directory: %s", printable.Text(t.Dir, 300))
 	}
 	if err == nil {
 		again, e := t.encode()

@@ -81,7 +81,7 @@ func (f *folder) replaceSteering(ctx context.Context, name, reader string, chang
 		return err
 	}
 	if !bytes.Equal(now, before) {
-		return errors.New("changed while the user was asked; read it again")
+		return errors.New("file changed while waiting for approval; read it again")
 	}
 	return f.writeFile(name, data)
 }

@@ -380,7 +380,7 @@ func (in *editArgs) apply(data []byte) ([]byte, int, error) {
 	case count == 0:
 		return nil, 0, errors.New("text not found; read the file and copy the text exactly")
 	case count > 1 && !in.All:
-		return nil, 0, fmt.Errorf("text occurs several times (%d); include more context, or set all", count)
+		return nil, 0, fmt.Errorf("text occurs %d times; include more context, or set all", count)
 	}
 	if size := len(data) + count*(len(in.New)-len(in.Old)); size > MaxFile {
 		return nil, 0, fmt.Errorf("file would be too large (%d bytes, limit %d)", size, MaxFile)

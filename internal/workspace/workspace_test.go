@@ -84,7 +84,7 @@ func TestFiles(t *testing.T) {
 		{"write_file", map[string]any{"path": "sub/.VSCode/tasks.json", "content": "rm"}, false, "protected, because it controls", "one two one"},
 		{"write_file", map[string]any{"path": "big", "content": strings.Repeat("x", workspace.MaxFile+1)}, false, "too large", "one two one"},
 		{"edit_file", map[string]any{"path": "a.txt", "old": "two", "new": "2"}, true, "Replaced it 1 times", "one 2 one"},
-		{"edit_file", map[string]any{"path": "a.txt", "old": "one", "new": "1"}, false, "several times (2)", "one two one"},
+		{"edit_file", map[string]any{"path": "a.txt", "old": "one", "new": "1"}, false, "occurs 2 times", "one two one"},
 		{"edit_file", map[string]any{"path": "a.txt", "old": "one", "new": "1", "all": true}, true, "Replaced it 2 times", "1 two 1"},
 		{"edit_file", map[string]any{"path": "a.txt", "old": "four", "new": "4"}, false, "a.txt: text not found", "one two one"},
 		{"edit_file", map[string]any{"path": "a.txt", "old": "", "new": "4"}, false, "missing old text", "one two one"},

@@ -25,7 +25,7 @@ const maxAnswer = 64 << 20
 
 var (
 	errIdle = errors.New("server sent no data before the idle timeout: try again, or raise the timeout")
-	errLong = fmt.Errorf("answer too long (limit %d MiB in total, half of that per line)", maxAnswer>>20)
+	errLong = fmt.Errorf("answer too long (limit %d MiB, or %d MiB per line)", maxAnswer>>20, maxAnswer>>21)
 )
 
 // Stream implements [llm.Model]. It does not retry; see [llm.Retry].

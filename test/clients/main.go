@@ -60,12 +60,12 @@ func mainErr() error {
 	}
 	if *only == "" || *only == "setup" {
 		if err := checkSetup(*loadout, *modules); err != nil {
-			failed = append(failed, fmt.Errorf("setup: %w", err))
+			failed = append(failed, fmt.Errorf("check setup: %w", err))
 		}
 	}
 	if *only == "" || *only == "roots" {
 		if err := checkRoots(*loadout, *modules); err != nil {
-			failed = append(failed, fmt.Errorf("roots: %w", err))
+			failed = append(failed, fmt.Errorf("check roots: %w", err))
 		}
 	}
 	return errors.Join(failed...)

@@ -163,7 +163,7 @@ func (rec *recording) addLoadout(bodies [][]byte) error {
 	}
 	slices.SortFunc(rec.Shown, func(a, b shownText) int { return strings.Compare(a.Where, b.Where) })
 	if len(rec.Shown) == 0 {
-		return errors.New("no list of skills reached the model")
+		return errors.New("model received no list of skills")
 	}
 	return nil
 }

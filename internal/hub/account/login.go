@@ -83,7 +83,7 @@ func NewLogins(s LoginStore, opts *LoginOptions) *Logins {
 // User-Agent.
 func (l *Logins) Start(ctx context.Context, u UserID, agent string) (*http.Cookie, error) {
 	if u == "" {
-		return nil, errors.New("start sign-in: no user")
+		return nil, errors.New("start sign-in: missing user")
 	}
 	row, cookie := l.Prepare(agent)
 	row.User = u

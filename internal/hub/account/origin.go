@@ -59,7 +59,7 @@ func NewOriginGuard(origins ...string) (*OriginGuard, error) {
 	for _, o := range origins {
 		o = strings.ToLower(strings.TrimSuffix(o, "/"))
 		if err := p.guard.AddTrustedOrigin(o); err != nil {
-			return nil, fmt.Errorf("invalid origin %.200q: want, for example, https://hub.example.com", o)
+			return nil, fmt.Errorf("invalid origin %.200q: want a URL such as https://hub.example.com", o)
 		}
 		p.own = append(p.own, o)
 	}
@@ -68,7 +68,7 @@ func NewOriginGuard(origins ...string) (*OriginGuard, error) {
 
 // ErrCrossOrigin is returned if a page on another site made the request. Respond
 // with status 403.
-var ErrCrossOrigin = errors.New("request from a page of another site")
+var ErrCrossOrigin = errors.New("request comes from a page on another site")
 
 // Check fails with [ErrCrossOrigin] if a page on another site makes a request that
 // changes something or opens a WebSocket. It accepts requests without an origin,

@@ -173,7 +173,7 @@ func (a *documentBatch) run(ctx context.Context) error {
 			named += len(d.Spec.references())
 		}
 		if named > MaxReferences { // other writers wait for these lookups
-			return fmt.Errorf("%w: limit %d references in all documents", store.ErrTooMany, MaxReferences)
+			return fmt.Errorf("%w: more than %d references in all documents", store.ErrTooMany, MaxReferences)
 		}
 		if err := a.checkDocument(ctx, i); err != nil {
 			return err

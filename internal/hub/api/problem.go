@@ -82,7 +82,7 @@ var conditions = []condition{
 	{users.ErrHasAdmin, 409, "has_admin", "", "sign in: POST /api/v1/login; restart a hub that was started without accounts"},
 	{users.ErrLastAdmin, 409, "last_admin", "", "make another user an administrator first"},
 	{users.ErrLastOwner, 409, "last_owner", "", "make another member an owner first"},
-	{account.ErrCrossOrigin, 403, "cross_origin", "request from a page of another site", "send it from the hub's own page, or with a token"},
+	{account.ErrCrossOrigin, 403, "cross_origin", "request comes from a page on another site", "send it from the hub's own page, or with a token"},
 	{account.ErrBusy, 503, "busy", "too many sign-ins in progress", "try again in a few seconds"},
 	{store.ErrExists, 409, "exists", "an item with this name already exists", "choose another name"},
 	{store.ErrConflict, 409, "changed", "another user changed it in the meantime", "read it again and repeat the change"},

@@ -11,7 +11,7 @@ import (
 
 // Errors for a turn whose user has lost permissions before or during the turn.
 var (
-	errUserRefused   = errors.New("user is no longer permitted to have conversations")
+	errUserRefused   = errors.New("user is no longer permitted to use conversations")
 	errUserNarrowed  = errors.New("user has fewer permissions than when the turn started; send the message again to use the current permissions")
 	errTokenNarrowed = errors.New("API token that sent the message has fewer scopes than before; send the message again to use the current scopes")
 	errTokenEnded    = errors.New("API token that sent the message was revoked or has expired; send the message again with another token")

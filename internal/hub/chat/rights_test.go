@@ -44,7 +44,7 @@ func TestCurrentRightsApply(t *testing.T) {
 		err       error
 		want      string
 	}{
-		"disabled":     {err: account.ErrInvalidCredentials, want: "no longer permitted to have conversations"},
+		"disabled":     {err: account.ErrInvalidCredentials, want: "no longer permitted to use conversations"},
 		"left a group": {then: account.Principal{Groups: map[account.GroupID]account.Role{group: account.Reporter}}, want: "fewer permissions"},
 		"a lower role": {then: account.Principal{Groups: map[account.GroupID]account.Role{group: account.Owner}}, now: account.Principal{Groups: map[account.GroupID]account.Role{group: account.Reporter}}, want: "fewer permissions"},
 		"no admin":     {then: account.Principal{Admin: true}, want: "fewer permissions"},

@@ -74,7 +74,7 @@ func (s *snapshot) size() int {
 }
 
 // errForeign is returned for a snapshot of another transcript.
-var errForeign = errors.New("snapshot does not belong to transcript")
+var errForeign = errors.New("snapshot does not match the transcript")
 
 // advance applies the steps that follow the snapshot in the transcript.
 func (s *snapshot) advance(ctx context.Context, from store.Events) error {

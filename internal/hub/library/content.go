@@ -106,7 +106,7 @@ func readFile(fsys fs.FS, want skill.File) ([]byte, error) {
 		return nil, fmt.Errorf("read %q: %w", want.Path, mapDiskFull(err))
 	}
 	if int64(len(data)) != want.Size || skillfile.Hash(data) != want.SHA256 {
-		return nil, fmt.Errorf("read %q: changed while reading", want.Path)
+		return nil, fmt.Errorf("read %q: file changed while being read", want.Path)
 	}
 	return data, nil
 }

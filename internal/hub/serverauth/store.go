@@ -57,7 +57,7 @@ func (k *tokenStore) Read(ctx context.Context, of oauth.Key) ([]byte, error) {
 // among the errors of MCP servers.
 func hubError(err error) error {
 	if errors.Is(err, store.ErrUnavailable) {
-		return fmt.Errorf("the hub's %w", store.ErrUnavailable)
+		return fmt.Errorf("hub %w", store.ErrUnavailable)
 	}
 	return err
 }

@@ -86,7 +86,7 @@ func TestUnreachableDatabase(t *testing.T) {
 	_, read := k.Read(ctx, of)
 	change := k.Change(ctx, of, func(old []byte) ([]byte, error) { return old, nil })
 	for _, err := range []error{read, change} {
-		if !errors.Is(err, store.ErrUnavailable) || err.Error() != "the hub's database cannot be reached" {
+		if !errors.Is(err, store.ErrUnavailable) || err.Error() != "hub database cannot be reached" {
 			t.Errorf("the error is %v", err)
 		}
 	}

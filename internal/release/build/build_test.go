@@ -126,7 +126,7 @@ func TestManifests(t *testing.T) {
 	}
 
 	m.Commit = "def"
-	if err := m.write(dir); err == nil || !strings.Contains(err.Error(), "was released from commit abc before") {
+	if err := m.write(dir); err == nil || !strings.Contains(err.Error(), "was already released from commit abc") {
 		t.Errorf("another commit for the same tag: %v", err)
 	}
 }
@@ -171,7 +171,7 @@ func TestPageSBOM(t *testing.T) {
 	lock := filepath.Join(t.TempDir(), "package-lock.json")
 	for text, want := range map[string]string{
 		`{"lockfileVersion": 2}`: "has version 2, want 3",
-		`{"lockfileVersion": 3, "packages": {"node_modules/a": {"version": "1.0.0"}}}`: "no SHA-512 of node_modules/a",
+		`{"lockfileVersion": 3, "packages": {"node_modules/a": {"version": "1.0.0"}}}`: "no SHA-512 checksum for node_modules/a",
 	} {
 		write(t, lock, text, 0o644)
 		if err := writePageSBOM(lock, "v1.2.0", file); err == nil || !strings.Contains(err.Error(), want) {
@@ -185,7 +185,7 @@ func TestContainerfile(t *testing.T) {
 		t.Error(err)
 	}
 	for text, want := range map[string]string{
-		"FROM a AS b\nCOPY --from=c x y\n": ":2: no stage c",
+		"FROM a AS b\nCOPY --from=c x y\n": ":2: unknown stage c",
 		"FROM a\nRUNN x\n":                 ":2: unknown instruction RUNN",
 		"FROM a\nUSER\n":                   ":2: USER needs arguments",
 		"USER 1\nFROM a\n":                 ":1: USER before FROM",

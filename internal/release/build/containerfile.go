@@ -50,7 +50,7 @@ func checkContainerfile(file string) error {
 		}
 		for _, w := range words {
 			if stage, ok := strings.CutPrefix(w, "--from="); ok && !slices.Contains(stages, stage) {
-				return fmt.Errorf("%s:%d: no stage %s", file, n+1, stage)
+				return fmt.Errorf("%s:%d: unknown stage %s", file, n+1, stage)
 			}
 		}
 	}

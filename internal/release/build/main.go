@@ -27,7 +27,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("no command; see the package comment")
+		return fmt.Errorf("missing command; see the package comment")
 	}
 	switch cmd, args := args[0], args[1:]; {
 	case cmd == "archive" && len(args) == 3:
@@ -49,7 +49,7 @@ func run(args []string) error {
 func parseDate(seconds string) (time.Time, error) {
 	n, err := strconv.ParseInt(seconds, 10, 64)
 	if err != nil || n <= 0 {
-		return time.Time{}, fmt.Errorf("%q is not a date in Unix seconds", seconds)
+		return time.Time{}, fmt.Errorf("invalid date %q: want Unix seconds", seconds)
 	}
 	return time.Unix(n, 0).UTC(), nil
 }

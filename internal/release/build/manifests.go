@@ -48,7 +48,7 @@ var templates = []struct {
 
 const wingetID = "LoadoutDev.Loadout"
 
-// write writes the manifests and the index of releases to dir, which contains
+// write writes the manifests and the release index to dir, which contains
 // the archives.
 func (m *manifests) write(dir string) error {
 	if semver.Canonical(m.Tag) != m.Tag || m.Tag == "" {
@@ -170,7 +170,7 @@ func (m *manifests) writeIndex(file string) error {
 	}
 	for _, r := range x.Releases {
 		if r.Version == m.Tag && r.Commit != m.Commit {
-			return fmt.Errorf("%s was released from commit %s before", m.Tag, r.Commit)
+			return fmt.Errorf("%s was already released from commit %s", m.Tag, r.Commit)
 		}
 	}
 	x.Releases = slices.DeleteFunc(x.Releases, func(r release.Release) bool { return r.Version == m.Tag })

@@ -74,7 +74,7 @@ func writePageSBOM(lockfile, tag, file string) error {
 		sum, ok := strings.CutPrefix(p.Integrity, "sha512-")
 		raw, err := base64.StdEncoding.DecodeString(sum)
 		if !ok || err != nil || len(raw) != 64 {
-			return fmt.Errorf("%s: no SHA-512 of %s", lockfile, path)
+			return fmt.Errorf("%s: no SHA-512 checksum for %s", lockfile, path)
 		}
 		c.Hashes = []hash{{"SHA-512", hex.EncodeToString(raw)}}
 		if p.License != "" {

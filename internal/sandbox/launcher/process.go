@@ -263,7 +263,7 @@ func readTree(r *bufio.Reader, visit func(sandbox.File, io.Reader) error) error 
 	for {
 		line, err := r.ReadSlice('\n')
 		if err != nil {
-			return fmt.Errorf("incomplete list of files: %w", err)
+			return fmt.Errorf("read list of files: %w", err)
 		}
 		var e stage.Entry
 		if err := json.Unmarshal(line, &e); err != nil {

@@ -251,7 +251,7 @@ func environmentBehaviours() []behaviour {
 			}
 			enforced["mine"] = "changed" // changing the map must not affect the sandbox
 			if k.box.State().Enforced["mine"] != "" {
-				return errors.New("change of the returned map affects the sandbox")
+				return errors.New("changing the returned map affects the sandbox")
 			}
 			return nil
 		}},

@@ -72,7 +72,7 @@ func (s *scene) findOrphans(t *testing.T) error {
 	cmd.Process.Kill()
 	cmd.Wait()
 	if !started || len(before) == 0 {
-		return fmt.Errorf("no sandboxed process of the host is running (found %v):\n%s", before, stderr.String())
+		return fmt.Errorf("sandboxed processes did not start (found %v):\n%s", before, stderr.String())
 	}
 	if !poll(maxLifetime/4, func() bool { return len(processesWithMark(mark)) == 0 }) {
 		return fmt.Errorf("processes still running after their host was killed: %v of %v", processesWithMark(mark), before)

@@ -62,7 +62,7 @@ func errorIfExceeded(n, limit int, e unix.Errno) error {
 	if n > limit {
 		return nil
 	}
-	return fmt.Errorf("created only %d: %w", n, e)
+	return fmt.Errorf("stopped after creating %d: %w", n, e)
 }
 
 func allocateInOneProcess(t *tally) {
