@@ -115,6 +115,7 @@ type clientPlan struct {
 	change *clientconfig.Change // nil if err is not nil
 	err    error
 	shown  bool // whether the printed plan contains err
+	again  bool // whether change was planned again, after the plan was printed
 
 	planAgain func() (*clientconfig.Change, error) // plans the change of the file as it is now
 }
@@ -132,9 +133,9 @@ func (p *clientPlan) apply(review bool) bool {
 	case err != nil:
 		p.err = err
 	case again.Action == clientconfig.None:
-		p.change, p.err = again, nil
+		p.change, p.err, p.again = again, nil, true
 	case !review:
-		p.change, p.err = again, again.Apply()
+		p.change, p.err, p.again = again, again.Apply(), true
 		return p.err == nil
 	}
 	return false
@@ -323,6 +324,10 @@ func (s *clientSetup) printResult(pending []*clientPlan) {
 	a := s.app
 	var done []*clientPlan
 	for _, p := range pending {
+		if p.again {
+			fmt.Fprintf(a.Stdout, "%s changed meanwhile, so its change is now:\n", plain(p.change.File))
+			a.printChange(p.client, p.change, connectOptions{undo: s.verb == "disconnect"})
+		}
 		if p.err == nil {
 			done = append(done, p)
 		}

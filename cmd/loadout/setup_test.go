@@ -111,3 +111,28 @@ func TestSetupPlansChangedFilesAgain(t *testing.T) {
 		})
 	}
 }
+
+// With --yes, setup prints the change that it makes, also if a file changed after
+// the plan was printed.
+func TestSetupPrintsChangeOfChangedFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "mcp.json")
+	cursor, _ := clientconfig.Lookup("cursor")
+	plan := func() (*clientconfig.Change, error) {
+		entry := clientconfig.Entry{Name: clientconfig.DefaultName, Command: "/usr/bin/loadout", Args: []string{"mcp"}}
+		return clientconfig.PlanMissing(clientconfig.Target{Client: cursor, File: file}, entry)
+	}
+	change, err := plan()
+	if err := errors.Join(err, os.WriteFile(file, []byte(`{"mcpServers": {"other": {"command": "x"}}}`), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	s := &clientSetup{app: newApp(environment{stdout: &out, getenv: func(string) string { return "" }, caller: testCaller}), args: []string{"setup"}, verb: "connect",
+		plans: []clientPlan{{client: cursor, change: change, planAgain: plan}}}
+	if err := s.run(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	_, after, ok := strings.Cut(out.String(), file+" changed meanwhile, so its change is now:\n")
+	if !ok || !strings.Contains(after, "--- "+file+"\n") || !strings.Contains(after, `"loadout": {`) || !strings.Contains(after, "Done: connected Cursor.") {
+		t.Errorf("printed %s", out.String())
+	}
+}
