@@ -125,6 +125,7 @@ func (a *app) connectClient(ctx context.Context, name string, o connectOptions) 
 		if entry, err = a.clientEntry(o); err != nil {
 			return err
 		}
+		entry = c.WithVariables(entry, a.clientEnvironment())
 	}
 	if o.print {
 		return a.printEntry(c, entry)
@@ -169,12 +170,16 @@ func (a *app) planConnect(c clientconfig.Client, entry clientconfig.Entry, o con
 
 // clientTarget selects the configuration file to edit for a client.
 func (a *app) clientTarget(c clientconfig.Client, scope clientconfig.Scope, file string) clientconfig.Target {
+	return clientconfig.Target{Client: c, Scope: scope, File: file, Environment: a.clientEnvironment()}
+}
+
+// clientEnvironment returns where the configuration files of clients are.
+func (a *app) clientEnvironment() clientconfig.Environment {
 	dir, err := os.Getwd()
 	if err != nil {
 		dir = "" // checked where it is needed
 	}
-	return clientconfig.Target{Client: c, Scope: scope, File: file,
-		Environment: clientconfig.Environment{OS: runtime.GOOS, Home: a.Home(), Dir: dir, Getenv: a.Getenv}}
+	return clientconfig.Environment{OS: runtime.GOOS, Home: a.Home(), Dir: dir, Getenv: a.Getenv}
 }
 
 // connectError adds the next step to an error about a client's file. A
@@ -290,7 +295,7 @@ func (o connectOptions) flags() string {
 	return s
 }
 
-// clientEntry returns the server entry for the client's configuration.
+// clientEntry returns the server entry for a client's configuration.
 func (a *app) clientEntry(o connectOptions) (clientconfig.Entry, error) {
 	e := clientconfig.Entry{Name: o.name}
 	if o.url != "" {

@@ -158,6 +158,7 @@ func (im *importRun) plan(from *clientimport.Importer) (*clientimport.Plan, erro
 	if err != nil {
 		return nil, err
 	}
+	entry = im.client.WithVariables(entry, im.app.clientEnvironment())
 	return from.PlanImport(clientimport.Selection{Entry: entry, AllProjects: im.flags.allProjects, KeepFile: im.flags.keep})
 }
 

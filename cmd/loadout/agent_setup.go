@@ -79,6 +79,7 @@ func (a *app) runSetup(ctx context.Context, yes bool) error {
 	s := &clientSetup{app: a, args: []string{"setup"}, verb: "connect"}
 	for _, c := range clientconfig.All() {
 		target := a.clientTarget(c, clientconfig.User, "")
+		entry := c.WithVariables(entry, target.Environment)
 		if found, ok := c.Installed(target.Environment); ok {
 			change, err := plan(target, entry)
 			s.plans = append(s.plans, clientPlan{client: c, found: found, change: change, err: err,

@@ -103,13 +103,16 @@ type Client struct {
 	httpType  string // value of that member for a URL; "" omits the member
 	urlKey    string // member that holds a Streamable HTTP URL
 	command   string // member that holds the command; "" means "command"
-	joined    bool   // whether that member is a list of the command and its arguments
-	named     bool   // whether the entry has a member "name"
-	always    object // further members of each entry
-	noRemote  string // alternative for the user if Remote is false
-	plain     bool   // whether the client rejects comments in JSON
-	where     map[Scope]location
-	traces    traces
+	// envVarsKey is the member that names the environment variables which the
+	// client passes to the server; "" if it passes all, or if there is no member.
+	envVarsKey string
+	joined     bool   // whether that member is a list of the command and its arguments
+	named      bool   // whether the entry has a member "name"
+	always     object // further members of each entry
+	noRemote   string // alternative for the user if Remote is false
+	plain      bool   // whether the client rejects comments in JSON
+	where      map[Scope]location
+	traces     traces
 }
 
 // All returns all clients in display order. The caller may modify the slice.

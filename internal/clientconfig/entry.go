@@ -25,6 +25,9 @@ type Entry struct {
 	// started from a desktop does not have a terminal's PATH.
 	Command string
 	Args    []string
+	// EnvVars are the names of environment variables that the client passes to
+	// the program: see [Client.WithVariables].
+	EnvVars []string `json:",omitempty"`
 	// URL is a Streamable HTTP endpoint. It must not contain a user name or
 	// password.
 	URL string
@@ -54,10 +57,13 @@ func (e Entry) validate() error {
 	if e.URL != "" && len(e.Args) > 0 {
 		errs = append(errs, errors.New("entry with a URL cannot have arguments"))
 	}
+	if e.URL != "" && len(e.EnvVars) > 0 {
+		errs = append(errs, errors.New("entry with a URL cannot have environment variables"))
+	}
 	if len(e.Args) > maxArgs {
 		errs = append(errs, fmt.Errorf("too many arguments (%d, limit %d)", len(e.Args), maxArgs))
 	}
-	for _, s := range append([]string{e.Command, e.URL}, e.Args...) {
+	for _, s := range slices.Concat([]string{e.Command, e.URL}, e.Args, e.EnvVars) {
 		if len(s) > maxText || !utf8.ValidString(s) || strings.ContainsRune(s, 0) {
 			errs = append(errs, fmt.Errorf("invalid value: want at most %d bytes of UTF-8 without NUL", maxText))
 		}
@@ -119,7 +125,20 @@ func (c Client) fields(e Entry) (object, error) {
 			add("args", e.Args)
 		}
 	}
+	if len(e.EnvVars) > 0 && c.envVarsKey != "" {
+		add(c.envVarsKey, e.EnvVars)
+	}
 	return append(o, c.always...), nil
+}
+
+// WithVariables returns e with the names of the variables in p that move the
+// files of c, if c passes no other variables to a server than those that its entry
+// names. Otherwise the server would search the default location.
+func (c Client) WithVariables(e Entry, p Environment) Entry {
+	if name := c.where[User].env; c.envVarsKey != "" && e.URL == "" && p.getenv(name) != "" {
+		e.EnvVars = []string{name}
+	}
+	return e
 }
 
 func (c Client) commandKey() string {
@@ -138,6 +157,11 @@ func (c Client) parseEntry(name string, value any) (Entry, bool) {
 	}
 	e := Entry{Name: name}
 	e.URL, _ = m[c.urlKey].(string)
+	variables, _ := m[c.envVarsKey].([]any)
+	for _, v := range variables {
+		s, _ := v.(string)
+		e.EnvVars = append(e.EnvVars, s)
+	}
 	args, _ := m["args"].([]any)
 	if c.joined {
 		args, _ = m[c.commandKey()].([]any)
@@ -188,12 +212,12 @@ func (c Client) startsLoadout(name string, value any) bool {
 }
 
 // describeOptions describes how an entry that starts Loadout differs from a
-// plain one, without showing its values. It returns "" if there is no
-// difference.
-func (c Client) describeOptions(name string, value any) string {
-	e, ok := c.parseEntry(name, value)
+// plain one with the variables of want, without showing its values. It returns ""
+// if there is no difference that the user could have made.
+func (c Client) describeOptions(want Entry, value any) string {
+	e, ok := c.parseEntry(want.Name, value)
 	switch {
-	case !ok:
+	case !ok, len(e.EnvVars) > 0 && !slices.Equal(e.EnvVars, want.EnvVars):
 		return "with other settings"
 	case e.URL != "":
 		return "by URL"

@@ -116,7 +116,7 @@ func PlanMissing(t Target, e Entry) (*Change, error) {
 	}
 	value, there, err := doc.entry(e.Name)
 	if err == nil && there && t.Client.startsLoadout(e.Name, value) {
-		if ch.Existing = t.Client.describeOptions(e.Name, value); ch.Existing != "" {
+		if ch.Existing = t.Client.describeOptions(e, value); ch.Existing != "" {
 			return ch, nil
 		}
 	}

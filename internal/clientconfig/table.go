@@ -62,8 +62,8 @@ var clients = []Client{
 		Name: "codex", Title: "Codex",
 		Source: "https://developers.openai.com/codex/config-reference", TestedVersion: "0.169.0", Importable: true,
 		Format: TOML, Key: "mcp_servers", Scopes: []Scope{User, Project}, Remote: true,
-		urlKey: "url",
-		Next:   "start a new Codex session; /mcp lists the server",
+		urlKey: "url", envVarsKey: "env_vars",
+		Next: "start a new Codex session; /mcp lists the server",
 		where: map[Scope]location{
 			User: {env: "CODEX_HOME", inEnv: "config.toml", home: ".codex/config.toml"},
 			Project: {project: ".codex/config.toml",

@@ -156,3 +156,45 @@ func TestSecondFile(t *testing.T) {
 		t.Errorf("undo of both left %q and %q", read(t, second), read(t, first))
 	}
 }
+
+// Codex passes a server only the variables that its entry names, so that an entry
+// names CODEX_HOME if it is set. Other clients pass their environment.
+func TestEntryNamesVariables(t *testing.T) {
+	environment := clientconfig.Environment{Getenv: func(name string) string {
+		return map[string]string{"CODEX_HOME": "/moved", "CLAUDE_CONFIG_DIR": "/moved"}[name]
+	}}
+	for name, want := range map[string]string{"codex": "env_vars = [\"CODEX_HOME\"]\n", "claude-code": ""} {
+		target := at(t, name, nil)
+		entry := target.Client.WithVariables(plainEntry, environment)
+		if unset := target.Client.WithVariables(plainEntry, clientconfig.Environment{}); len(unset.EnvVars) > 0 {
+			t.Errorf("%s without variables: %q", name, unset.EnvVars)
+		}
+		if byURL := target.Client.WithVariables(remote, environment); len(byURL.EnvVars) > 0 {
+			t.Errorf("%s by URL: %q", name, byURL.EnvVars)
+		}
+		before := ""
+		if name == "codex" {
+			before = "# mine\nmodel = \"x\" # and this\n"
+			write(t, target.File, []byte(before))
+		}
+		connect(t, target, plainEntry) // before the variable was set
+		if ch, err := clientconfig.PlanMissing(target, entry); err != nil || (ch.Action == clientconfig.Replace) != (want != "") {
+			t.Errorf("%s: %+v, %v", name, ch, err)
+		}
+		connect(t, target, entry)
+		if text := read(t, target.File); strings.Contains(text, "_HOME") != (want != "") || !strings.Contains(text, want) {
+			t.Errorf("%s: the file has %q", name, text)
+		}
+		if ch, err := clientconfig.PlanMissing(target, entry); err != nil || ch.Action != clientconfig.None || ch.Existing != "" {
+			t.Errorf("%s again: %+v, %v", name, ch, err)
+		}
+		// Variables that the user named stay.
+		if ch, err := clientconfig.PlanMissing(target, plainEntry); err != nil || ch.Action != clientconfig.None || (ch.Existing == "with other settings") != (want != "") {
+			t.Errorf("%s without the variable: %+v, %v", name, ch, err)
+		}
+		undo(t, target)
+		if b, _ := os.ReadFile(target.File); string(b) != before {
+			t.Errorf("%s: undo left %q", name, b)
+		}
+	}
+}
