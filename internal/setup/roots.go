@@ -2,8 +2,11 @@ package setup
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,11 +28,18 @@ type Roots struct {
 	opts   *sources.Options
 	own    []catalog.Source // the sources without those in roots
 	skills *projectSkills
+	search func(o *sources.Options, known []catalog.Source, current []sources.Root, dirs []string) ([]sources.Root, []error) // sources.NewRoots
 
 	mu      sync.Mutex // held while the sources are replaced; guards the fields below
 	dirs    []string   // as given to Set
 	current []sources.Root
+	// searching is closed when the last search of roots has ended; nil before the
+	// first search.
+	searching chan struct{}
 }
+
+// rootsTimeout is how long the file systems of a client's roots may take to answer.
+const rootsTimeout = 10 * time.Second
 
 // NewRuntimeWithRoots is like [Setup.NewRuntimeWith], but returns a runtime that
 // serves one MCP client and watches its skills. roots is nil if the client's roots
@@ -40,7 +50,7 @@ func (s *Setup) NewRuntimeWithRoots(ctx context.Context, c *config.Config, chose
 		return rt, nil, err
 	}
 	opts := s.sourceOptions(c)
-	roots = &Roots{s: s, rt: rt, opts: opts, own: rt.Catalog().Sources(), skills: skills}
+	roots = &Roots{s: s, rt: rt, opts: opts, own: rt.Catalog().Sources(), skills: skills, search: sources.NewRoots}
 	s.roots = roots
 	return rt, roots, nil
 }
@@ -51,7 +61,8 @@ func (r *Roots) Wait() time.Duration { return skillWait(time.Second) }
 
 // Set replaces the roots of the client with the given directories, and reads the
 // skills in them. It skips directories that are not projects, and prints a note for
-// each. It returns an error if ctx is done.
+// each. It returns an error if ctx is done, or if the file system of a directory does
+// not answer within 10 seconds; until it answers, Set then fails at once.
 func (r *Roots) Set(ctx context.Context, dirs []string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,27 +98,34 @@ func (r *Roots) Set(ctx context.Context, dirs []string) error {
 	return nil
 }
 
-// find returns the roots in directories. It does not wait for a file system that
-// does not respond once ctx is done.
+// find returns the roots in directories. A call to a file system that does not
+// answer cannot be canceled, so find leaves it behind, but never more than one.
 func (r *Roots) find(ctx context.Context, dirs []string) ([]sources.Root, error) {
-	type result struct {
-		roots   []sources.Root
-		skipped []error
+	if r.searching != nil {
+		select {
+		case <-r.searching:
+		default:
+			return nil, errors.New("the file system of earlier roots still does not answer")
+		}
 	}
-	done := make(chan result, 1)
-	current := r.current
+	ctx, cancel := context.WithTimeoutCause(ctx, rootsTimeout, fmt.Errorf("the file system does not answer within %v", rootsTimeout))
+	defer cancel()
+	var roots []sources.Root
+	var skipped []error
+	done, current := make(chan struct{}), r.current
+	r.searching = done
 	go func() {
-		roots, skipped := sources.NewRoots(r.opts, r.own, current, dirs)
-		done <- result{roots, skipped}
+		defer close(done)
+		roots, skipped = r.search(r.opts, r.own, current, dirs)
 	}()
 	select {
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	case res := <-done:
-		for _, err := range res.skipped {
+		return nil, fmt.Errorf("search %s for skills: %w", strings.Join(dirs, ", "), context.Cause(ctx))
+	case <-done:
+		for _, err := range skipped {
 			r.s.Note("root of the client ignored: %v", err)
 		}
-		return res.roots, nil
+		return roots, nil
 	}
 }
 

@@ -6,9 +6,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/console"
+	"github.com/loadout-dev/loadout/internal/sources"
 )
 
 // The skills of a project that takes the place of another as the root of a client
@@ -76,6 +80,37 @@ func TestRejectedRootsChangeNothing(t *testing.T) {
 	if err := roots.Set(t.Context(), []string{lib.dir}); err != nil || s.RootOf("shared") == "" {
 		t.Errorf("%v, root %q", err, s.RootOf("shared"))
 	}
+}
+
+// A file system that does not answer, such as that of a network mount, delays the
+// roots for a limited time, and further attempts do not wait for it.
+func TestRootOnHungFileSystem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answer := make(chan struct{})
+		searches := 0
+		r := &Roots{search: func(*sources.Options, []catalog.Source, []sources.Root, []string) ([]sources.Root, []error) {
+			searches++
+			<-answer
+			return nil, nil
+		}}
+		for i, wait := range []time.Duration{rootsTimeout, 0} {
+			start := time.Now()
+			if err := r.Set(t.Context(), []string{"/mnt/hung"}); err == nil || !strings.Contains(err.Error(), "not answer") {
+				t.Errorf("attempt %d: %v", i, err)
+			}
+			if took := time.Since(start); took != wait {
+				t.Errorf("attempt %d took %v, want %v", i, took, wait)
+			}
+		}
+		if searches != 1 {
+			t.Errorf("%d searches, want 1", searches)
+		}
+		close(answer)
+		synctest.Wait()
+		if err := r.Set(t.Context(), []string{"/mnt/hung"}); err != nil || searches != 2 {
+			t.Errorf("after the file system answered: %v, %d searches", err, searches)
+		}
+	})
 }
 
 // A relative path to the configuration would be a file of the root, whose author
