@@ -104,16 +104,34 @@ func (s *Server) updateRoots(ctx context.Context, ss *mcp.ServerSession, r *conn
 	}
 	var project []string
 	if len(dirs) > 0 {
-		dir, err := filepath.EvalSymlinks(dirs[0])
-		if err != nil {
-			dir = dirs[0]
+		if project, err = projectDirs(ctx, dirs[0]); err != nil {
+			return err
 		}
-		project = sources.ProjectDirs(dir)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.project = project
 	return nil
+}
+
+// projectDirs returns a directory, with symlinks resolved, and its parents up to
+// the root of its repository. It does not wait for a file system that does not answer
+// once ctx is done.
+func projectDirs(ctx context.Context, dir string) ([]string, error) {
+	found := make(chan []string, 1)
+	go func() {
+		real, err := filepath.EvalSymlinks(dir)
+		if err != nil {
+			real = dir
+		}
+		found <- sources.ProjectDirs(real)
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case dirs := <-found:
+		return dirs, nil
+	}
 }
 
 // waitForRoots waits until the skills in the client's first roots are known, but

@@ -304,6 +304,34 @@ func TestCloseWhileAskingForRoots(t *testing.T) {
 	})
 }
 
+// Run ends at once when its context is done, also while the client is asked for its
+// roots. The server then serves other connections.
+func TestRunEndsWithContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newRootedWorld(t, nil, mcpserver.Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		c, ended := w.dialUntil(t, ctx, legacy)
+		defer c.carrier.close()
+		c.ok("initialize", map[string]any{"protocolVersion": legacy, "capabilities": map[string]any{"roots": map[string]any{}}, "clientInfo": map[string]any{"name": "test", "version": "1"}})
+		c.notify("notifications/initialized", nil)
+		c.wait("roots/list")
+		select {
+		case err := <-ended:
+			t.Fatalf("ended before its context: %v", err)
+		default:
+		}
+		start := time.Now()
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v, want that of the context", err)
+		}
+		if took := time.Since(start); took > 0 {
+			t.Errorf("ended after %v", took)
+		}
+		w.begin(t, way{"stdio", legacy}).ok("ping", nil)
+	})
+}
+
 func TestClientsThatAreNotAskedForRoots(t *testing.T) {
 	for _, tt := range []struct {
 		how  way

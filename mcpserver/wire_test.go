@@ -50,20 +50,29 @@ type carrier interface {
 // dial connects to the server, without a handshake.
 func (w *world) dial(t testing.TB, how way) *wire {
 	t.Helper()
-	ctx := limited(t)
-	c := &wire{t: t, ctx: ctx, version: how.version, name: "test", in: make(chan message, 1024)}
 	if how.transport == "http" {
-		c.carrier = newHTTPCarrier(ctx, w.serve(t, nil).URL+"/mcp", how.version, c.in)
-	} else {
-		serverIn, in := io.Pipe()
-		out, serverOut := io.Pipe()
-		done := make(chan error, 1)
-		go func() { done <- w.server.Run(context.WithoutCancel(ctx), ioTransport(serverIn, serverOut)) }()
-		t.Cleanup(func() { <-done })
-		c.carrier = newStdioCarrier(in, out, c.in)
+		c := &wire{t: t, ctx: limited(t), version: how.version, name: "test", in: make(chan message, 1024)}
+		c.carrier = newHTTPCarrier(c.ctx, w.serve(t, nil).URL+"/mcp", how.version, c.in)
+		t.Cleanup(c.carrier.close)
+		return c
 	}
+	c, ended := w.dialUntil(t, context.WithoutCancel(t.Context()), how.version)
+	t.Cleanup(func() { <-ended })
 	t.Cleanup(c.carrier.close)
 	return c
+}
+
+// dialUntil connects to a server that runs on pipes until run is done. ended
+// receives what Run returned. The caller closes the carrier.
+func (w *world) dialUntil(t testing.TB, run context.Context, version string) (c *wire, ended chan error) {
+	t.Helper()
+	c = &wire{t: t, ctx: limited(t), version: version, name: "test", in: make(chan message, 1024)}
+	serverIn, in := io.Pipe()
+	out, serverOut := io.Pipe()
+	ended = make(chan error, 1)
+	go func() { ended <- w.server.Run(run, ioTransport(serverIn, serverOut)) }()
+	c.carrier = newStdioCarrier(in, out, c.in)
+	return c, ended
 }
 
 // begin is dial with the handshake of the era.
