@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/clientprofile"
+	"github.com/loadout-dev/loadout/internal/sources"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
@@ -373,10 +375,19 @@ func (s *Server) omitNative(p *clientprofile.Profile, root []string) func(*catal
 	}
 	dirs := clientprofile.Dirs{Home: s.opts.ClientHome, Project: s.clientProject, Getenv: s.opts.ClientGetenv}
 	inProject := p.ReadsItself(dirs)
+	var plugins []string
+	if dir := p.PluginDir(dirs); dir != "" {
+		project := s.opts.ClientProject
+		if len(root) > 0 {
+			project = root[0]
+		}
+		plugins = sources.EnabledPluginSkills(dir, project)
+	}
 	dirs.Project = root
 	inRoot := p.ReadsItself(dirs)
 	return func(e *catalog.Entry) bool {
-		return inProject != nil && inProject(e.Path) || len(root) > 0 && inRoot != nil && inRoot(e.Path)
+		return inProject != nil && inProject(e.Path) || len(root) > 0 && inRoot != nil && inRoot(e.Path) ||
+			slices.Contains(plugins, filepath.Dir(e.Path))
 	}
 }
 

@@ -332,6 +332,63 @@ func TestSkillsThatClientsReadAreNotListed(t *testing.T) {
 	}
 }
 
+// Claude Code lists the skills of plugins that its settings enable, so that they are
+// not listed again; those of other plugins are.
+func TestSkillsOfEnabledPluginsAreNotListed(t *testing.T) {
+	home := t.TempDir()
+	installed := map[string]any{}
+	tree := files{".claude/plugins/known_marketplaces.json": `{"m": {}}`, ".claude/settings.json": `{"enabledPlugins": {"user@m": true, "off@m": true, "no@m": false, "versions@m": ["1"], "gone@other": true}}`,
+		"p/.claude/settings.json": `{"enabledPlugins": {"project@m": true, "off@m": true}}`, "p/.claude/settings.local.json": `{"enabledPlugins": {"local@m": true, "off@m": false}}`,
+		"invalid/.claude/settings.json":            `{"enabledPlugins": {"project@m": true, "local@m": "yes"}}`,
+		"plugins/user/skills/group/below/SKILL.md": skillText("below", "x")}
+	all := []string{"below"}
+	for _, id := range []string{"user@m", "project@m", "local@m", "off@m", "no@m", "versions@m", "gone@other", "unset@m"} {
+		name, _, _ := strings.Cut(id, "@")
+		all = append(all, name)
+		tree["plugins/"+name+"/skills/"+name+"/SKILL.md"] = skillText(name, "x")
+		installed[id] = []args{{"scope": "user", "installPath": filepath.Join(home, "plugins", name)}}
+	}
+	js, err := json.Marshal(args{"version": 2, "plugins": installed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree[".claude/plugins/installed_plugins.json"] = string(js)
+	tree.write(t, home)
+	for _, tt := range []struct {
+		client, project, configDir string
+		omitted                    []string
+	}{
+		{"claude-code", "p", "", []string{"user", "project", "local"}},
+		{"claude-code", "p/sub", "", []string{"user", "off"}}, // Claude Code reads no settings of parents
+		{"claude-code", "invalid", "", []string{"user", "off"}},
+		{"claude-code", "p", "moved", nil},
+		{"codex-mcp-client", "p", "", nil},
+		{"test", "p", "", nil},
+	} {
+		getenv := func(name string) string {
+			if name == "CLAUDE_CONFIG_DIR" && tt.configDir != "" {
+				return filepath.Join(home, tt.configDir)
+			}
+			return ""
+		}
+		w := newWorld(t, setup{sources: []catalog.Source{catalog.NewDir("plugins", catalog.User, filepath.Join(home, "plugins"), nil)},
+			options: mcpserver.Options{ClientHome: home, ClientProject: filepath.Join(home, tt.project), ClientGetenv: getenv}})
+		instructions, description := w.textsFor(t, ways[0], tt.client)
+		var omitted []string
+		for _, name := range all {
+			if !strings.Contains(instructions+description, "- "+name+":") {
+				omitted = append(omitted, name)
+			}
+		}
+		if !slices.Equal(omitted, tt.omitted) {
+			t.Errorf("%s in %s omits %q, want %q", tt.client, tt.project, omitted, tt.omitted)
+		}
+		if text, _ := w.beginAs(t, ways[0], tt.client).tool("load_skill", args{"name": "user"}); !strings.Contains(text, "is loaded") {
+			t.Errorf("%s loads %q", tt.client, text)
+		}
+	}
+}
+
 // textsFor returns the texts with which a connection of a client begins.
 func (w *world) textsFor(t testing.TB, how way, client string) (instructions, description string) {
 	t.Helper()

@@ -41,6 +41,9 @@ type Profile struct {
 	// Parents means that the client reads ./DIR not only in its working directory,
 	// but also in the parents of it, up to the root of the repository.
 	Parents bool
+	// Plugins is the directory of Claude plugins, ~/DIR, from which the client lists
+	// the skills of enabled plugins; "" if it does not know them.
+	Plugins string
 	// Variable is the environment variable that replaces the directory Moved,
 	// which is ~ or ~/DIR; "" means that there is none.
 	Variable, Moved string
@@ -70,6 +73,7 @@ var profiles = []*Profile{
 		Instructions: 2048, Description: 2048, Catalog: longCatalog, StructuredOnly: true, Elicitation: true, Roots: true,
 		Reads:    []string{"~/.claude/skills", "./.claude/skills"},
 		Parents:  true,
+		Plugins:  "~/.claude/plugins",
 		Variable: "CLAUDE_CONFIG_DIR", Moved: "~/.claude",
 	},
 	{
@@ -144,6 +148,17 @@ func (p *Profile) ReadsItself(d Dirs) func(dir string) bool {
 			return l.deep || !strings.ContainsRune(below, filepath.Separator)
 		})
 	}
+}
+
+// PluginDir returns the directory of Claude plugins that a client in d knows, or "".
+func (p *Profile) PluginDir(d Dirs) string {
+	if p.Plugins == "" {
+		return ""
+	}
+	for _, dir := range p.rootsOf(p.Plugins, d) {
+		return dir
+	}
+	return ""
 }
 
 // rootsOf returns the directories in d that match read, an element of p.Reads

@@ -3,8 +3,6 @@
 package sources
 
 import (
-	"cmp"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -292,70 +290,8 @@ func ProjectDirs(dir string) []string {
 	}
 }
 
-// pluginLocations returns the locations of installed Claude plugins: first
-// those installed for the project in the working directory, then those for all
-// projects.
-func pluginLocations(home, workDir string, noProject bool) []Location {
-	b, err := readSmall(filepath.Join(home, ".claude", "plugins", "installed_plugins.json"))
-	if err != nil {
-		return nil
-	}
-	var file struct {
-		Plugins map[string]json.RawMessage `json:"plugins"`
-	}
-	if json.Unmarshal(b, &file) != nil {
-		return nil
-	}
-	type install struct {
-		InstallPath string `json:"installPath"`
-		ProjectPath string `json:"projectPath"`
-	}
-	var here, all []Location
-	for name, raw := range file.Plugins {
-		var many []install
-		if json.Unmarshal(raw, &many) != nil {
-			var one install
-			if json.Unmarshal(raw, &one) != nil {
-				continue
-			}
-			many = []install{one}
-		}
-		plugin, _, _ := strings.Cut(name, "@")
-		for _, in := range many {
-			p := Location{Path: filepath.Join(in.InstallPath, "skills"), Scope: catalog.User, Label: "plugin." + skillname.Slug(plugin), Optional: true}
-			switch {
-			case !filepath.IsAbs(in.InstallPath):
-			case in.ProjectPath == "":
-				all = append(all, p)
-			case !noProject && within(workDir, in.ProjectPath):
-				here = append(here, p)
-			}
-		}
-	}
-	for _, locations := range [][]Location{here, all} {
-		slices.SortFunc(locations, func(a, b Location) int {
-			return cmp.Or(strings.Compare(a.Label, b.Label), strings.Compare(a.Path, b.Path))
-		})
-	}
-	return append(here, all...)
-}
-
 // within reports whether path is root or below it.
 func within(path, root string) bool {
 	rel, err := filepath.Rel(root, path)
 	return err == nil && filepath.IsLocal(rel)
-}
-
-// readSmall reads a small file written by another program. It returns an error
-// if the file is not regular or is too large.
-func readSmall(path string) ([]byte, error) {
-	const most = 4 << 20
-	fi, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !fi.Mode().IsRegular() || fi.Size() > most {
-		return nil, fmt.Errorf("read %s: want a regular file of at most %d bytes", path, most)
-	}
-	return os.ReadFile(path)
 }
