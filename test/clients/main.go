@@ -7,8 +7,8 @@
 // an MCP server whose instructions and descriptions are longer than any known
 // limit, and with loadout and 50 skills. It compares what the requests to the
 // model contain of these servers with the recordings, or replaces them. It also
-// checks the first use after "loadout setup", and skills in a client's roots. It
-// needs no network.
+// checks the first use after "loadout setup", reading tools without a user, and
+// skills in a client's roots. It needs no network.
 package main
 
 import (
@@ -61,6 +61,11 @@ func mainErr() error {
 	if *only == "" || *only == "setup" {
 		if err := checkSetup(*loadout, *modules); err != nil {
 			failed = append(failed, fmt.Errorf("check setup: %w", err))
+		}
+	}
+	if *only == "" || *only == "codex" {
+		if err := checkReadTool(*loadout, *modules); err != nil {
+			failed = append(failed, fmt.Errorf("read_tool: %w", err))
 		}
 	}
 	if *only == "" || *only == "roots" {

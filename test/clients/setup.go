@@ -16,10 +16,15 @@ import (
 // setupSkill is a bundled skill, so that it is available to a new user.
 const setupSkill = "csv-analysis"
 
+// maxAnswers is the number of questions that a new user answers until a skill is
+// loaded in Claude Code and Codex. Questions that these clients ask without Loadout
+// too, such as whether to trust a directory, do not count.
+const maxAnswers = 2
+
 // checkSetup connects Claude Code and Codex in a new home directory with
-// "loadout setup", and checks that a skill is loaded in both. Then it checks
-// that "loadout disconnect --all" restores Codex's file and removes the entry
-// from that of Claude Code, which Claude Code writes itself.
+// "loadout setup" in a terminal, checks that a skill is loaded in both, and counts
+// the answers. Then it checks that "loadout disconnect --all" restores Codex's file
+// and removes the entry from that of Claude Code, which Claude Code writes itself.
 func checkSetup(loadout, modules string) error {
 	dir, err := os.MkdirTemp("", "clients-setup-")
 	if err != nil {
@@ -47,38 +52,61 @@ func checkSetup(loadout, modules string) error {
 	if err := writeFile(config, before); err != nil {
 		return err
 	}
-	run := func(name string, args ...string) (string, error) {
+	run := func(input, name string, args ...string) (string, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 		defer cancel()
-		cmd := exec.CommandContext(ctx, filepath.Join(bin, name), args...)
+		cmd := exec.CommandContext(ctx, name, args...)
 		cmd.Dir = project
+		if input != "" {
+			cmd.Stdin = strings.NewReader(input)
+		}
 		cmd.Env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + home, "TERM=dumb", "NO_COLOR=1", "LANG=C.UTF-8", "FAKE_KEY=none",
 			"ANTHROPIC_BASE_URL=" + models["claude"].URL, "ANTHROPIC_API_KEY=none", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "MCP_TIMEOUT=120000"}
 		cmd.WaitDelay = 10 * time.Second
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
-	if out, err := run("loadout", "setup", "--yes"); err != nil || !strings.Contains(out, "Claude Code") || !strings.Contains(out, "Codex") {
-		return fmt.Errorf("loadout setup: %w: %s", err, out)
+	program := filepath.Join(bin, "loadout")
+	out, err := run("y\n", "script", "-qec", program+" setup", "/dev/null") // in a terminal, with one answer
+	answers := strings.Count(out, "[y/N]")
+	if err != nil || answers != 1 || !strings.Contains(out, "Done: connected Claude Code and Codex.") {
+		return fmt.Errorf("loadout setup asked %d times, want once (%v): %s", answers, err, out)
 	}
 	var shown struct{ Instructions string }
-	text, err := run("loadout", "show", setupSkill, "--json")
+	text, err := run("", program, "show", setupSkill, "--json")
 	if err := errors.Join(err, json.Unmarshal([]byte(text), &shown)); err != nil {
 		return err
 	}
 	line, _, _ := strings.Cut(strings.TrimSpace(shown.Instructions), "\n")
-	for name, args := range map[string][]string{
-		"claude": {"-p", prompt, "--allowedTools", "mcp__loadout"},
-		"codex":  {"exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", prompt},
+	if line == "" {
+		return fmt.Errorf("%s has no instructions", setupSkill)
+	}
+	for _, c := range []struct {
+		name       string
+		args       []string
+		permission []string // what the user allows if the client asks; nil if it asks for nothing
+	}{
+		{"claude", []string{"-p", prompt}, []string{"--allowedTools", "mcp__loadout__load_skill"}},
+		{"codex", []string{"exec", "--skip-git-repo-check", prompt}, nil},
 	} {
-		out, err := run(name, args...)
-		requests, _ := models[name].recorded()
-		bodies := bytes.Join(requests, nil)
-		if line == "" || !bytes.Contains(bodies, []byte(line)) {
-			return fmt.Errorf("%s did not show %q to its model (%v): %s", name, line, err, out[max(0, len(out)-2000):])
+		loads := func(args []string) (bool, string) {
+			out, err := run("", filepath.Join(bin, c.name), args...)
+			requests, _ := models[c.name].recorded()
+			return bytes.Contains(bytes.Join(requests, nil), []byte(line)), fmt.Sprintf("%v: %s", err, out[max(0, len(out)-2000):])
+		}
+		ok, problem := loads(c.args)
+		if !ok && c.permission != nil {
+			answers++
+			ok, problem = loads(append(c.args, c.permission...))
+		}
+		if !ok {
+			return fmt.Errorf("%s did not show %q to its model (%s)", c.name, line, problem)
 		}
 	}
-	if out, err := run("loadout", "disconnect", "--all", "--yes"); err != nil {
+	if answers > maxAnswers {
+		return fmt.Errorf("%d answers until a skill is loaded in both clients, want at most %d", answers, maxAnswers)
+	}
+	if out, err := run("", program, "disconnect", "--all", "--yes"); err != nil {
 		return fmt.Errorf("loadout disconnect: %w: %s", err, out)
 	}
 	after, err := os.ReadFile(config)
@@ -90,6 +118,6 @@ func checkSetup(loadout, modules string) error {
 	if !strings.HasPrefix(string(after), before) || strings.Contains(string(after), "loadout") {
 		return fmt.Errorf("file of Codex was not restored: %s", after)
 	}
-	fmt.Printf("setup: %s was loaded in Claude Code and Codex after one command\n", setupSkill)
+	fmt.Printf("setup: %s was loaded in Claude Code and Codex after one command and %d answers\n", setupSkill, answers)
 	return nil
 }
