@@ -13,6 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/secrets"
 	"github.com/loadout-dev/loadout/internal/upstream"
+	"github.com/loadout-dev/loadout/policy"
 )
 
 // Definition is a server that a program other than an MCP client defines.
@@ -92,6 +93,22 @@ func foreignReference(c *upstream.Config) string {
 		return fmt.Sprintf("its %s refers to %s%s, which %s would receive%s", u.Where, what, u.Name, u.Target, next)
 	}
 	return ""
+}
+
+// restrictForeign removes the settings of a server of another program that only
+// the user may choose: a safety level below HIGH, so that calls need no approval,
+// and the start with Loadout. It returns what it removed.
+func restrictForeign(c *upstream.Config) []string {
+	var out []string
+	if level, _ := policy.ParseLevel(c.Safety); c.Safety != "" && level < policy.High {
+		out = append(out, "its safety level "+c.Safety+" is not used; to set it, edit servers.yaml")
+		c.Safety = ""
+	}
+	if c.AtStart {
+		out = append(out, "it connects when it is used, not at the start")
+		c.AtStart = false
+	}
+	return out
 }
 
 // findPresent reports whether the servers file already contains a server of

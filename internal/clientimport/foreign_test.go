@@ -152,3 +152,25 @@ func TestDefinitionsSayWhatTheyDo(t *testing.T) {
 		}
 	}
 }
+
+// Another program cannot make calls of its servers need no approval, or start
+// them with Loadout. A higher safety level stays.
+func TestDefinitionsChooseNoSettingsOfTheUser(t *testing.T) {
+	for level, want := range map[string]string{"SAFE": "", "medium": "", "HIGH": "safety: HIGH", "critical": "safety: CRITICAL"} {
+		dir := t.TempDir()
+		p := planOne(t, dir, "files", map[string]any{"command": "files", "safety": level, "connect": "at-start"})
+		if err := p.Apply(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, "servers.yaml"))
+		if err != nil || strings.Contains(string(text), "connect") || want == "" && strings.Contains(string(text), "safety") || !strings.Contains(string(text), want) {
+			t.Errorf("%s: %v\n%s", level, err, text)
+		}
+		if n := len(p.Servers[0].Problems); n != 2 && (want == "" || n != 1) {
+			t.Errorf("%s: problems %q", level, p.Servers[0].Problems)
+		}
+		if p := planOne(t, dir, "files", map[string]any{"command": "files", "safety": level, "connect": "at-start"}); p.Action != clientimport.None {
+			t.Errorf("%s: again: %s", level, p.Action)
+		}
+	}
+}

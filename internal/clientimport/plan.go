@@ -142,6 +142,7 @@ func (im *Importer) planServer(p *Plan, f clientServer) error {
 			p.Servers = append(p.Servers, s)
 			return nil
 		}
+		s.Problems = append(s.Problems, restrictForeign(c)...)
 	}
 	moved, present, err := im.findPresent(c, f, p.values)
 	if err == nil && !present {
