@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -15,11 +18,13 @@ import (
 	"github.com/loadout-dev/loadout/internal/chatlog"
 	"github.com/loadout-dev/loadout/internal/clientimport"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/install"
 	"github.com/loadout-dev/loadout/internal/migrate"
 	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/internal/setup"
+	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/session"
@@ -36,7 +41,7 @@ type migrateOutput struct {
 	Next   []string       `json:"next"` // commands for the user to run
 }
 
-type migrateFlags struct{ dryRun, yes bool }
+type migrateFlags struct{ dryRun, yes, force, downgrade bool }
 
 func (a *app) migrateCommand() *cobra.Command {
 	var o migrateFlags
@@ -44,9 +49,10 @@ func (a *app) migrateCommand() *cobra.Command {
 		Use:   "migrate SYSTEM SOURCE",
 		Short: "Migrate skills, MCP servers and conversations from another system",
 		Long: fmt.Sprintf(`Migrate from another agent system: its skills, the MCP servers in its configuration
-files and kinds, and conversations that its API exported as JSON. SOURCE is a directory,
-an archive or a Git repository, as for loadout add: a checkout of the system, or a
-directory with your files.
+files and kinds, and its exported conversations. SOURCE is a directory, an archive or a
+Git repository, as for loadout add: a checkout of the system, or a directory with your
+files. The system loadout is another machine, with conversations exported from chat or
+a hub as JSON lines or Markdown.
 
 The report lists what is kept, changed and lost. Without --yes, or an answer on a
 terminal, nothing is written; --yes needs a terminal on standard input. A second run
@@ -58,8 +64,8 @@ lists the names for you to set.
 
 Systems: %s.`, systemNames()),
 		Example: `  loadout migrate wegent ./Wegent --dry-run
-  loadout migrate wegent https://github.com/wecode-ai/Wegent.git
-  loadout migrate wegent ./Wegent --yes`,
+  loadout migrate weknora https://github.com/Tencent/WeKnora.git
+  loadout migrate loadout ./conversations --yes`,
 		Args: argCount(2, 2, "a SYSTEM ("+systemNames()+") and a SOURCE"),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
@@ -76,6 +82,8 @@ Systems: %s.`, systemNames()),
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.dryRun, "dry-run", false, "show the report without changing anything")
+	f.BoolVar(&o.force, "force", false, "replace skills of the same name, even if you edited them")
+	f.BoolVar(&o.downgrade, "downgrade", false, "also install signed versions older than those seen before")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
 	return cmd
 }
@@ -142,7 +150,7 @@ func (m *migration) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	target, err := m.target(config)
+	target, err := m.target(ctx, config)
 	if err != nil {
 		return err
 	}
@@ -150,7 +158,7 @@ func (m *migration) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if m.skills, err = a.newPlan(to, a.NewFetcher(config), planOptions{verb: "add", dryRun: m.isDryRun()}); err != nil {
+	if m.skills, err = a.newPlan(to, a.NewFetcher(config), planOptions{verb: "add", force: m.flags.force, downgrade: m.flags.downgrade, dryRun: m.isDryRun()}); err != nil {
 		return err
 	}
 	if err := m.read(ctx, at, target); err != nil {
@@ -161,7 +169,7 @@ func (m *migration) prepare(ctx context.Context) error {
 }
 
 // target returns where the user's setup is.
-func (m *migration) target(c *config.Config) (migrate.Target, error) {
+func (m *migration) target(ctx context.Context, c *config.Config) (migrate.Target, error) {
 	a := m.app
 	t := migrate.Target{ServersFile: a.ServersFile(), Chats: chatlog.Dir(filepath.Join(a.StateDir(), "sessions"))}
 	if t.ServersFile == "" || a.StateDir() == "" {
@@ -177,9 +185,60 @@ func (m *migration) target(c *config.Config) (migrate.Target, error) {
 		}
 		return m.runtime.NewSession(ctx, &session.Options{Log: log, ID: id, RetentionTurns: c.Skills.Keep, Budget: c.Skills.Budget})
 	}
+	t.HasSkill, t.IsInstalled, t.CreateSkill = m.hasSkill(ctx, c), m.isInstalled, m.createSkill
 	store, err := a.SecretStore()
 	t.Secrets = store
 	return t, err
+}
+
+// hasSkill returns a function that reports whether the user has a skill, or gets
+// it from the source.
+func (m *migration) hasSkill(ctx context.Context, c *config.Config) func(name string) bool {
+	available := sync.OnceValue(func() *catalog.Snapshot {
+		rt, err := m.app.NewRuntime(ctx, c, false)
+		if err != nil {
+			return nil
+		}
+		defer rt.Close()
+		return rt.Catalog().Snapshot()
+	})
+	return func(name string) bool {
+		if m.installs(name) {
+			return true
+		}
+		all := available()
+		if all == nil {
+			return false
+		}
+		_, err := all.Get(name)
+		return err == nil
+	}
+}
+
+// installs reports whether the source has a skill with this name that can be
+// installed.
+func (m *migration) installs(name string) bool {
+	return slices.ContainsFunc(m.skills.Steps, func(st *install.Step) bool { return skillname.Slug(st.Name) == skillname.Slug(name) })
+}
+
+// isInstalled reports whether the user's skills directory has a skill, or gets it
+// from the source.
+func (m *migration) isInstalled(name string) (bool, error) {
+	if m.installs(name) {
+		return true, nil
+	}
+	return m.skills.to.Has(name)
+}
+
+// createSkill creates a converted skill in the user's skills directory.
+func (m *migration) createSkill(ctx context.Context, d skill.Draft) error {
+	d.Description, _ = truncateDescription(d.Description)
+	in := m.skills.to.Path()
+	if err := writeSkillDir(in, filepath.Join(in, d.Name), d.Render()); err != nil {
+		return err
+	}
+	m.app.RecordListed(ctx, in, []string{d.Name}) // migrate refuses to write if an agent runs it
+	return nil
 }
 
 // isDryRun reports whether the command only shows the report: either --dry-run
@@ -214,7 +273,7 @@ func (m *migration) apply(ctx context.Context, presence string) error {
 	m.out.Notes = append(m.out.Notes, m.change.Problems...)
 	written := func(k migrate.Kind) string { return strings.Join(m.change.Written(k), " ") }
 	recorded := m.app.Record(context.WithoutCancel(ctx), policy.Record{Action: "migrate", Name: string(m.system),
-		Details: map[string]string{"source": m.out.Source, "servers": written(migrate.Server), "conversations": written(migrate.Conversation), "presence": presence}})
+		Details: map[string]string{"source": m.out.Source, "skills": written(migrate.Skill), "servers": written(migrate.Server), "conversations": written(migrate.Conversation), "presence": presence}})
 	if err == nil {
 		return recorded
 	}
@@ -257,7 +316,7 @@ func (m *migration) setOutput() {
 	for _, st := range m.skills.Steps {
 		item := migrate.Item{Kind: migrate.Skill, Name: st.Name, From: m.dirs[st.Name], Outcome: migrate.Kept, New: st.State != install.StateUnchanged}
 		if st.State == install.StateReplaced {
-			item.Outcome, item.Details = migrate.Changed, []string{"replaces the installed version"}
+			item.Outcome, item.Details = migrate.Changed, []string{replaces}
 		}
 		o.Items = append(o.Items, item)
 	}
@@ -271,6 +330,32 @@ func (m *migration) setOutput() {
 	for _, name := range m.change.Unset {
 		o.Next = append(o.Next, "loadout secret set "+name)
 	}
+	for _, file := range m.hubFiles() {
+		o.Next = append(o.Next, "loadout apply -f "+console.ShellQuote(file)+" --dry-run")
+	}
+}
+
+// hubFiles returns the paths of the first files with documents for a hub, if the
+// source is a directory.
+func (m *migration) hubFiles() []string {
+	const most = 3 // the report names the others
+	var out []string
+	if fi, err := os.Stat(m.source); err != nil || !fi.IsDir() {
+		return nil
+	}
+	for _, i := range m.change.Items {
+		if i.Kind == migrate.Resources && len(out) < most {
+			out = append(out, filepath.Join(m.source, filepath.FromSlash(i.From)))
+		}
+	}
+	return out
+}
+
+// isPage reports whether a problem is about a page of documentation that is
+// named skill.md: its name is not written as SKILL.md, and it has no fields.
+func isPage(files fs.FS, p catalog.Problem) bool {
+	all, err := fs.ReadDir(files, p.Path)
+	return err == nil && p.Code == "frontmatter-missing" && !slices.ContainsFunc(all, func(d fs.DirEntry) bool { return d.Name() == skill.FileName })
 }
 
 // read reads the skills and the other files at a location.
@@ -283,6 +368,7 @@ func (m *migration) read(ctx context.Context, at remote.Location, target migrate
 	if offer.Files() == nil {
 		return exit.Errorf(exit.Usage, "give a directory, an archive or a Git repository", "%s is a skill index, which contains no other files", m.source)
 	}
+	offer.Problems = slices.DeleteFunc(offer.Problems, func(p catalog.Problem) bool { return isPage(offer.Files(), p) })
 	m.problems, m.dirs = offer.Problems, map[string]string{}
 	for _, s := range offer.Skills {
 		m.dirs[install.Name(at, s)] = s.Dir

@@ -19,7 +19,7 @@ func (m *migration) print() {
 	starts := false
 	for _, i := range m.out.Items {
 		a.WriteWrapped(&b, "  ", fmt.Sprintf("%s %s: %s", i.Kind, plain(i.Name), describeItem(i)), console.NoStyle)
-		if i.New || i.Outcome == migrate.Lost {
+		if i.New || i.Outcome == migrate.Lost || i.Outcome == migrate.ForHub {
 			for _, d := range i.Details {
 				a.WriteWrapped(&b, "    ", plain(d), console.NoStyle)
 			}
@@ -59,16 +59,19 @@ func (m *migration) writeSkills(b *strings.Builder) {
 	}
 }
 
+// replaces is the detail of a skill that replaces an installed version.
+const replaces = "replaces the installed version"
+
 // describeItem says what happens to an item.
 func describeItem(i migrate.Item) string {
 	switch {
-	case i.Outcome == migrate.Lost:
-		return "lost"
+	case i.Outcome == migrate.Lost || i.Outcome == migrate.ForHub:
+		return string(i.Outcome)
 	case !i.New:
 		return "already there"
 	case i.Outcome == migrate.Kept:
 		return "new"
-	case i.Kind == migrate.Skill:
+	case slices.Contains(i.Details, replaces):
 		return "changed"
 	}
 	return "new, changed"
@@ -84,7 +87,11 @@ func (m *migration) summary() string {
 			fresh++
 		}
 	}
-	return fmt.Sprintf("%s: %d kept, %d changed, %d lost; %d new.", console.Pluralize(len(m.out.Items), "item"), n[migrate.Kept], n[migrate.Changed], n[migrate.Lost], fresh)
+	hub := ""
+	if n[migrate.ForHub] > 0 {
+		hub = fmt.Sprintf(", %d for a hub", n[migrate.ForHub])
+	}
+	return fmt.Sprintf("%s: %d kept, %d changed, %d lost%s; %d new.", console.Pluralize(len(m.out.Items), "item"), n[migrate.Kept], n[migrate.Changed], n[migrate.Lost], hub, fresh)
 }
 
 // end prints the end of the output: whether anything was written, and what the

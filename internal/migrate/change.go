@@ -3,12 +3,14 @@ package migrate
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/chatlog"
 	"github.com/loadout-dev/loadout/internal/clientimport"
 	"github.com/loadout-dev/loadout/internal/secrets"
 	"github.com/loadout-dev/loadout/session"
+	"github.com/loadout-dev/loadout/skill"
 )
 
 // Target is a user's setup on this machine, to which a plan is applied.
@@ -16,6 +18,14 @@ type Target struct {
 	ServersFile string // the user's servers file
 	Secrets     *secrets.Store
 	Chats       chatlog.Dir // conversations of the terminal chat
+	// HasSkill reports whether the user has a skill with this name, or gets it
+	// from the same source.
+	HasSkill func(name string) bool
+	// IsInstalled reports whether the user's skills directory has a skill with
+	// this name, or gets it from the same source.
+	IsInstalled func(name string) (bool, error)
+	// CreateSkill creates a skill in that directory.
+	CreateSkill func(context.Context, skill.Draft) error
 	// OpenSession opens a session for a conversation, with the user's skills and
 	// settings. The caller closes it before the log.
 	OpenSession func(ctx context.Context, log session.Log, id string) (*session.Session, error)
@@ -34,6 +44,7 @@ type Change struct {
 
 	target        Target
 	servers       *clientimport.Plan
+	drafts        []Draft             // the new ones
 	conversations []*PastConversation // the new ones
 	written       map[Kind][]string
 }
@@ -42,8 +53,14 @@ type Change struct {
 // change before the result is applied.
 func (p *Plan) Compare(t Target) (*Change, error) {
 	c := &Change{target: t, written: map[Kind][]string{}}
+	if err := c.compareDrafts(p, t); err != nil {
+		return nil, err
+	}
 	if err := c.compareServers(p, t); err != nil {
 		return nil, err
+	}
+	for _, f := range p.Resources {
+		c.Items = append(c.Items, f.item())
 	}
 	for _, past := range p.Conversations {
 		item := Item{Kind: Conversation, Name: past.Title, From: past.From, Outcome: Kept, New: !t.Chats.Contains(past.ID)}
@@ -65,13 +82,19 @@ func (p *Plan) Compare(t Target) (*Change, error) {
 
 // IsEmpty reports whether applying the change would write nothing.
 func (c *Change) IsEmpty() bool {
-	return c.servers.Action == clientimport.None && len(c.conversations) == 0
+	return c.servers.Action == clientimport.None && len(c.conversations) == 0 && len(c.drafts) == 0
 }
 
 // Apply writes the change. After an error, call [Plan.Compare] and Apply again to
 // write the rest. A conversation whose skills cannot all be loaded is written
 // without them and added to Problems.
 func (c *Change) Apply(ctx context.Context) error {
+	for _, d := range c.drafts {
+		if err := c.target.CreateSkill(ctx, d.Draft); err != nil {
+			return err
+		}
+		c.written[Skill] = append(c.written[Skill], d.Name)
+	}
 	if c.servers.Action != clientimport.None {
 		if err := c.servers.Apply(ctx); err != nil {
 			return err
@@ -143,8 +166,9 @@ func (c *Change) compareServers(p *Plan, t Target) error {
 			item.Details = append(item.Details, "named "+s.As+", because another server has its name")
 		}
 		for _, m := range plan.Secrets {
-			if m.Server == s.As || m.Server == s.Name {
-				item.Details = append(item.Details, m.Where+" is now the secret "+m.Secret)
+			text := m.Where + " is now the secret " + m.Secret
+			if (m.Server == s.As || m.Server == s.Name) && !slices.Contains(item.Details, text) {
+				item.Details = append(item.Details, text)
 			}
 		}
 		if item.Outcome == Kept && len(item.Details) > 0 {
@@ -155,6 +179,7 @@ func (c *Change) compareServers(p *Plan, t Target) error {
 	return nil
 }
 
-// Written returns the names of the servers or conversations that Apply wrote,
+// Written returns the names of the converted skills, the servers or the
+// conversations that Apply wrote,
 // even if it then returned an error.
 func (c *Change) Written(k Kind) []string { return c.written[k] }

@@ -2,8 +2,10 @@ package migrate
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +19,7 @@ import (
 // API responses of a system.
 func (r *reader) parseExport(p string, data []byte) {
 	var v any
-	if !bytes.Contains(data, []byte(`"role"`)) || json.Unmarshal(data, &v) != nil {
+	if !bytes.Contains(data, []byte(`"role"`)) && !bytes.Contains(data, []byte(`"title"`)) || json.Unmarshal(data, &v) != nil {
 		return
 	}
 	r.findConversations(p, "", v, 0)
@@ -42,6 +44,7 @@ func (r *reader) findConversations(p, title string, v any, depth int) {
 		for _, key := range []string{"title", "task_title"} {
 			if s, ok := v[key].(string); ok && s != "" {
 				title = clip(untrusted.New(s).ForModel())
+				r.addTitle(v["id"], title)
 			}
 		}
 		for _, key := range []string{"subtasks", "items", "messages", "data"} {
@@ -61,10 +64,16 @@ func isMessage(list []any) bool {
 	return roleOf(m) != ""
 }
 
-// addMessages adds the conversations to which the messages of a list belong.
+// addTitle records the title of the conversation with an ID.
+func (r *reader) addTitle(id any, title string) {
+	if id != nil && len(r.titles) < maxConversations {
+		r.titles[fmt.Sprint(id)] = title
+	}
+}
+
+// addMessages adds the messages of a list to their conversations. Messages with
+// IDs may be pages of a conversation in several files.
 func (r *reader) addMessages(p, title string, list []any) {
-	byID := map[string]*exported{}
-	var order []*exported
 	for _, one := range list {
 		m, _ := one.(map[string]any)
 		id := ""
@@ -73,15 +82,34 @@ func (r *reader) addMessages(p, title string, list []any) {
 				id = fmt.Sprint(m[key])
 			}
 		}
-		c := byID[id]
-		if c == nil {
-			c = &exported{PastConversation: PastConversation{Title: title, From: p}}
-			byID[id] = c
-			order = append(order, c)
+		key := "id " + id
+		if id == "" || m["id"] == nil {
+			key = "file " + p + " " + id
 		}
-		c.add(m)
+		c := r.exports[key]
+		if c == nil && len(r.exports) == maxConversations {
+			r.plan.lose(File, path.Base(p), p, "too many conversations (limit %d)", maxConversations)
+			return
+		}
+		if c == nil {
+			c = &exported{id: id, seen: map[string]bool{}, PastConversation: PastConversation{Title: title, From: p}}
+			r.exports[key] = c
+			r.order = append(r.order, key)
+		}
+		if n := fmt.Sprint(m["id"]); m["id"] == nil || !c.seen[n] {
+			if len(c.seen) < maxMessages {
+				c.seen[n] = true
+			}
+			c.add(m)
+		}
 	}
-	for _, c := range order {
+}
+
+// addExports adds the conversations of all files to the plan.
+func (r *reader) addExports() {
+	for _, key := range r.order {
+		c := r.exports[key]
+		c.Title = cmp.Or(c.Title, r.titles[c.id])
 		r.addConversation(c.conversation())
 	}
 }
@@ -89,7 +117,10 @@ func (r *reader) addMessages(p, title string, list []any) {
 // exported is a conversation with counts of the items that cannot be migrated.
 type exported struct {
 	PastConversation
-	calls, others, parts, further int
+	id   string          // in the other system, or ""
+	seen map[string]bool // IDs of the messages
+
+	calls, others, parts, references, further int
 }
 
 // conversation returns the conversation. It sorts the messages by time if each
@@ -101,7 +132,7 @@ func (e *exported) conversation() *PastConversation {
 	for _, lost := range []struct {
 		n          int
 		noun, more string
-	}{{e.calls, "tool call", ""}, {e.others, "message", " of tools or of the system"}, {e.parts, "attachment", ""}, {e.further, "message", " over the limit"}} {
+	}{{e.calls, "tool call", ""}, {e.others, "message", " of tools or of the system"}, {e.parts, "attachment", ""}, {e.references, "reference", " to documents"}, {e.further, "message", " over the limit"}} {
 		if lost.n > 0 {
 			e.Lost = append(e.Lost, pluralize(lost.n, lost.noun)+lost.more)
 		}
@@ -162,8 +193,12 @@ func (e *exported) addOne(m map[string]any, at any) {
 			}
 		}
 	}
-	attachments, _ := m["attachments"].([]any)
-	e.parts += len(attachments)
+	for _, key := range []string{"attachments", "images"} {
+		list, _ := m[key].([]any)
+		e.parts += len(list)
+	}
+	references, _ := m["knowledge_references"].([]any)
+	e.references += len(references)
 	if past.Text != "" || past.LoadedSkills != nil || len(past.Calls) > 0 {
 		e.Messages = append(e.Messages, PastMessage{past, timeOf(at)})
 	}

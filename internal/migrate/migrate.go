@@ -5,7 +5,7 @@
 // it again changes nothing.
 //
 // Skills in the format of SKILL.md are not part of a plan: package install
-// installs them from the same files.
+// installs them from the same files. Documents for a hub are only counted.
 //
 // All files are untrusted. Their number, sizes and depth are limited, and no
 // code in them is executed. Values of secrets are never kept, only their names.
@@ -28,15 +28,18 @@ type System string
 
 // Systems.
 const (
-	Wegent System = "wegent"
+	Wegent           System = "wegent"
+	WeKnora          System = "weknora"
+	BAAgent          System = "ba-agent"
+	LocalLLMProvider System = "local-llm-provider"
 )
 
 // Systems returns all systems, in the order of their documentation.
-func Systems() []System { return []System{Wegent} }
+func Systems() []System { return []System{Wegent, WeKnora, BAAgent, LocalLLMProvider} }
 
 // Title returns the name of the system as its authors spell it.
 func (s System) Title() string {
-	return cmp.Or(map[System]string{Wegent: "Wegent"}[s], string(s))
+	return cmp.Or(map[System]string{Wegent: "Wegent", WeKnora: "WeKnora"}[s], string(s))
 }
 
 // Kind is the kind of data that an [Item] describes.
@@ -47,7 +50,8 @@ const (
 	Skill        Kind = "skill"
 	Server       Kind = "server"
 	Conversation Kind = "conversation"
-	File         Kind = "file" // a file that was not read completely
+	Resources    Kind = "resources" // a file with documents for a hub
+	File         Kind = "file"      // a file that was not read, or not completely
 )
 
 // Outcome is the result of migrating an [Item].
@@ -58,6 +62,7 @@ const (
 	Kept    Outcome = "kept"
 	Changed Outcome = "changed"
 	Lost    Outcome = "lost"
+	ForHub  Outcome = "for a hub" // a hub keeps it; this machine does not
 )
 
 // Item is one line of the report of a migration.
@@ -82,6 +87,8 @@ type Plan struct {
 	// paths of these files.
 	Servers       []ServerDefinition
 	Conversations []*PastConversation
+	Drafts        []Draft        // skills in other formats
+	Resources     []ResourceFile // files for a hub
 	// Lost lists what cannot be migrated.
 	Lost []Item
 }
@@ -99,9 +106,13 @@ func Read(ctx context.Context, system System, files fs.FS) (*Plan, error) {
 	if !slices.Contains(Systems(), system) {
 		return nil, fmt.Errorf("unknown system %q", string(system))
 	}
-	r := &reader{ctx: ctx, files: files, plan: &Plan{System: system}}
+	r := &reader{ctx: ctx, files: files, plan: &Plan{System: system}, exports: map[string]*exported{}, titles: map[string]string{}}
 	if err := r.walk(); err != nil {
 		return nil, err
+	}
+	r.addExports()
+	if len(r.memory.Messages) > 0 {
+		r.addConversation(&r.memory)
 	}
 	return r.plan, nil
 }

@@ -28,6 +28,16 @@ type reader struct {
 	plan  *Plan
 	count int
 	bytes int64
+
+	// exports are the conversations in responses, which may have several pages,
+	// by the ID of the conversation, or by file if it has none. order has their
+	// keys in the order of the files. titles are the titles of conversations by
+	// ID.
+	exports map[string]*exported
+	order   []string
+	titles  map[string]string
+
+	memory PastConversation // memory of ba-agent
 }
 
 // skippedDirs lists the names of directories whose files belong to other
@@ -99,6 +109,14 @@ func (r *reader) parserOf(p string) func(p string, data []byte) {
 		}
 	case ".yaml", ".yml":
 		return r.parseConfig
+	case ".md":
+		if r.plan.System == BAAgent && isMemory(p) {
+			return r.parseMemory
+		}
+	case ".py":
+		if r.plan.System == LocalLLMProvider {
+			return r.parsePython
+		}
 	}
 	return nil
 }

@@ -15,20 +15,45 @@ import (
 
 // parseConfig reads the MCP servers of a JSON or YAML file.
 func (r *reader) parseConfig(p string, data []byte) {
-	if !bytes.Contains(data, []byte("mcpServers")) && !isServerFile(p) {
+	servers := bytes.Contains(data, []byte("mcpServers")) || isServerFile(p)
+	word, add := r.ownFormat()
+	if own := add != nil && bytes.Contains(data, []byte(word)); !servers && !own {
 		return
 	}
 	docs, err := configfile.Parse(data, configfile.FormatOf(p, data))
 	if err != nil {
-		r.plan.lose(File, path.Base(p), p, "invalid file: %s", err.Message)
+		if servers {
+			r.plan.lose(File, path.Base(p), p, "invalid file: %s", err.Message)
+		}
 		return
 	}
 	for _, doc := range docs {
 		var v any
-		if json.Unmarshal(doc.JSON(), &v) == nil {
+		if json.Unmarshal(doc.JSON(), &v) != nil {
+			continue
+		}
+		if servers {
 			r.addServersOf(p, v)
 		}
+		if add != nil {
+			add(p, v)
+		}
 	}
+}
+
+// ownFormat returns the function that reads documents in the system's own
+// format, and a word that is in each file with such documents. The function is
+// nil if the system has no format of its own.
+func (r *reader) ownFormat() (word string, add func(p string, doc any)) {
+	switch r.plan.System {
+	case Wegent:
+		return "apiVersion", r.countResource
+	case WeKnora:
+		return "transport_type", r.addServices
+	case LocalLLMProvider:
+		return "command", r.addConnections
+	}
+	return "", nil
 }
 
 // isServerFile reports whether a file with this name contains only MCP servers.
@@ -71,6 +96,11 @@ func (r *reader) addServers(p string, servers map[string]any) {
 			r.plan.Servers = append(r.plan.Servers, d)
 		}
 	}
+}
+
+// addServer adds a single server.
+func (r *reader) addServer(p string, name string, value map[string]any) {
+	r.addServers(p, map[string]any{name: value})
 }
 
 // usesPluginRoot reports whether a configuration refers to the directory of a

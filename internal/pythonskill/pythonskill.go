@@ -61,7 +61,7 @@ func newDraft(v pyValue) *skill.Draft {
 			tool = printable.OneLine(t.literal)
 		}
 		if tool != "" && len(d.Tools) < maxTools {
-			d.Tools = append(d.Tools, skill.Tool{Name: tool})
+			d.Tools = append(d.Tools, skill.Tool{Name: tool, Description: printable.OneLine(t.text("description"))})
 		}
 	}
 	return d

@@ -14,7 +14,9 @@ import (
 
 func TestReadDraft(t *testing.T) {
 	chrome := &skill.Draft{Name: "chrome-devtools", Description: "Drive a browser.", Version: "1.10", Category: "automation",
-		Tools: []skill.Tool{{Name: "take_screenshot"}, {Name: "navigate_page"}}}
+		Tools: []skill.Tool{{Name: "take_screenshot", Description: "name="}, {Name: "navigate_page", Description: "Go."}}}
+	plain := *chrome
+	plain.Tools = []skill.Tool{{Name: "take_screenshot"}, {Name: "navigate_page"}}
 	named := func(description string) *skill.Draft { return &skill.Draft{Name: "x", Description: description} }
 	tests := map[string]struct {
 		src  string
@@ -38,7 +40,7 @@ SKILL_MANIFEST = SkillManifest(
     'version': 1.10, "category": "automation",
     "tools": [{"name": "take_screenshot"}, "navigate_page", 7, {"title": "no name"}],
 }
-`, chrome},
+`, &plain},
 		"joined texts":           {"SKILL_MANIFEST = dict(name='x', description=('one '\n  # why\n  \"two\" ' three'))", named("one two three")},
 		"texts in parentheses":   {"SKILL_MANIFEST = (dict(name=('x'), description=((('a')))))", named("a")},
 		"long text":              {"SKILL_MANIFEST = {'name': 'x', 'description': '''\n  one\n\n  \"two\"\n'''}", named(`one "two"`)},

@@ -1,0 +1,36 @@
+package migrate
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/loadout-dev/loadout/llm"
+	"github.com/loadout-dev/loadout/session"
+)
+
+// isMemory reports whether a file belongs to the memory of ba-agent.
+func isMemory(p string) bool {
+	dirs := strings.Split(path.Dir(p), "/")
+	return slices.Contains(dirs, "memory")
+}
+
+// parseMemory adds a file of ba-agent's memory to the conversation with the
+// memory. Files with instructions of ba-agent itself are lost.
+func (r *reader) parseMemory(p string, data []byte) {
+	name := path.Base(p)
+	switch name {
+	case "AGENTS.md", "CLAUDE.md", "SOUL.md":
+		r.plan.lose(File, name, p, "instructions of ba-agent itself; copy what you want to keep to the AGENTS.md of a project")
+		return
+	}
+	text := cleanText(string(data))
+	if text == "" || len(r.memory.Messages) == maxMessages {
+		return
+	}
+	if r.memory.From == "" {
+		r.memory.Title, r.memory.From = "Memory of ba-agent", path.Dir(p)
+	}
+	text = "From the memory of ba-agent, file " + clip(p) + ":\n\n" + text
+	r.memory.Messages = append(r.memory.Messages, PastMessage{PastMessage: session.PastMessage{Role: llm.User, Text: text}})
+}

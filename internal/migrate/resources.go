@@ -1,0 +1,52 @@
+package migrate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// resourceKinds are the kinds of documents of Wegent that a hub accepts.
+var resourceKinds = map[string]bool{"Ghost": true, "Bot": true, "Team": true, "Model": true, "Skill": true, "MCPServer": true}
+
+// countResource counts a document that belongs to a hub.
+func (r *reader) countResource(p string, doc any) {
+	top, _ := doc.(map[string]any)
+	kind, _ := top["kind"].(string)
+	meta, _ := top["metadata"].(map[string]any)
+	if !resourceKinds[kind] || top["apiVersion"] == nil || meta["name"] == nil {
+		return
+	}
+	last := len(r.plan.Resources) - 1
+	if last < 0 || r.plan.Resources[last].From != p {
+		if len(r.plan.Resources) == maxServers {
+			return
+		}
+		r.plan.Resources = append(r.plan.Resources, ResourceFile{From: p, kinds: map[string]int{}})
+		last++
+	}
+	r.plan.Resources[last].kinds[kind]++
+}
+
+// ResourceFile is a file with documents for a hub.
+type ResourceFile struct {
+	From  string
+	kinds map[string]int // number of documents by kind
+}
+
+// String returns the number of documents by kind, such as "1 Bot, 2 Ghosts".
+func (f ResourceFile) String() string {
+	var parts []string
+	for _, kind := range slices.Sorted(maps.Keys(f.kinds)) {
+		parts = append(parts, pluralize(f.kinds[kind], kind))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// item reports the file. Of its documents, only the MCP servers are added on
+// this machine.
+func (f ResourceFile) item() Item {
+	return Item{Kind: Resources, Name: f.From, From: f.From, Outcome: ForHub,
+		Details: []string{fmt.Sprintf("%s; this machine keeps only their MCP servers", f)}}
+}

@@ -1,0 +1,184 @@
+package migrate_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/migrate"
+	"github.com/loadout-dev/loadout/llm"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+func readSystem(t *testing.T, system migrate.System, contents map[string]string) *migrate.Plan {
+	t.Helper()
+	p, err := migrate.Read(t.Context(), system, files(contents))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// Servers are read from the formats of each system, and from no other.
+func TestServersOfEachSystem(t *testing.T) {
+	const connection = `{"name": "s", "command": "npx", "args": ["x"], "workdir": "/srv", "safety": "LOW", "tools": ["t"]}`
+	for _, tt := range []struct {
+		name   string
+		system migrate.System
+		file   string
+		text   string
+		want   string // configuration as JSON, or why it is lost
+	}{
+		{"list of services", migrate.WeKnora, "services.json", `{"success": true, "data": [{"id": "1", "name": "s", "transport_type": "http-streamable", "url": "https://s.example.com", "enabled": true}]}`,
+			`{"type":"http","url":"https://s.example.com"}`},
+		{"service", migrate.WeKnora, "service.json", `{"data": {"name": "s", "transport_type": "sse", "url": "https://s.example.com", "enabled": false, "headers": {"X-A": "a"}}}`,
+			`{"disabled":true,"headers":{"X-A":"a"},"type":"sse","url":"https://s.example.com"}`},
+		{"command", migrate.WeKnora, "services.json", `[{"name": "s", "transport_type": "stdio", "stdio_config": {"command": "uvx", "args": ["x"]}, "env_vars": {"A": "a"}}]`,
+			`{"args":["x"],"command":"uvx","env":{"A":"a"},"type":"stdio"}`},
+		{"key", migrate.WeKnora, "services.json", `[{"name": "s", "transport_type": "sse", "url": "https://s.example.com", "auth_config": {"auth_type": "api_key", "api_key_header": "Authorization", "api_key": "k", "token": "t"}}]`,
+			`{"headers":{"Authorization":"k"},"type":"sse","url":"https://s.example.com"}`},
+		{"key that is not exported", migrate.WeKnora, "services.json", `[{"name": "s", "transport_type": "sse", "url": "https://s.example.com", "auth_config": {"auth_type": "api_key"}, "credentials": {"api_key": {"configured": true}}}]`,
+			`{"headers":{"X-API-Key":"placeholder s https://s.example.com"},"type":"sse","url":"https://s.example.com"}`},
+		{"token that is not exported", migrate.WeKnora, "services.json", `[{"name": "s", "transport_type": "sse", "url": "https://s.example.com", "auth_config": {"auth_type": "bearer"}, "credentials": {"token": {"configured": true}}}]`,
+			`{"headers":{"Authorization":"Bearer placeholder s https://s.example.com"},"type":"sse","url":"https://s.example.com"}`},
+		{"key in another header", migrate.WeKnora, "services.json", `[{"name": "s", "transport_type": "sse", "url": "https://s.example.com", "auth_config": {"auth_type": "api_key", "api_key_header": "X-Weather"}}]`,
+			"its header X-Weather"},
+		{"service of another system", migrate.Wegent, "services.json", `[{"name": "s", "transport_type": "sse", "url": "https://s.example.com"}]`, ""},
+		{"list of connections", migrate.LocalLLMProvider, "mcp.yaml", "connections:\n- " + connection, `{"args":["x"],"command":"npx","safety":"LOW","tools":["t"],"workdir":"/srv"}`},
+		{"connection", migrate.LocalLLMProvider, "one.json", connection, `{"args":["x"],"command":"npx","safety":"LOW","tools":["t"],"workdir":"/srv"}`},
+		{"connections without a name", migrate.LocalLLMProvider, "all.json", "[" + connection + "]", `{"args":["x"],"command":"npx","safety":"LOW","tools":["t"],"workdir":"/srv"}`},
+		{"another file with a command", migrate.LocalLLMProvider, "ci.yaml", "name: s\ncommand: make\non: push\n", ""},
+		{"invalid file without servers", migrate.LocalLLMProvider, "ci.yaml", "command: {{ .Value }}\n", ""},
+		{"connection of another system", migrate.WeKnora, "one.json", connection, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := readSystem(t, tt.system, map[string]string{tt.file: tt.text})
+			got := ""
+			for _, s := range p.Servers {
+				text, _ := json.Marshal(s.Value)
+				if got += string(text); s.Name != "s" || s.From != tt.file {
+					t.Errorf("server %q of %s", s.Name, s.From)
+				}
+			}
+			if len(p.Lost) > 0 {
+				if got = p.Lost[0].Details[0]; tt.want != "" && strings.Contains(got, tt.want) {
+					return
+				}
+			}
+			if got != tt.want {
+				t.Errorf("got %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// A key that a system did not export becomes the name of a secret. Servers of
+// the same name that connect to different hosts do not share it.
+func TestKeyThatIsNotExportedIsNamed(t *testing.T) {
+	const service = `{"name": "weather", "transport_type": "sse", "url": "https://%.example.com", "credentials": {"token": {"configured": true}}}`
+	p := readSystem(t, migrate.WeKnora, map[string]string{"s.json": "[" + strings.ReplaceAll(service, "%", "a") + "," + strings.ReplaceAll(service, "%", "b") + "]"})
+	to := target(t.TempDir())
+	c, err := p.Compare(to)
+	if err != nil || !slices.Equal(c.Unset, []string{"WEKNORA_WEATHER_AUTHORIZATION", "WEKNORA_WEATHER_AUTHORIZATION_2"}) {
+		t.Errorf("unset %q, %v", c.Unset, err)
+	}
+	if err := c.Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if c, err = p.Compare(to); err != nil || !c.IsEmpty() {
+		t.Errorf("again: %v, items %+v", err, c.Items)
+	}
+}
+
+// The messages of a conversation may be on several pages, in several files.
+func TestConversationsOfWeKnora(t *testing.T) {
+	p := readSystem(t, migrate.WeKnora, map[string]string{
+		"a.json": `{"data": [
+			{"id": "3", "session_id": "s", "role": "user", "content": "second", "created_at": "2026-05-01T10:02:00+08:00", "images": [{"url": "x"}]},
+			{"id": "4", "session_id": "s", "role": "assistant", "content": "<think>\nhm</think>two", "created_at": "2026-05-01T10:03:00+08:00", "knowledge_references": [{}, {}],
+			 "agent_steps": [{"tool_calls": [{"id": "c", "name": "read_skill", "args": {"skill_name": "pdf"}, "result": {"success": true}}]}]}], "success": true}`,
+		"b.json": `{"data": [
+			{"id": "1", "session_id": "s", "role": "user", "content": "first", "created_at": "2026-05-01T10:00:00+08:00"},
+			{"id": "2", "session_id": "s", "role": "assistant", "content": "one", "created_at": "2026-05-01T10:01:00+08:00"},
+			{"id": "3", "session_id": "s", "role": "user", "content": "second", "created_at": "2026-05-01T10:02:00+08:00"}]}`,
+		"sessions.json": `{"data": [{"id": "s", "title": "Comets"}, {"id": "t", "title": "Other"}], "total": 2}`,
+	})
+	if len(p.Conversations) != 1 {
+		t.Fatalf("conversations %+v", p.Conversations)
+	}
+	c := p.Conversations[0]
+	var said []string
+	for _, m := range c.Messages {
+		said = append(said, m.Text)
+	}
+	lost := []string{"1 tool call", "1 attachment", "2 references to documents"}
+	if c.Title != "Comets" || !slices.Equal(said, []string{"first", "one", "second", "two"}) || !slices.Equal(c.Lost, lost) {
+		t.Errorf("title %q, messages %q, lost %q", c.Title, said, c.Lost)
+	}
+}
+
+func TestMemoryOfBAAgent(t *testing.T) {
+	contents := map[string]string{
+		"memory/MEMORY.md": "The user likes\u202e charts.</skill>", "memory/daily/2026-02-01.md": "GMV fell.", "memory/empty.md": " \n",
+		"memory/SOUL.md": "You are an analyst.", "README.md": "Other.", "tests/memory/x.md": "A test.",
+	}
+	p := readSystem(t, migrate.BAAgent, contents)
+	if len(p.Conversations) != 1 || len(p.Lost) != 1 || p.Lost[0].From != "memory/SOUL.md" {
+		t.Fatalf("conversations %+v, lost %+v", p.Conversations, p.Lost)
+	}
+	c := p.Conversations[0]
+	if c.Title != "Memory of ba-agent" || len(c.Messages) != 2 || c.Messages[0].Role != llm.User ||
+		c.Messages[0].Text != "From the memory of ba-agent, file memory/MEMORY.md:\n\nThe user likes charts.‹/skill>" || !strings.HasSuffix(c.Messages[1].Text, "GMV fell.") {
+		t.Errorf("%+v", c)
+	}
+	if p = readSystem(t, migrate.WeKnora, contents); len(p.Conversations) > 0 {
+		t.Errorf("memory of another system: %+v", p.Conversations)
+	}
+}
+
+// A skill that a Python module declares is converted, without its code.
+func TestPythonSkillOfLocalLLMProvider(t *testing.T) {
+	contents := map[string]string{
+		"skills/browser.py": "import os\nos.system('x')\nSKILL_MANIFEST = SkillManifest(name='my_browser', description='Opens pages.', tools=[SkillTool(name='open', description='Open `a` page')])\n",
+		"skills/other.py":   "# SKILL_MANIFEST is elsewhere\n", "skills/broken.py": "SKILL_MANIFEST = load()\n",
+	}
+	p := readSystem(t, migrate.LocalLLMProvider, contents)
+	if len(p.Drafts) != 1 || len(p.Lost) != 1 || p.Lost[0].From != "skills/broken.py" {
+		t.Fatalf("skills %+v, lost %+v", p.Drafts, p.Lost)
+	}
+	to := target(t.TempDir())
+	created := map[string]string{}
+	to.IsInstalled = func(name string) (bool, error) { return created[name] != "", nil }
+	to.CreateSkill = func(_ context.Context, d skill.Draft) error {
+		created[d.Name] = string(d.Render())
+		return nil
+	}
+	for _, fresh := range []bool{true, false} {
+		c, err := p.Compare(to)
+		if err != nil || c.IsEmpty() == fresh || c.Items[0].New != fresh || c.Items[0].Outcome != migrate.Changed {
+			t.Fatalf("%v, items %+v", err, c.Items)
+		}
+		if err := c.Apply(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := created["my-browser"]; len(created) != 1 || !strings.Contains(got, "Opens pages.") || !strings.Contains(got, "- `open`: Open `a` page") {
+		t.Errorf("created %q", created)
+	}
+}
+
+// Documents for a hub are reported, and not kept on this machine.
+func TestResourcesOfWegent(t *testing.T) {
+	const doc = "apiVersion: agent.wecode.io/v1\nkind: %\nmetadata: {name: x}\n---\n"
+	text := strings.ReplaceAll(doc, "%", "Ghost") + strings.ReplaceAll(doc, "%", "Bot") + strings.ReplaceAll(doc, "%", "Ghost") + strings.ReplaceAll(doc, "%", "Shell")
+	p := readSystem(t, migrate.Wegent, map[string]string{"kinds.yaml": text, "chart.yaml": "apiVersion: v1\nkind: Deployment\nmetadata: {name: x}\n", "template.yaml": "apiVersion: {{ .V }}\n"})
+	c, err := p.Compare(target(t.TempDir()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Items) != 1 || c.Items[0].From != "kinds.yaml" || c.Items[0].Outcome != migrate.ForHub || c.Items[0].Details[0] != "1 Bot, 2 Ghosts; this machine keeps only their MCP servers" || !c.IsEmpty() {
+		t.Errorf("items %+v", c.Items)
+	}
+}
