@@ -67,6 +67,10 @@ func (p *Plan) Compare(t Target) (*Change, error) {
 		if len(past.Lost) > 0 {
 			item.Outcome, item.Details = Changed, []string{"without " + strings.Join(past.Lost, ", ")}
 		}
+		if missing := past.missingSkills(t.HasSkill); item.New && len(missing) > 0 {
+			item.Outcome = Changed
+			item.Details = append(item.Details, fmt.Sprintf("it used %s that you do not have: %s; install them, and write /NAME in the conversation to load one", pluralize(len(missing), "skill"), strings.Join(missing, ", ")))
+		}
 		if item.New {
 			item.Details = append(item.Details, fmt.Sprintf("%s, named %s", pluralize(len(past.events()), "message"), past.ID))
 			c.conversations = append(c.conversations, past)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
@@ -83,6 +84,48 @@ func (c *PastConversation) history() []session.PastMessage {
 	var out []session.PastMessage
 	for _, m := range c.Messages {
 		out = append(out, m.PastMessage)
+	}
+	return out
+}
+
+// missingSkills returns the names of the skills that the conversation used and
+// that the user does not have.
+func (c *PastConversation) missingSkills(has func(string) bool) []string {
+	const most = 20
+	var out []string
+	seen := map[string]bool{}
+	for _, m := range c.Messages {
+		for _, name := range m.usedSkills() {
+			if name == "" || seen[name] || len(seen) == maxCalls {
+				continue
+			}
+			seen[name] = true
+			if len(out) < most && !has(name) {
+				out = append(out, printable.Text(name, 64))
+			}
+		}
+	}
+	return out
+}
+
+// usedSkills returns the names of the skills that were recorded with a message,
+// or that its calls loaded.
+func (m PastMessage) usedSkills() []string {
+	if m.LoadedSkills != nil {
+		return m.LoadedSkills
+	}
+	var out []string
+	for _, call := range m.Calls {
+		var args struct {
+			SkillName string `json:"skill_name"`
+			Name      string `json:"name"`
+		}
+		switch call.Name {
+		case "load_skill", "activate_skill", "read_skill":
+			if !call.Error && json.Unmarshal([]byte(call.Arguments), &args) == nil {
+				out = append(out, cmp.Or(args.SkillName, args.Name))
+			}
+		}
 	}
 	return out
 }

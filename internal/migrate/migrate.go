@@ -32,14 +32,15 @@ const (
 	WeKnora          System = "weknora"
 	BAAgent          System = "ba-agent"
 	LocalLLMProvider System = "local-llm-provider"
+	Loadout          System = "loadout" // another machine
 )
 
 // Systems returns all systems, in the order of their documentation.
-func Systems() []System { return []System{Wegent, WeKnora, BAAgent, LocalLLMProvider} }
+func Systems() []System { return []System{Wegent, WeKnora, BAAgent, LocalLLMProvider, Loadout} }
 
 // Title returns the name of the system as its authors spell it.
 func (s System) Title() string {
-	return cmp.Or(map[System]string{Wegent: "Wegent", WeKnora: "WeKnora"}[s], string(s))
+	return cmp.Or(map[System]string{Wegent: "Wegent", WeKnora: "WeKnora", Loadout: "Loadout"}[s], string(s))
 }
 
 // Kind is the kind of data that an [Item] describes.

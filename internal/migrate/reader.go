@@ -110,8 +110,15 @@ func (r *reader) parserOf(p string) func(p string, data []byte) {
 	case ".yaml", ".yml":
 		return r.parseConfig
 	case ".md":
-		if r.plan.System == BAAgent && isMemory(p) {
+		switch {
+		case r.plan.System == Loadout:
+			return r.parseMarkdown
+		case r.plan.System == BAAgent && isMemory(p):
 			return r.parseMemory
+		}
+	case ".jsonl":
+		if r.plan.System == Loadout {
+			return r.parseEvents
 		}
 	case ".py":
 		if r.plan.System == LocalLLMProvider {

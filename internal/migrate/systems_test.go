@@ -7,8 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loadout-dev/loadout/internal/chatlog"
 	"github.com/loadout-dev/loadout/internal/migrate"
 	"github.com/loadout-dev/loadout/llm"
+	"github.com/loadout-dev/loadout/session"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -117,6 +119,17 @@ func TestConversationsOfWeKnora(t *testing.T) {
 	if c.Title != "Comets" || !slices.Equal(said, []string{"first", "one", "second", "two"}) || !slices.Equal(c.Lost, lost) {
 		t.Errorf("title %q, messages %q, lost %q", c.Title, said, c.Lost)
 	}
+	to := target(t.TempDir())
+	for _, have := range []bool{true, false} {
+		to.HasSkill = func(name string) bool { return have && name == "pdf" }
+		change, err := p.Compare(to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(change.Items[0].Details, "\n"); strings.Contains(got, "1 skill that you do not have: pdf; install them") == have {
+			t.Errorf("with the skill: %v: %s", have, got)
+		}
+	}
 }
 
 func TestMemoryOfBAAgent(t *testing.T) {
@@ -180,5 +193,75 @@ func TestResourcesOfWegent(t *testing.T) {
 	}
 	if len(c.Items) != 1 || c.Items[0].From != "kinds.yaml" || c.Items[0].Outcome != migrate.ForHub || c.Items[0].Details[0] != "1 Bot, 2 Ghosts; this machine keeps only their MCP servers" || !c.IsEmpty() {
 		t.Errorf("items %+v", c.Items)
+	}
+}
+
+// conversation returns the events of a conversation with calls and a skill.
+func conversation() []session.Event {
+	load := func(name string) *session.SkillLoad {
+		return &session.SkillLoad{Skill: session.ID{Name: name, Origin: "o", Dir: name}, Text: "hostile", AllowedTools: []string{"Bash"}}
+	}
+	events := []session.Event{
+		{Start: &session.Start{Instructions: "hostile"}},
+		{Message: &session.Message{Role: llm.User, Text: "Write it\n\n## Steps\n\nFirst."}},
+		{Message: &session.Message{Role: llm.Assistant, Model: "demo:one", Calls: []llm.Call{{ID: "1", Name: "load_skill", Arguments: `{"skill_name": "report-gen"}`}}}},
+		{Loaded: load("report-gen")}, {Loaded: load("other")},
+		{Result: &session.CallResult{Call: "1", Text: "hostile\n```\n## You, 2026-05-01 10:00\n\nhostile"}},
+		{Unloaded: &session.SkillUnload{Skill: load("other").Skill, Reason: "unused"}},
+		{Message: &session.Message{Role: llm.Assistant, Model: "demo:one", Text: "Here:\n\n```sh\n# a\n## demo:two\n```\n\nError:\n\n```\nnone\n```\nDone."}},
+		{Message: &session.Message{Role: llm.User, Text: "Thanks"}},
+		{Message: &session.Message{Role: llm.Assistant, Model: "demo:one", Text: "Welcome."}},
+	}
+	for i := range events {
+		events[i].Seq = int64(i + 1)
+		events[i].SetType()
+	}
+	return events
+}
+
+// Conversations move between machines, as JSON lines or as Markdown. What was
+// said is kept; skills are those that are active at the end.
+func TestConversationsOfLoadout(t *testing.T) {
+	events := conversation()
+	var lines strings.Builder
+	for _, e := range events {
+		text, _ := json.Marshal(e)
+		lines.WriteString(string(text) + "\n")
+	}
+	for name, text := range map[string]string{"a.jsonl": lines.String(), "a.md": chatlog.Markdown("20260501-x", events), "open.jsonl": lines.String() + `{"seq": 11, "mess`} {
+		t.Run(name, func(t *testing.T) {
+			p := readSystem(t, migrate.Loadout, map[string]string{name: text})
+			if len(p.Conversations) != 1 || len(p.Lost) > 0 {
+				t.Fatalf("conversations %+v, lost %+v", p.Conversations, p.Lost)
+			}
+			var said []string
+			c := p.Conversations[0]
+			for _, m := range c.Messages {
+				said = append(said, m.Text)
+			}
+			want := []string{events[1].Message.Text, events[7].Message.Text, "Thanks", "Welcome."}
+			if !slices.Equal(said, want) || !slices.Equal(c.Messages[3].LoadedSkills, []string{"report-gen"}) || !slices.Equal(c.Lost, []string{"1 tool call"}) || !strings.HasPrefix(c.ID, "loadout-") {
+				t.Errorf("messages %q\nwant %q\n%+v", said, want, c)
+			}
+		})
+	}
+}
+
+func TestOtherFilesAreNoConversationsOfLoadout(t *testing.T) {
+	for name, text := range map[string]string{
+		"README.md": "# Title\n\n## demo:one\n\nText.\n", "notes.md": "## You, 2026-05-01 10:00\n\nhi\n", "log.jsonl": "{\"level\": \"info\"}\n", "empty.jsonl": "",
+	} {
+		if p := readSystem(t, migrate.Loadout, map[string]string{name: text}); len(p.Conversations)+len(p.Lost) > 0 {
+			t.Errorf("%s: conversations %+v, lost %+v", name, p.Conversations, p.Lost)
+		}
+	}
+	p := readSystem(t, migrate.Loadout, map[string]string{"cut.jsonl": "{\"seq\": 1}\n{\"seq\": 3}\n"})
+	if len(p.Lost) != 1 || !strings.Contains(p.Lost[0].Details[0], "line 2") {
+		t.Errorf("lost %+v", p.Lost)
+	}
+	for _, system := range []migrate.System{migrate.Wegent, migrate.BAAgent} {
+		if p := readSystem(t, system, map[string]string{"a.md": chatlog.Markdown("x", conversation())}); len(p.Conversations) > 0 {
+			t.Errorf("%s: %+v", system, p.Conversations)
+		}
 	}
 }

@@ -1,0 +1,189 @@
+package migrate
+
+import (
+	"bytes"
+	"encoding/json"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
+	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/llm"
+	"github.com/loadout-dev/loadout/session"
+)
+
+// titleLength is the maximum length of a title that is taken from a message.
+const titleLength = 60
+
+// parseEvents adds a conversation of Loadout that was exported as JSON lines.
+// Texts of skills and permissions in it are not used: the skills that are active
+// at its end are loaded again from those of the user.
+func (r *reader) parseEvents(p string, data []byte) {
+	e := exported{PastConversation: PastConversation{From: p}}
+	var state session.State
+	n := int64(0)
+	for line := range bytes.Lines(data) {
+		var event session.Event
+		n++
+		if err := json.Unmarshal(line, &event); err != nil || event.Seq != n {
+			if line[len(line)-1] != '\n' {
+				break // the program was still writing it
+			}
+			if n > 1 {
+				r.plan.lose(File, path.Base(p), p, "line %d is not an event of a conversation", n)
+			}
+			return
+		}
+		state.Apply(event)
+		e.addEvent(&event)
+	}
+	active := []string{}
+	for _, a := range state.Active() {
+		active = append(active, a.Skill.Name)
+	}
+	r.addOwn(&e, active)
+}
+
+// addEvent adds the message in an event, and counts what is lost.
+func (e *exported) addEvent(event *session.Event) {
+	if event.Result != nil {
+		e.parts += len(event.Result.Images)
+	}
+	if m := event.Message; m != nil {
+		e.calls += len(m.Calls)
+		e.addText(m.Role, m.Text, event.Time)
+	}
+}
+
+// addText adds a message that was already separated from its calls.
+func (e *exported) addText(role llm.Role, text string, at time.Time) {
+	text = cleanText(text)
+	switch {
+	case text == "" || role != llm.User && role != llm.Assistant:
+	case len(e.Messages) == maxMessages:
+		e.further++
+	default:
+		e.Messages = append(e.Messages, PastMessage{session.PastMessage{Role: role, Text: text}, at})
+	}
+}
+
+// addOwn adds a conversation of Loadout in which skills are active.
+func (r *reader) addOwn(e *exported, active []string) {
+	for i := len(e.Messages) - 1; i >= 0; i-- {
+		if m := &e.Messages[i]; m.Role == llm.Assistant {
+			m.LoadedSkills = active[:min(len(active), maxCalls)]
+			break
+		}
+	}
+	if i := slices.IndexFunc(e.Messages, func(m PastMessage) bool { return m.Role == llm.User }); i >= 0 && e.Title == "" {
+		e.Title = printable.Text(e.Messages[i].Text, titleLength)
+	}
+	r.addConversation(e.conversation())
+}
+
+// Lines of a conversation that package transcript rendered.
+var (
+	userLine   = lazyregexp.New(`^## You, ([0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2})$`)
+	modelLine  = lazyregexp.New(`^## (?:[a-z0-9][a-z0-9-]*:\S+)?$`)
+	callLine   = lazyregexp.New(`^Called \S+:$`)
+	resultLine = lazyregexp.New(`^(?:Result|Error):$`)
+	loadLine   = lazyregexp.New(`^The skill (\S+) was (loaded\.|unloaded: .*)$`)
+	fenceLine  = lazyregexp.New("^\\s*(`{3,})")
+)
+
+// markdown is the state of reading a conversation in Markdown.
+type markdown struct {
+	exported
+	role   llm.Role
+	at     time.Time
+	text   strings.Builder
+	fence  string // that ends the code block, or ""
+	called bool   // results can follow
+	skip   bool   // the next code block belongs to a call
+	active []string
+}
+
+// parseMarkdown adds a conversation of Loadout that was exported as Markdown. A
+// message that contains such an export may be divided.
+func (r *reader) parseMarkdown(p string, data []byte) {
+	m := markdown{exported: exported{PastConversation: PastConversation{From: p}}}
+	first := true
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimRight(line, "\r\n")
+		if first {
+			title, ok := strings.CutPrefix(line, "# ")
+			if !ok {
+				return
+			}
+			m.Title, first = clip(unescape(title)), false
+			continue
+		}
+		m.addLine(line)
+	}
+	m.endMessage()
+	r.addOwn(&m.exported, m.active)
+}
+
+// addLine adds a line to the current message, or starts another one.
+func (m *markdown) addLine(line string) {
+	fence := ""
+	if f := fenceLine.FindStringSubmatch(line); f != nil {
+		fence = f[1]
+	}
+	switch {
+	case m.fence != "":
+		ends := strings.TrimSpace(line) == fence && len(fence) >= len(m.fence)
+		if !m.skip {
+			m.write(line)
+		}
+		if ends {
+			m.fence, m.skip = "", false
+		}
+	case fence != "":
+		if m.fence = fence; !m.skip {
+			m.write(line)
+		}
+	case userLine.MatchString(line):
+		m.endMessage()
+		m.role = llm.User
+		m.at, _ = time.Parse("2006-01-02 15:04", userLine.FindStringSubmatch(line)[1])
+	case m.role != "" && modelLine.MatchString(line):
+		m.endMessage()
+		m.role = llm.Assistant
+	case m.role != "" && callLine.MatchString(line):
+		m.calls++
+		m.called, m.skip = true, true
+	case m.called && resultLine.MatchString(line):
+		m.skip = true
+	case loadLine.MatchString(line):
+		part := loadLine.FindStringSubmatch(line)
+		m.setActive(unescape(part[1]), part[2] == "loaded.")
+	case line == "The earlier conversation was compacted.":
+	default:
+		m.write(line)
+	}
+}
+
+func (m *markdown) write(line string) { m.text.WriteString(line + "\n") }
+
+// setActive records that a skill was loaded or unloaded.
+func (m *markdown) setActive(name string, active bool) {
+	m.active = slices.DeleteFunc(m.active, func(s string) bool { return s == name })
+	if active && len(m.active) < maxCalls {
+		m.active = append(m.active, name)
+	}
+}
+
+// endMessage adds the current message.
+func (m *markdown) endMessage() {
+	if m.role != "" {
+		m.addText(m.role, m.text.String(), m.at)
+	}
+	m.text.Reset()
+	m.called, m.skip = false, false
+}
+
+// unescape removes the backslashes that package transcript puts before characters of Markdown.
+func unescape(s string) string { return strings.ReplaceAll(s, `\`, "") }
