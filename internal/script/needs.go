@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -99,6 +100,74 @@ func pythonNeeds(fsys fs.FS, p string, src []byte, how detected, declared []stri
 		return nil, n.RequiresPython, nil
 	}
 	return n.setDigest(), n.RequiresPython, nil
+}
+
+// PythonNeeds returns the packages that a skill names for any Python code: in
+// the Python files at paths, in requirements.txt, and in declared, the
+// requirements in its SKILL.md. It returns nil if there are none. fsys may be
+// nil if there are no files.
+func PythonNeeds(fsys fs.FS, paths, declared []string) (*Needs, error) {
+	reader := requirementsReader{}
+	for _, d := range declared {
+		reader.addInline("SKILL.md", 0, d)
+	}
+	if len(reader.problems) > 0 {
+		return nil, &NeedsError{reader.problems}
+	}
+	all := []*Needs{{Requirements: reader.requirements}}
+	if fsys != nil {
+		n, _, err := pythonNeeds(fsys, "main.py", nil, detected{}, nil) // reads requirements.txt
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, n)
+	}
+	for _, p := range paths {
+		src, err := readSource(fsys, p)
+		if err != nil {
+			return nil, fmt.Errorf("read script: %w", err)
+		}
+		how, err := detectInterpreter(p, src[:min(len(src), len(utf8BOM)+maxShebang+1)], 0)
+		if err != nil {
+			return nil, err
+		}
+		if how.kind != Python {
+			continue
+		}
+		n, requires, err := pythonNeeds(fsys, p, src, how, nil)
+		if err != nil {
+			return nil, err
+		}
+		if n == nil {
+			n = &Needs{RequiresPython: requires}
+		}
+		all = append(all, n)
+	}
+	return MergePython(all...), nil
+}
+
+// MergePython returns needs that contain all the given Python needs, which may
+// be nil. It returns nil if there are no packages. The result has no files. The
+// needs may contradict each other; then their installation fails.
+func MergePython(all ...*Needs) *Needs {
+	out := &Needs{Kind: Python, Source: "active skills and the configuration"}
+	var versions []string
+	for _, n := range all {
+		if n == nil {
+			continue
+		}
+		out.Requirements, out.Constraints = append(out.Requirements, n.Requirements...), append(out.Constraints, n.Constraints...)
+		out.RequireHashes = out.RequireHashes || n.RequireHashes
+		if n.RequiresPython != "" {
+			versions = append(versions, n.RequiresPython)
+		}
+	}
+	if len(out.Requirements) == 0 {
+		return nil
+	}
+	out.Requirements, out.Constraints = sortUnique(out.Requirements), sortUnique(out.Constraints)
+	out.RequiresPython = strings.Join(sortUnique(versions), ",")
+	return out.setDigest()
 }
 
 func sortUnique(lines []string) []string {

@@ -287,3 +287,40 @@ func FuzzRequirements(f *testing.F) {
 		}
 	})
 }
+
+func TestPythonNeedsOfSkill(t *testing.T) {
+	skill := files("a.py", block, "sub/b.py", "import flask\n", "sub/requirements.txt", "flask==3\n", "requirements.txt", "rich\nattrs\n", "c.py", "print()\n", "d.py", "#!/bin/sh\n")
+	n, err := PythonNeeds(skill, []string{"a.py", "c.py", "d.py", "sub/b.py"}, []string{"pandas>=2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Needs{Kind: Python, Requirements: []string{"attrs", "flask==3", "pandas>=2", "requests<3", "rich"}, RequiresPython: ">=3.11", Source: "active skills and the configuration"}
+	if diff := cmp.Diff(want.setDigest(), n); diff != "" {
+		t.Error(diff)
+	}
+	if n, err := PythonNeeds(nil, nil, nil); n != nil || err != nil {
+		t.Errorf("of nothing: %v, %v", n, err)
+	}
+	for _, bad := range []string{"--index-url=https://evil.example", "a @ https://evil.example/a.whl", "./local"} {
+		if n, err := PythonNeeds(nil, nil, []string{bad}); n != nil || err == nil {
+			t.Errorf("%s: %+v, %v", bad, n, err)
+		}
+	}
+}
+
+func TestMergePython(t *testing.T) {
+	a := &Needs{Kind: Python, Requirements: []string{"rich", "attrs"}, RequiresPython: ">=3.9"}
+	b := &Needs{Kind: Python, Requirements: []string{"rich --hash=sha256:aa"}, Constraints: []string{"attrs<30"}, RequireHashes: true, RequiresPython: "<4"}
+	got, again := MergePython(a, nil, b), MergePython(b, a, b)
+	want := (&Needs{Kind: Python, Requirements: []string{"attrs", "rich", "rich --hash=sha256:aa"}, Constraints: []string{"attrs<30"}, RequireHashes: true, RequiresPython: "<4,>=3.9",
+		Source: "active skills and the configuration"}).setDigest()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if got.Digest != again.Digest {
+		t.Error("the order changes the digest")
+	}
+	if n := MergePython(nil, &Needs{RequiresPython: ">=3.9"}); n != nil {
+		t.Errorf("without packages: %+v", n)
+	}
+}

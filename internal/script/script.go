@@ -206,14 +206,38 @@ func Resolve(fsys fs.FS, p string, host Host, declared ...string) (*Plan, error)
 	if err != nil {
 		return nil, err
 	}
+	if err := host.finishPlan(plan, how, requires); err != nil {
+		return nil, err
+	}
+	return plan, nil
+}
+
+// ResolvePython returns the plan for Python code that is not a script of a
+// skill, with the given needs, which may be nil. The plan has no script.
+func ResolvePython(needs *Needs, host Host) (*Plan, error) {
+	l := byKind(Python)
+	plan := &Plan{Kind: Python, Argv: []string{Placeholder}, Env: map[string]string{}, Needs: needs}
+	requires := ""
+	if needs != nil {
+		requires = needs.RequiresPython
+	}
+	if err := host.finishPlan(plan, detected{kind: l.kind, interpreters: l.interpreters}, requires); err != nil {
+		return nil, err
+	}
+	return plan, nil
+}
+
+// finishPlan sets the environment of the plan and the fields that depend on the
+// host. requires specifies the supported Python versions.
+func (h Host) finishPlan(plan *Plan, how detected, requires string) error {
 	maps.Copy(plan.Env, byKind(how.kind).env)
 	maps.Copy(plan.Env, how.env)
-	if err := host.completePlan(plan, how, requires); err != nil {
-		return nil, err
+	if err := h.completePlan(plan, how, requires); err != nil {
+		return err
 	}
 	slices.Sort(plan.Prefixes)
 	plan.Prefixes = slices.Compact(plan.Prefixes)
-	return plan, nil
+	return nil
 }
 
 // detected describes how to run a script, based on its name and first bytes.
