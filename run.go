@@ -10,6 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
+	"github.com/loadout-dev/loadout/session"
 )
 
 // Run describes a script run. Skill and Script are required.
@@ -187,19 +188,32 @@ type Command struct {
 	Direct bool
 	// ApproveChanges is like that of [Run].
 	ApproveChanges func(ctx context.Context, changes []HeldChange) (bool, error)
-	Timeout        time.Duration // 0 means one minute, a negative value no timeout
-	Stdout         io.Writer     // also receives the output, without limit; may be nil
-	Stderr         io.Writer     // like Stdout
+	// Skills are the active skills of a conversation, as [session.Session.Active]
+	// returns them. The command can read their files in /needs/NAME and, if they
+	// are approved, run their scripts and import their Python packages; see
+	// [Packages]. Of other skills, scripts are missing, and so are all files if
+	// SKILL.md changed after the load. The command does not get what a skill was
+	// granted, such as network access. Revoking the approval of a skill kills the
+	// command, with the reason [sandbox.Disabled].
+	Skills []session.ActiveSkill
+	// Principal and Session are like those of [Run]. They determine which of
+	// the skills are approved.
+	Principal policy.Principal
+	Session   string
+	Timeout   time.Duration // 0 means one minute, a negative value no timeout
+	Stdout    io.Writer     // also receives the output, without limit; may be nil
+	Stderr    io.Writer     // like Stdout
 }
 
 // Command runs a command without network access, secrets or the user's
-// environment. Of the user's files, the sandbox contains only the folder and the
-// inputs. A command that fails, is killed or cannot be started is not an error. If
-// ctx is done during the run or the files cannot be saved, Command returns both a
-// result and an error. Other errors mean that nothing ran. The error matches
-// [ErrWorkspace] if the folder is not accepted, and [ErrNoScripts] if the runtime
-// has no sandbox. Command does not ask for approval and records no decision.
-// [Scripts.Bounds] do not apply, but the default [sandbox.Limits] do.
+// environment. Of the user's files, the sandbox contains only the folder, the
+// inputs and the files of skills. A command that fails, is killed or cannot be
+// started is not an error. If ctx is done during the run or the files cannot be
+// saved, Command returns both a result and an error. Other errors mean that
+// nothing ran. The error matches [ErrWorkspace] if the folder is not accepted,
+// and [ErrNoScripts] if the runtime has no sandbox. Command does not ask for
+// approval, and records a decision only for each approved skill. [Scripts.Bounds]
+// do not apply, but the default [sandbox.Limits] do.
 func (r *Runtime) Command(ctx context.Context, c Command) (*RunResult, error) {
 	if !r.RunsScripts() {
 		return nil, ErrNoScripts
@@ -218,8 +232,12 @@ func (r *Runtime) Command(ctx context.Context, c Command) (*RunResult, error) {
 	case c.Writable:
 		access = execution.Overlay
 	}
-	out, err := execution.RunCommand(ctx, r.scripts.Sandbox, &execution.Command{
-		Args: c.Args, Inputs: executionInputs(c.Inputs), Timeout: c.Timeout, Output: execution.Output{Dir: c.OutputDir},
+	var skills []execution.ActiveSkill
+	for _, a := range c.Skills {
+		skills = append(skills, execution.ActiveSkill{Name: a.Skill.Name, Key: a.Skill.Key(), Digest: a.Digest})
+	}
+	out, err := r.newRunner(nil).RunCommand(ctx, &execution.Command{
+		Args: c.Args, Skills: skills, Caller: execution.Caller{Principal: c.Principal, Session: c.Session}, Inputs: executionInputs(c.Inputs), Timeout: c.Timeout, Output: execution.Output{Dir: c.OutputDir},
 		Workspace: c.Folder, Access: access, Agree: toAgree(c.ApproveChanges), HeldChanges: r.scripts.heldChanges(),
 		Streams: execution.Streams{Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Unlimited: true}})
 	return runResult(out), err

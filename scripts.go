@@ -103,6 +103,10 @@ type Packages struct {
 	AllowSource bool
 	// Offline disables downloads; only installed packages are used.
 	Offline bool
+	// Commands lists the Python packages that every [Command] can import, as
+	// requirements with a name and versions, such as pandas>=2. A command gets
+	// them, and those of its skills, only if it contains "py".
+	Commands []string
 }
 
 // ErrNoScripts indicates that a runtime does not run scripts, because it has no
@@ -176,6 +180,7 @@ func (r *Runtime) newRunner(approve func(context.Context, *execution.RefusedErro
 	if p := s.Packages; p != nil {
 		o.Packages = &packages.Options{Backend: s.Sandbox, Dir: p.Dir, Host: o.Host, PythonIndex: p.PythonIndex, NPMRegistry: p.NPMRegistry, Private: s.PrivateNetworks,
 			AllowSource: p.AllowSource, Offline: p.Offline, Log: s.Logger}
+		o.CommandPackages = p.Commands
 	}
 	return execution.New(o)
 }

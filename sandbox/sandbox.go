@@ -12,7 +12,7 @@
 //	/workspace  the user's directory, read-only unless granted
 //	/tmp        limited in size
 //	/run/secrets  one file for each granted secret
-//	/needs/NAME  the skills that the skill depends on, read-only
+//	/needs/NAME  the skills that the skill depends on, or that a command can use, read-only
 //	/deps       packages installed for a script, read-only
 //
 // The variables LOADOUT_SKILL, LOADOUT_WORK, LOADOUT_OUT and LOADOUT_IN hold

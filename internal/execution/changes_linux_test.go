@@ -67,7 +67,7 @@ func newBackend(t *testing.T) sandbox.Backend {
 
 func run(t *testing.T, b sandbox.Backend, dir, script string, agree execution.Agree) *execution.Result {
 	t.Helper()
-	res, err := execution.RunCommand(t.Context(), b, &execution.Command{Args: []string{"/bin/sh", "-ec", script}, Workspace: dir, Access: execution.Overlay, Agree: agree})
+	res, err := execution.New(execution.Options{Sandbox: b}).RunCommand(t.Context(), &execution.Command{Args: []string{"/bin/sh", "-ec", script}, Workspace: dir, Access: execution.Overlay, Agree: agree})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +261,7 @@ func TestWorkspaceWithoutOverlay(t *testing.T) {
 	b := native.New(&native.Options{Dir: runs})
 	for access, want := range map[execution.Access]string{execution.Overlay: "old", execution.OverlayOrDirect: "new\n", execution.ReadOnly: "old", execution.Direct: "new\n"} {
 		dir := newWorkspace(t, map[string]string{"a": "old", ".git/config": "old"})
-		res, err := execution.RunCommand(t.Context(), b, &execution.Command{Args: []string{"/bin/sh", "-c", "echo new > a; echo new > .git/config"}, Workspace: dir, Access: access})
+		res, err := execution.New(execution.Options{Sandbox: b}).RunCommand(t.Context(), &execution.Command{Args: []string{"/bin/sh", "-c", "echo new > a; echo new > .git/config"}, Workspace: dir, Access: access})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -273,7 +273,7 @@ func TestWorkspaceWithoutOverlay(t *testing.T) {
 		}
 		if access != execution.Direct {
 			dir = filepath.Join(newWorkspace(t, map[string]string{".claude/a": "old"}), ".claude")
-			if _, err := execution.RunCommand(t.Context(), b, &execution.Command{Args: []string{"/bin/sh", "-c", "echo new > a"}, Workspace: dir, Access: access}); err != nil {
+			if _, err := execution.New(execution.Options{Sandbox: b}).RunCommand(t.Context(), &execution.Command{Args: []string{"/bin/sh", "-c", "echo new > a"}, Workspace: dir, Access: access}); err != nil {
 				t.Fatal(err)
 			}
 			if data, _ := os.ReadFile(dir + "/a"); string(data) != "old" {
@@ -320,7 +320,7 @@ func testToolsInWorkspace(t *testing.T) {
 			if tt.name == "pip" {
 				makeWheel(t, dir)
 			}
-			res, err := execution.RunCommand(t.Context(), b, &execution.Command{Args: []string{"/bin/sh", "-ec", tt.script}, Workspace: dir, Access: execution.Overlay})
+			res, err := execution.New(execution.Options{Sandbox: b}).RunCommand(t.Context(), &execution.Command{Args: []string{"/bin/sh", "-ec", tt.script}, Workspace: dir, Access: execution.Overlay})
 			if err != nil {
 				t.Fatal(err)
 			}

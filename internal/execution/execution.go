@@ -59,6 +59,9 @@ type Options struct {
 	// Packages configures package installation. If nil, programs that need
 	// packages are rejected.
 	Packages *packages.Options
+	// CommandPackages lists Python requirements for all commands; see
+	// [Runner.RunCommand].
+	CommandPackages []string
 	// Services reports what the approval of a skill's servers must cover. It
 	// returns an error if the skill's servers cannot be read, and
 	// [ErrNoServers] if servers are disabled.

@@ -34,7 +34,7 @@ func testHeldChangesAreStored(t *testing.T) {
 				script.WriteString("mkdir -p \"$(dirname '" + p + "')\"; echo new > '" + p + "'\n")
 			}
 			script.WriteString("rm AGENTS.md; echo new > sub/CLAUDE.md; ln -s README .cursorrules 2>/dev/null || true")
-			res, err := execution.RunCommand(t.Context(), b, &execution.Command{Args: []string{"/bin/sh", "-ec", script.String()}, Workspace: dir, Access: execution.Overlay, HeldChanges: store})
+			res, err := execution.New(execution.Options{Sandbox: b}).RunCommand(t.Context(), &execution.Command{Args: []string{"/bin/sh", "-ec", script.String()}, Workspace: dir, Access: execution.Overlay, HeldChanges: store})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,7 +78,7 @@ func testHeldChangesAreStored(t *testing.T) {
 func TestDeclinedChangesAreNotStored(t *testing.T) {
 	b, store := newBackend(t), heldchange.New(filepath.Join(t.TempDir(), "changes"))
 	dir := newWorkspace(t, nil)
-	_, err := execution.RunCommand(t.Context(), b, &execution.Command{Args: []string{"/bin/sh", "-ec", "echo evil > CLAUDE.md"}, Workspace: dir, Access: execution.Overlay, HeldChanges: store,
+	_, err := execution.New(execution.Options{Sandbox: b}).RunCommand(t.Context(), &execution.Command{Args: []string{"/bin/sh", "-ec", "echo evil > CLAUDE.md"}, Workspace: dir, Access: execution.Overlay, HeldChanges: store,
 		Agree: func(context.Context, []execution.HeldChange) (bool, error) { return false, nil }})
 	if err != nil {
 		t.Fatal(err)

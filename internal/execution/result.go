@@ -50,18 +50,25 @@ type Command struct {
 	Agree     Agree  // may be nil
 	// HeldChanges is as in [Options].
 	HeldChanges *heldchange.Store
+
+	// Skills are the active skills of the conversation, and Caller decides
+	// which of them are approved.
+	Skills []ActiveSkill
+	Caller Caller
 }
 
-// RunCommand runs a host command in a sandbox and waits for it to finish.
-func RunCommand(ctx context.Context, b sandbox.Backend, c *Command) (*Result, error) {
+// runCommand runs a host command in a sandbox with the trees, mounts and
+// environment in spec.
+func runCommand(ctx context.Context, b sandbox.Backend, c *Command, spec *sandbox.Spec) (*Result, error) {
 	if len(c.Args) == 0 {
 		return nil, errors.New("run command: missing program name")
 	}
-	spec, cmd := &sandbox.Spec{}, &sandbox.Cmd{Args: c.Args, Timeout: c.Timeout}
-	var err error
-	if spec.Trees, err = inputTrees(c.Inputs); err != nil {
+	cmd := &sandbox.Cmd{Args: c.Args, Timeout: c.Timeout}
+	inputs, err := inputTrees(c.Inputs)
+	if err != nil {
 		return nil, err
 	}
+	spec.Trees = append(spec.Trees, inputs...)
 	if c.Workspace != "" {
 		mountWorkspace(spec, c.Workspace, c.Access)
 		cmd.Dir = mountpoint.Workspace

@@ -160,11 +160,17 @@ func (s *openedSkill) trees() []sandbox.Tree {
 	for _, p := range s.parts {
 		at := mountpoint.Skill
 		if p.entry != s.entry {
-			at = mountpoint.Needs + "/" + strings.ReplaceAll(p.entry.Name, "/", "_")
+			at = needsPath(p.entry.Name)
 		}
 		out = append(out, skillTree(at, p.bundle.FS, p.manifest))
 	}
 	return out
+}
+
+// needsPath returns the path in the sandbox of a skill other than the one whose
+// script runs.
+func needsPath(name string) string {
+	return mountpoint.Needs + "/" + strings.ReplaceAll(name, "/", "_")
 }
 
 // skillTree returns the files of a skill as a tree.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/packages"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/sandbox/prepare"
 	"github.com/loadout-dev/loadout/internal/script"
@@ -60,23 +61,13 @@ func (b *specBuilder) build(ctx context.Context, tier sandbox.Tier) (*sandbox.Sp
 	}
 	s.Trees = slices.Concat(s.Trees, inputs, b.trees)
 	plan := b.program.plan
-	for _, p := range plan.Prefixes {
-		s.Mounts = append(s.Mounts, sandbox.Mount{Host: p, Path: p})
-	}
+	maps.Copy(s.Env, b.env)
+	addInterpreter(s, plan, b.program.packages)
 	if b.workspace != "" {
 		if err := CheckWorkspace(b.workspace, b.opts.ProtectedDirs...); err != nil {
 			return nil, err
 		}
 		mountWorkspace(s, b.workspace, b.access())
-	}
-	maps.Copy(s.Env, b.env)
-	if len(plan.Bin) > 0 {
-		s.Env["PATH"] = strings.Join(plan.Bin, ":") + ":/usr/local/bin:/usr/bin:/bin"
-	}
-	maps.Copy(s.Env, plan.Env)
-	if p := b.program.packages; p != nil {
-		s.Mounts = append(s.Mounts, p.Mounts...)
-		maps.Copy(s.Env, p.Env)
 	}
 	if plan.Kind == script.Python && b.skill != nil {
 		// Scripts that import each other through the skill's directory expect
@@ -84,6 +75,22 @@ func (b *specBuilder) build(ctx context.Context, tier sandbox.Tier) (*sandbox.Sp
 		s.Env["PYTHONPATH"] = strings.TrimPrefix(s.Env["PYTHONPATH"]+":"+mountpoint.Skill, ":")
 	}
 	return s, b.configureNetwork(ctx, s, tier)
+}
+
+// addInterpreter adds the interpreter of a plan and the installed packages,
+// which may be nil.
+func addInterpreter(s *sandbox.Spec, plan *script.Plan, p *packages.Packages) {
+	for _, prefix := range plan.Prefixes {
+		s.Mounts = append(s.Mounts, sandbox.Mount{Host: prefix, Path: prefix})
+	}
+	if len(plan.Bin) > 0 {
+		s.Env["PATH"] = strings.Join(plan.Bin, ":") + ":/usr/local/bin:/usr/bin:/bin"
+	}
+	maps.Copy(s.Env, plan.Env)
+	if p != nil {
+		s.Mounts = append(s.Mounts, p.Mounts...)
+		maps.Copy(s.Env, p.Env)
+	}
 }
 
 // access returns the kind of access that the code has to the workspace.

@@ -11,6 +11,6 @@ const (
 	Workspace = "/workspace"
 	Tmp       = "/tmp"
 	Secrets   = "/run/secrets"
-	Needs     = "/needs" // a skill's dependencies, one directory each
+	Needs     = "/needs" // a skill's dependencies, or the skills for a command, one directory each
 	Build     = "/deps"  // packages installed for a script
 )

@@ -1,0 +1,261 @@
+package execution
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/loadout-dev/loadout/internal/decision"
+	"github.com/loadout-dev/loadout/internal/packages"
+	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
+	"github.com/loadout-dev/loadout/internal/script"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/sandbox"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// Limits on the skills that a command can use.
+const (
+	maxActiveSkills = 64
+	maxActiveBytes  = 128 << 20 // total size of the files
+	maxActiveFiles  = 10_000
+	maxPythonFiles  = 100 // files of a skill that are searched for packages
+	maxNote         = 500 // length of a note
+)
+
+// ActiveSkill identifies a skill that is active in a conversation.
+type ActiveSkill struct {
+	Name   string // for messages
+	Key    string // catalog key
+	Digest string // digest of the SKILL.md that was loaded: "sha256:" and the hex SHA-256
+}
+
+// RunCommand runs a host command in a sandbox and waits for it to finish. The
+// command can read the files of active skills in /needs/NAME. If it contains
+// "py", it can import the Python packages that these skills and the configuration
+// name.
+//
+// Of a skill that is not approved, the command sees no scripts and gets no
+// packages, and it sees nothing if SKILL.md is not the one that was loaded. A
+// grant for a single run does not count. Permissions that a skill was granted,
+// such as network access, do not apply to the command. If the approval of a
+// skill is revoked while the command runs, the command is killed.
+func (r *Runner) RunCommand(ctx context.Context, c *Command) (*Result, error) {
+	if !r.hasSandbox() {
+		return nil, ErrNoScripts
+	}
+	v := &commandView{runner: r, caller: r.caller(c.Caller), command: c, ctx: ctx, trees: map[string]sandbox.Tree{}}
+	defer v.close()
+	v.addSkills(c.Skills)
+	v.installPackages()
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	res, err := runCommand(v.ctx, r.opts.Sandbox, c, v.spec())
+	if _, ok := errors.AsType[*sandbox.UnsupportedError](err); ok && res == nil && v.packages != nil { // this backend cannot mount them
+		v.addNote("packages not installed: %v", err)
+		v.packages = nil
+		res, err = runCommand(v.ctx, r.opts.Sandbox, c, v.spec())
+	}
+	if res != nil {
+		res.Notes = append(v.notes, res.Notes...)
+	}
+	return res, err
+}
+
+// commandView collects what a command sees of active skills.
+type commandView struct {
+	runner  *Runner
+	caller  Caller
+	command *Command
+
+	ctx   context.Context // done when the approval of a skill is revoked
+	trees map[string]sandbox.Tree
+	bytes int64
+	files int
+	needs []*script.Needs
+	notes []string // for the model
+	ends  []func() // to call in reverse order
+
+	plan     *script.Plan       // for the interpreter of the packages
+	packages *packages.Packages // nil if there are none
+}
+
+func (v *commandView) close() {
+	for _, end := range slices.Backward(v.ends) {
+		end()
+	}
+}
+
+// mentions reports whether the command contains a text.
+func (v *commandView) mentions(text string) bool {
+	return slices.ContainsFunc(v.command.Args, func(a string) bool { return strings.Contains(a, text) })
+}
+
+// usesPython reports whether the command may start Python. Packages are installed
+// only for such commands, because this takes time.
+func (v *commandView) usesPython() bool { return v.mentions("py") }
+
+// addNote adds a note if the command could be affected by it.
+func (v *commandView) addNote(format string, args ...any) {
+	if v.usesPython() || v.mentions(mountpoint.Needs) {
+		v.notes = append(v.notes, printable.Text(printable.OneLine(fmt.Sprintf(format, args...)), maxNote))
+	}
+}
+
+// addSkills adds the approved skills with their dependencies. It then adds what
+// may be read of the others.
+func (v *commandView) addSkills(active []ActiveSkill) {
+	if len(active) > maxActiveSkills {
+		v.addNote("only %d of %d active skills are in %s", maxActiveSkills, len(active), mountpoint.Needs)
+		active = active[:maxActiveSkills]
+	}
+	var rest []func()
+	for _, a := range active {
+		s, err := openSkill(v.ctx, v.runner.opts.Catalog, a.Key)
+		if err != nil {
+			v.addNote("skill %s is not in %s: %v", a.Name, mountpoint.Needs, err)
+			continue
+		}
+		v.ends = append(v.ends, s.close)
+		if v.authorize(s) {
+			v.addApproved(s)
+			continue
+		}
+		rest = append(rest, func() { v.addReadable(a, s) })
+	}
+	for _, add := range rest {
+		add()
+	}
+}
+
+// authorize reports whether the skill is approved, and records that its code may
+// run. The approval then holds until the view is closed.
+func (v *commandView) authorize(s *openedSkill) bool {
+	auth := v.runner.auth
+	asked, _, _, err := RequestedBounds(s.skill, auth.limit)
+	if err != nil {
+		return false
+	}
+	d := decision.ForRun(v.ctx, auth.grants, auth.request(v.ctx, s, v.caller, asked))
+	if d.Effect != policy.Allow || d.Grant != nil && d.Grant.Scope == policy.Once {
+		return false
+	}
+	a, err := auth.authorize(v.ctx, s, v.caller)
+	if err != nil {
+		v.addNote("skill %s: %v", s.name, err)
+		return false
+	}
+	v.ctx, v.ends = a.ctx, append(v.ends, a.release)
+	return true
+}
+
+// addApproved adds an approved skill, its dependencies and its packages.
+func (v *commandView) addApproved(s *openedSkill) {
+	for _, p := range s.parts {
+		v.addTree(p, p.manifest)
+	}
+	if !v.usesPython() {
+		return
+	}
+	var python []string
+	for _, f := range s.main().manifest {
+		if path.Ext(f.Path) == ".py" && len(python) < maxPythonFiles {
+			python = append(python, f.Path)
+		}
+	}
+	needs, err := script.PythonNeeds(s.files, python, s.skill.Requirements)
+	if err = s.checkUnchanged(err); err != nil {
+		v.addNote("packages not installed: %v", err)
+		return
+	}
+	v.needs = append(v.needs, needs)
+}
+
+// addReadable adds the files of a skill that is not approved, without scripts.
+func (v *commandView) addReadable(a ActiveSkill, s *openedSkill) {
+	at := needsPath(s.name)
+	if _, ok := v.trees[at]; ok { // a dependency of an approved skill
+		return
+	}
+	hash, _ := strings.CutPrefix(a.Digest, "sha256:")
+	switch m := s.main().manifest; {
+	case s.isUnavailable(v.runner.opts.Catalog.Snapshot()):
+		v.addNote("skill %s is not in %s: %v", s.name, mountpoint.Needs, errUnavailable)
+	case !hasSkillFile(m, hash):
+		v.addNote("skill %s is not in %s: it changed after it was loaded; load it again", s.name, mountpoint.Needs)
+	default:
+		plain := slices.DeleteFunc(slices.Clone(m), func(f skill.File) bool { return f.Script })
+		v.addTree(*s.main(), plain)
+		if len(plain) < len(m) || len(s.skill.Requirements) > 0 {
+			v.addNote("skill %s is not approved, so its scripts are not in %s and its packages are not installed", s.name, at)
+		}
+	}
+}
+
+// addTree adds files of a skill, unless another skill has the same path.
+func (v *commandView) addTree(p part, files skill.Manifest) {
+	at := needsPath(p.entry.Name)
+	if _, ok := v.trees[at]; ok {
+		return
+	}
+	v.bytes, v.files = v.bytes+files.Size(), v.files+len(files)
+	switch {
+	case path.Dir(path.Clean(at)) != mountpoint.Needs || path.Clean(at) != at:
+		v.addNote("skill %s is not in %s: its name is not a directory name", p.entry.Name, mountpoint.Needs)
+	case v.bytes > maxActiveBytes || v.files > maxActiveFiles:
+		v.bytes, v.files = v.bytes-files.Size(), v.files-len(files)
+		v.addNote("skill %s is not in %s: the active skills are too large (limit %d MiB, %d files)", p.entry.Name, mountpoint.Needs, maxActiveBytes>>20, maxActiveFiles)
+	default:
+		v.trees[at] = skillTree(at, p.bundle.FS, files)
+	}
+}
+
+// installPackages installs the Python packages that the configuration and
+// approved skills name, unless they are installed already. If that fails, the
+// command runs without them.
+func (v *commandView) installPackages() {
+	if !v.usesPython() {
+		return
+	}
+	if err := v.ensurePackages(); err != nil {
+		v.addNote("packages not installed: %v", err)
+	}
+}
+
+func (v *commandView) ensurePackages() error {
+	configured, err := script.PythonNeeds(nil, nil, v.runner.opts.CommandPackages)
+	if err != nil {
+		return err
+	}
+	needs := script.MergePython(append(v.needs, configured)...)
+	if needs == nil {
+		return nil
+	}
+	if v.plan, err = script.ResolvePython(needs, v.runner.opts.Host); err != nil {
+		return err
+	}
+	b, err := v.runner.installer.builder(needs)
+	if err != nil {
+		return err
+	}
+	v.packages, err = b.Ensure(v.ctx, needs, nil, v.plan, nil)
+	return err
+}
+
+// spec returns a sandbox with the files of skills and the packages.
+func (v *commandView) spec() *sandbox.Spec {
+	s := &sandbox.Spec{Env: map[string]string{}}
+	for _, at := range slices.Sorted(maps.Keys(v.trees)) {
+		s.Trees = append(s.Trees, v.trees[at])
+	}
+	if v.packages != nil {
+		addInterpreter(s, v.plan, v.packages)
+	}
+	return s
+}

@@ -1,0 +1,148 @@
+package execution_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/loadout-dev/loadout/internal/execution"
+	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// active returns a skill as a conversation that loaded it now.
+func (m *machine) active(t *testing.T, name string) execution.ActiveSkill {
+	t.Helper()
+	e, err := m.catalog.Snapshot().Get(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest, err := m.catalog.Digest(t.Context(), e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return execution.ActiveSkill{Name: e.Name, Key: e.Key(), Digest: digest}
+}
+
+// command runs a shell command while skills are active, and returns what it
+// printed and the notes.
+func (m *machine) command(t *testing.T, text string, active ...execution.ActiveSkill) (out, notes string) {
+	t.Helper()
+	res, err := m.RunCommand(t.Context(), &execution.Command{Args: []string{"/bin/sh", "-c", text}, Skills: active})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(res.Stdout) + string(res.Stderr), strings.Join(res.Notes, "\n")
+}
+
+func TestCommandReadsActiveSkillsOnly(t *testing.T) {
+	m := newMachine(t)
+	const list = "cd /needs && find . -type f | sort"
+	if out, _ := m.command(t, list); strings.Contains(out, "SKILL.md") {
+		t.Errorf("without active skills it sees %q", out)
+	}
+	out, notes := m.command(t, list, m.active(t, "tides"))
+	if out != "./tides/SKILL.md\n./tides/notes.txt\n" {
+		t.Errorf("of a skill that is not approved it sees %q", out)
+	}
+	if !strings.Contains(notes, "skill tides is not approved, so its scripts are not in /needs/tides") {
+		t.Errorf("notes %q", notes)
+	}
+	if _, notes = m.command(t, "true", m.active(t, "tides")); notes != "" {
+		t.Errorf("another command gets the notes %q", notes)
+	}
+	if got := m.decisions(); got != "" {
+		t.Errorf("recorded %s", got)
+	}
+	m.approve(t)
+	out, notes = m.command(t, list, m.active(t, "tides"))
+	if out != "./clock/SKILL.md\n./clock/time.txt\n./tides/SKILL.md\n./tides/do.sh\n./tides/notes.txt\n" || notes != "" {
+		t.Errorf("of an approved skill it sees %q, notes %q", out, notes)
+	}
+	if got := m.decisions(); !strings.HasPrefix(got, "run allow ") || strings.Contains(got, ";") {
+		t.Errorf("recorded %s", got)
+	}
+}
+
+// A command gets none of the permissions that were granted to a skill.
+func TestCommandHasNoPermissionsOfSkills(t *testing.T) {
+	m := newMachine(t)
+	m.approve(t)
+	out, _ := m.command(t, `sh /needs/tides/do.sh "echo ran"; ls /run/secrets; echo "secrets: $LOADOUT_SECRETS"; echo x > /needs/tides/notes.txt; cat /needs/tides/notes.txt`, m.active(t, "tides"))
+	if !strings.HasPrefix(out, "ran\n") || strings.Contains(out, "KEY") || !strings.Contains(out, "secrets: \n") || !strings.Contains(out, "\nnotes\n") {
+		t.Errorf("it printed %q", out)
+	}
+}
+
+// The bytes are those that were loaded or approved.
+func TestCommandSeesLoadedOrApprovedVersion(t *testing.T) {
+	m := newMachine(t)
+	before := m.active(t, "clock")
+	const show = "cat /needs/clock/time.txt"
+	if out, _ := m.command(t, show, before); out != "noon\n" {
+		t.Errorf("it sees %q", out)
+	}
+	m.files["clock/SKILL.md"] = &fstest.MapFile{Data: []byte("---\nname: clock\ndescription: Tells the time.\n---\nAnew.\n")}
+	if err := m.catalog.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	out, notes := m.command(t, show, before)
+	if strings.Contains(out, "noon") || !strings.Contains(notes, "skill clock is not in /needs: it changed after it was loaded; load it again") {
+		t.Errorf("after a change it sees %q, notes %q", out, notes)
+	}
+	if out, _ := m.command(t, show, m.active(t, "clock")); out != "noon\n" {
+		t.Errorf("after another load it sees %q", out)
+	}
+	m.approve(t)
+	if out, _ := m.command(t, show, before, m.active(t, "tides")); out != "noon\n" {
+		t.Errorf("of a dependency of an approved skill it sees %q", out)
+	}
+}
+
+// An approval for one run is for a script that the user knows, not for a command.
+func TestCommandUsesNoApprovalForOneRun(t *testing.T) {
+	m := newMachine(t)
+	g := m.approve(t)
+	if _, err := m.grants.Revoke(t.Context(), g.ID); err != nil {
+		t.Fatal(err)
+	}
+	g.ID, g.Scope = "", policy.Once
+	if _, err := m.grants.Put(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+	if out, _ := m.command(t, "ls /needs/tides", m.active(t, "tides")); strings.Contains(out, "do.sh") {
+		t.Errorf("it sees %q", out)
+	}
+	if res, err := m.Run(t.Context(), do("echo ran")); err != nil || string(res.Stdout) != "ran\n" {
+		t.Errorf("the approval is used up: %v", err)
+	}
+}
+
+// The command ends with the approval of a skill that it can run.
+func TestRevokedApprovalKillsCommand(t *testing.T) {
+	m := newMachine(t)
+	g := m.approve(t)
+	started := writerFunc(func() {
+		if _, err := m.grants.Revoke(context.WithoutCancel(t.Context()), g.ID); err != nil && !errors.Is(err, policy.ErrNotGranted) {
+			t.Error(err)
+		}
+	})
+	res, err := m.RunCommand(t.Context(), &execution.Command{Args: []string{"/bin/sh", "-c", "echo started; exec sleep 60"}, Skills: []execution.ActiveSkill{m.active(t, "tides")},
+		Streams: execution.Streams{Stdout: started}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.Reason != sandbox.Disabled {
+		t.Errorf("it ended as %s", res.Reason)
+	}
+}
+
+// writerFunc calls a function at each write.
+type writerFunc func()
+
+func (f writerFunc) Write(b []byte) (int, error) {
+	f()
+	return len(b), nil
+}
