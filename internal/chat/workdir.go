@@ -17,6 +17,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/internal/workspace"
 	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/session"
 )
 
 // sandboxUser is the user ID of sandboxed code if Loadout runs as root.
@@ -88,14 +89,15 @@ func (ask approveChanges) agree() execution.Agree {
 
 // newCommandRunner returns a function that runs an agent's commands in the
 // sandbox, with dir as the working directory. If own is true, dir was created
-// for the conversation, and commands change it directly. newCommandRunner
+// for the conversation, and commands change it directly. Commands can use the
+// skills that are active in the conversation with the given ID. newCommandRunner
 // returns nil if commands cannot be run.
-func newCommandRunner(rt *loadout.Runtime, dir string, own bool, approve approveChanges) func(context.Context, []string, time.Duration) (*workspace.CommandResult, error) {
+func newCommandRunner(rt *loadout.Runtime, dir string, own bool, approve approveChanges, id string, active func() []session.ActiveSkill) func(context.Context, []string, time.Duration) (*workspace.CommandResult, error) {
 	if !rt.RunsScripts() || errors.Is(rt.CheckWorkspace(dir), loadout.ErrWorkspace) {
 		return nil
 	}
 	return func(ctx context.Context, args []string, timeout time.Duration) (*workspace.CommandResult, error) {
-		ran, err := rt.Command(ctx, loadout.Command{Args: args, Folder: dir, Writable: true, Direct: own, ApproveChanges: approve, Timeout: timeout})
+		ran, err := rt.Command(ctx, loadout.Command{Args: args, Folder: dir, Writable: true, Direct: own, ApproveChanges: approve, Skills: active(), Session: id, Timeout: timeout})
 		if err != nil {
 			return nil, err
 		}

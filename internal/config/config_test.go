@@ -433,6 +433,7 @@ func TestK2UnreadableUserFileIsAnError(t *testing.T) {
 		{"skills:\n  dirs: ['']\n", "ROOT/FILE:2:9: skills.dirs: empty list item"},
 		{"x: &a [pdf]\nskills:\n  allow: *a\n", "ROOT/FILE:3:10: skills.allow: expected a list of strings"},
 		{"sandbox:\n  python_index: pypi.internal\n", "ROOT/FILE:2:17: sandbox.python_index: expected a URL such as https://registry.example.com/path"},
+		{"sandbox:\n  packages: [pandas>=2, 'x @ https://evil.example/x.whl']\n", "ROOT/FILE:2:13: sandbox.packages: expected names of Python packages with versions, such as pandas>=2"},
 		{"sandbox:\n  npm_registry: file:///srv/npm\n", "ROOT/FILE:2:17: sandbox.npm_registry: expected a URL such as https://registry.example.com/path"},
 		{"sandbox:\n  npm_registry: \"https://:8080/x\"\n", "ROOT/FILE:2:17: sandbox.npm_registry: expected a URL such as https://registry.example.com/path"},
 		{"mcp:\n  compat: weknow\n", `ROOT/FILE:2:11: mcp.compat: "weknow" is not one of weknora, ba-agent, wegent`},

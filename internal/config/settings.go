@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/loadout-dev/loadout/internal/requirement"
 	"github.com/loadout-dev/loadout/internal/toolname"
 )
 
@@ -80,6 +81,7 @@ type Sandbox struct {
 	DiskMB       int
 	Network      []string
 	Private      []string
+	Packages     []string // Python requirements for the commands of agents
 	PythonIndex  string
 	NPMRegistry  string
 	BuildScripts bool
@@ -207,6 +209,9 @@ var settings = []setting{
 		doc: "Hosts that skills may request, for example api.example.com, *.example.com:8443 or * for all.\nEach request still needs approval. Empty means no network for any skill."},
 	{key: "sandbox.private", env: "LOADOUT_SANDBOX_PRIVATE", value: func(c *Config) any { return &c.Sandbox.Private }, check: checkNetworks,
 		doc: "Private networks that may be reached, for example 10.1.2.0/24. Without an entry, an allowed\nname that resolves to a private address is refused."},
+	{key: "sandbox.packages", env: "LOADOUT_SANDBOX_PACKAGES", value: func(c *Config) any { return &c.Sandbox.Packages }, check: checkRequirements,
+		doc: "Python packages that the commands of an agent in chat or on the hub can import, for example\n" +
+			"pandas>=2 or matplotlib. They are installed once, in a sandbox, from sandbox.python_index."},
 	{key: "sandbox.python_index", env: "LOADOUT_SANDBOX_PYTHON_INDEX", value: func(c *Config) any { return &c.Sandbox.PythonIndex }, check: checkWebAddress,
 		doc: "The Python package index for scripts; empty means PyPI."},
 	{key: "sandbox.npm_registry", env: "LOADOUT_SANDBOX_NPM_REGISTRY", value: func(c *Config) any { return &c.Sandbox.NPMRegistry }, check: checkWebAddress,
@@ -328,6 +333,17 @@ func checkApproved(v any) error {
 		hex, is := strings.CutPrefix(digest, "sha256:")
 		if !ok || !is || skill == "" || len(hex) != 64 || strings.Trim(hex, "0123456789abcdef") != "" {
 			return errors.New("expected SKILL=sha256:DIGEST entries with 64 lower-case hexadecimal digits")
+		}
+	}
+	return nil
+}
+
+// checkRequirements returns an error unless every entry is a Python requirement
+// with a name and versions.
+func checkRequirements(v any) error {
+	for _, entry := range *v.(*[]string) {
+		if len(entry) > requirement.MaxLength || !requirement.IsReleased(entry) || requirement.IsDirect(entry) {
+			return errors.New("expected names of Python packages with versions, such as pandas>=2")
 		}
 	}
 	return nil

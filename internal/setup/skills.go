@@ -278,5 +278,5 @@ func (s *Setup) PackageOptions(c *config.Config) *loadout.Packages {
 	if d == "" {
 		return nil
 	}
-	return &loadout.Packages{Dir: filepath.Join(d, "packages"), PythonIndex: c.Sandbox.PythonIndex, NPMRegistry: c.Sandbox.NPMRegistry, AllowSource: c.Sandbox.BuildScripts}
+	return &loadout.Packages{Dir: filepath.Join(d, "packages"), PythonIndex: c.Sandbox.PythonIndex, NPMRegistry: c.Sandbox.NPMRegistry, AllowSource: c.Sandbox.BuildScripts, Commands: c.Sandbox.Packages}
 }

@@ -225,7 +225,7 @@ func (t *conversation) baseTools(ctx context.Context, c *chat.ToolContext, s *se
 		}
 		var run runFunc
 		if runs {
-			run = t.commandRunner(c.FolderPath)
+			run = t.commandRunner(c.FolderPath, s)
 		}
 		return t.folderTools(ctx, root, run, s, *o)
 	})

@@ -84,24 +84,26 @@ func (t *conversation) runsCommands(ctx context.Context, c *chat.ToolContext) (b
 }
 
 // commandRunner returns a function that runs sandboxed commands in the working
-// directory.
-func (t *conversation) commandRunner(dir string) runFunc {
+// directory. Commands can use the active skills of s.
+func (t *conversation) commandRunner(dir string, s *session.Session) runFunc {
 	rt := t.setup.Runtime
 	return func(ctx context.Context, args []string, timeout time.Duration) (*workspace.CommandResult, error) {
 		if err := chownToSandbox(dir); err != nil {
 			return nil, err
 		}
-		ran, err := rt.Command(ctx, loadout.Command{Args: args, Folder: dir, Writable: true, Direct: true, Timeout: timeout})
+		ran, err := rt.Command(ctx, loadout.Command{Args: args, Folder: dir, Writable: true, Direct: true, Skills: s.Active(), Session: s.ID(), Timeout: timeout})
 		if err != nil {
 			return nil, firstLine(err)
 		}
 		out := &workspace.CommandResult{ExitCode: ran.ExitCode, Stdout: ran.Stdout, Stderr: ran.Stderr}
+		notes := ran.Notes
 		switch {
 		case ran.Killed:
-			out.Note = "killed: " + string(ran.Reason)
+			notes = append([]string{"killed: " + string(ran.Reason)}, notes...)
 		case ran.Truncated:
-			out.Note = "output truncated"
+			notes = append([]string{"output truncated"}, notes...)
 		}
+		out.Note = strings.Join(notes, "]\n[")
 		return out, nil
 	}
 }
