@@ -497,6 +497,7 @@ func (s *Server) compatExecute(ctx context.Context, req *mcp.CallToolRequest, in
 	}
 	result := textResult(fmt.Sprintf("Script %s of skill %s took %d ms. %s", res.Script, res.Skill, res.DurationMS, s.scriptResultText(res)))
 	result.Content = append(result.Content, s.folderLinks(res)...)
+	result.Content = append(result.Content, s.newFigures(res.Folder, nil)...)
 	result.IsError = res.ExitCode != 0
 	return result, out, nil
 }

@@ -800,3 +800,32 @@ func TestWeKnoraVariables(t *testing.T) {
 		t.Errorf("under our own names: %q", got)
 	}
 }
+
+// Images that a run wrote are part of its result. Those of an earlier run in the
+// folder are not repeated.
+func TestImagesOfScriptsAreReturned(t *testing.T) {
+	const draw = `printf '\211PNG\r\n\032\n' > "$LOADOUT_OUT/chart.png"; echo text > "$LOADOUT_OUT/r.txt"`
+	images := func(res *mcp.CallToolResult) (out []string) {
+		for _, c := range res.Content {
+			if i, ok := c.(*mcp.ImageContent); ok {
+				out = append(out, i.MIMEType+" "+string(i.Data))
+			}
+		}
+		return out
+	}
+	want := []string{"image/png \x89PNG\r\n\x1a\n"}
+	weknora := newWorkshop(t, shell(), mcpserver.Options{Compat: "weknora"}).connect(t, way{"stdio", modern}, nil)
+	res := weknora.call("execute_skill_script", args{"skill_name": "sh", "script_path": "do.sh", "args": []string{draw}})
+	if got := images(res); !slices.Equal(got, want) {
+		t.Errorf("execute_skill_script: got %q", got)
+	}
+	c := newWorkshop(t, shell(), mcpserver.Options{}).connect(t, way{"stdio", modern}, nil)
+	res = c.call("run_skill_script", args{"skill": "sh", "script": "do.sh", "args": []string{draw}})
+	if got := images(res); !slices.Equal(got, want) {
+		t.Errorf("run_skill_script: got %q", got)
+	}
+	folder := structured[ran](t, res).Folder
+	if got := images(c.call("run_skill_script", args{"skill": "sh", "script": "do.sh", "folder": folder, "args": []string{"ls out"}})); folder == "" || got != nil {
+		t.Errorf("of another run in the folder %q: got %q", folder, got)
+	}
+}
