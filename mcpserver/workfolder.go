@@ -32,7 +32,7 @@ const outputDir = "out"
 // scanFigures returns the images in the output directory of a working folder.
 // It returns nil if there is no such folder.
 func (s *Server) scanFigures(handle string) (found figure.Images) {
-	s.inFolder(handle, func(fsys fs.FS) { found = figure.Scan(fsys, outputDir) })
+	s.inFolder(handle, func(fsys fs.FS) { found = figure.ScanContent(fsys, outputDir) })
 	return found
 }
 

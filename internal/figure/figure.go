@@ -3,6 +3,7 @@
 package figure
 
 import (
+	"crypto/sha256"
 	"io"
 	"io/fs"
 	"path"
@@ -26,14 +27,15 @@ const (
 // types lists the MIME types of images that are shown.
 var types = []string{"image/png", "image/jpeg", "image/webp"}
 
-// Images maps the paths of images to their stamps. The images are not read
-// before a run, because a directory may contain many.
+// Images maps the paths of images to their stamps. [Scan] does not read the
+// images, because a directory may contain many.
 type Images map[string]stamp
 
 // stamp is used to detect whether a run has changed a file.
 type stamp struct {
 	size     int64
 	modified time.Time
+	sum      [sha256.Size]byte // of the content, instead of the time; zero if not read
 }
 
 // Scan returns the images in the given directories of fsys, but not those in
@@ -48,9 +50,25 @@ func Scan(fsys fs.FS, dirs ...string) Images {
 	return out
 }
 
-// New scans the directories again. It returns the images that are new, or whose
-// size or modification time differs from that in i, the result of an earlier
-// Scan. It returns at most [MaxImages], ordered by directory and name.
+// ScanContent is like [Scan], but reads the images, so that [Images.New] compares
+// their contents. It is for directories in which each run writes all files again.
+// It reads a limited number of images.
+func ScanContent(fsys fs.FS, dirs ...string) Images {
+	out, tried := Images{}, 0
+	each(fsys, dirs, func(name string, s stamp) bool {
+		if data, err := readFile(fsys, name); err == nil {
+			out[name] = stamp{size: s.size, sum: sha256.Sum256(data)}
+		}
+		tried++
+		return tried < maxRead
+	})
+	return out
+}
+
+// New scans the directories again. It returns the images that are new, or that
+// differ from those in i, the result of an earlier Scan, in size or modification
+// time. If i is the result of ScanContent, it compares contents instead. It
+// returns at most [MaxImages], ordered by directory and name.
 func (i Images) New(fsys fs.FS, dirs ...string) []mcp.Content {
 	var out []mcp.Content
 	tried := 0
@@ -59,12 +77,14 @@ func (i Images) New(fsys fs.FS, dirs ...string) []mcp.Content {
 			return true
 		}
 		data, err := readFile(fsys, name)
+		if tried++; i[name].sum == sha256.Sum256(data) {
+			return tried < maxRead
+		}
 		// The type is that of the content, because vendors refuse images with a
 		// wrong type.
 		if mime := filetype.Image(data); err == nil && len(data) <= MaxBytes && slices.Contains(types, mime) {
 			out = append(out, &mcp.ImageContent{Data: data, MIMEType: mime})
 		}
-		tried++
 		return len(out) < MaxImages && tried < maxRead
 	})
 	return out
@@ -83,7 +103,7 @@ func each(fsys fs.FS, dirs []string, f func(name string, s stamp) bool) {
 			if !e.Type().IsRegular() || !slices.Contains(types, filetype.ByName(strings.ToLower(name))) {
 				continue
 			}
-			if fi, err := e.Info(); err == nil && fi.Size() <= MaxBytes && !f(name, stamp{fi.Size(), fi.ModTime()}) {
+			if fi, err := e.Info(); err == nil && fi.Size() <= MaxBytes && !f(name, stamp{size: fi.Size(), modified: fi.ModTime()}) {
 				return
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -83,6 +84,19 @@ func TestUnchangedImagesAreNotRead(t *testing.T) {
 		t.Errorf("got %d images, want 1", len(got))
 	}
 	if diff := cmp.Diff([]string{"c.png"}, files.opened); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A run in a working folder writes all files again.
+func TestImagesWrittenAgainAreNotNew(t *testing.T) {
+	files := fstest.MapFS{"same.png": {Data: []byte(png)}, "changed.png": {Data: []byte(png + "1")}}
+	before := figure.ScanContent(files, ".")
+	now := time.Now()
+	files["same.png"] = &fstest.MapFile{Data: []byte(png), ModTime: now}
+	files["changed.png"] = &fstest.MapFile{Data: []byte(png + "2"), ModTime: now}
+	want := []mcp.Content{&mcp.ImageContent{MIMEType: "image/png", Data: []byte(png + "2")}}
+	if diff := cmp.Diff(want, before.New(files, ".")); diff != "" {
 		t.Error(diff)
 	}
 }
