@@ -1,9 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -138,24 +138,11 @@ func (a *app) addMeasuredHints(all []tools.Capability) error {
 // addLatency sets the latency hint of a tool, or of a skill with scripts, if the
 // report has recorded times.
 func addLatency(k *tools.Capability, report *usage.Report) {
-	const maxScripts = 3
-	var hints []string
-	if t, ok := report.Tool(k.Name); ok && k.Kind == "mcp" && t.P50 > 0 {
-		hints = []string{formatLatency(t, "call")}
+	hint := report.ToolLatency(k.Name)
+	if k.Kind == "skill" {
+		hint = plain(report.ScriptLatency(k.Key))
 	}
-	for _, t := range report.Scripts { // most used first
-		if k.Kind == "skill" && t.Key == k.Key && t.P50 > 0 && len(hints) < maxScripts {
-			hints = append(hints, plain(t.Name)+" "+formatLatency(t, "run"))
-		}
-	}
-	if len(hints) > 0 {
-		k.LatencyHint = strings.Join(hints, "; ")
-	}
-}
-
-// formatLatency returns text such as "p50 12 ms, p95 80 ms over 3 calls".
-func formatLatency(t usage.Tool, noun string) string {
-	return fmt.Sprintf("p50 %s, p95 %s over %s", formatDuration(t.P50), formatDuration(t.P95), console.Pluralize(t.Calls, noun))
+	k.LatencyHint = cmp.Or(hint, k.LatencyHint)
 }
 
 func (a *app) printCapabilities(all []tools.Capability, problems []string) {

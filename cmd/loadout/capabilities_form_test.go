@@ -29,8 +29,8 @@ func TestCapabilitiesForm(t *testing.T) {
 // Latency hints have the recorded times of tools and scripts.
 func TestMeasuredHints(t *testing.T) {
 	report := &usage.Report{
-		Tools:   []usage.Tool{{Name: "c__send", Calls: 3, P50: 120, P95: 4000}, {Name: "pdf", Calls: 1, P50: 1}},
-		Scripts: []usage.Tool{{Name: "run.sh", Key: "user/pdf", Calls: 1, P50: 8.25, P95: 8.25}, {Name: "other.sh", Key: "user/other", Calls: 1, P50: 1}},
+		Tools:   []usage.Tool{{Name: "c__send", Calls: 4, Measured: 3, P50: 120, P95: 4000}, {Name: "pdf", Calls: 1, Measured: 1, P50: 1}},
+		Scripts: []usage.Tool{{Name: "run.sh", Key: "user/pdf", Calls: 1, Measured: 1, P50: 8.25, P95: 8.25}, {Name: "other.sh", Key: "user/other", Calls: 1, Measured: 1, P50: 1}},
 	}
 	for want, k := range map[string]tools.Capability{
 		"run.sh p50 8.2 ms, p95 8.2 ms over 1 run": {Kind: "skill", Name: "pdf", Key: "user/pdf"},

@@ -280,15 +280,10 @@ func formatNumber(n int) string {
 }
 
 func formatDuration(ms float64) string {
-	switch {
-	case ms == 0:
+	if ms == 0 {
 		return ""
-	case ms < 10:
-		return fmt.Sprintf("%.1f ms", ms)
-	case ms < 10_000:
-		return fmt.Sprintf("%.0f ms", ms)
 	}
-	return fmt.Sprintf("%.1f s", ms/1000)
+	return usage.FormatMillis(ms)
 }
 
 func formatDollars(d float64) string {

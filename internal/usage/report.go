@@ -105,7 +105,9 @@ type Tool struct {
 	P50     float64   `json:"p50_ms"`
 	P95     float64   `json:"p95_ms"`
 	Last    time.Time `json:"last"`
-	elapsed []time.Duration
+	// Measured is the number of calls that ran, of which the percentiles are.
+	Measured int `json:"-"`
+	elapsed  []time.Duration
 }
 
 func (t *Tool) add(u *Use) {
@@ -125,7 +127,7 @@ func (t *Tool) add(u *Use) {
 func (t *Tool) measure() {
 	slices.Sort(t.elapsed)
 	t.P50, t.P95 = percentile(t.elapsed, 50), percentile(t.elapsed, 95)
-	t.elapsed = nil
+	t.Measured, t.elapsed = len(t.elapsed), nil
 }
 
 // percentile returns the p-th percentile of the sorted values in milliseconds.

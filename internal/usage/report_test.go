@@ -59,10 +59,10 @@ func TestReport(t *testing.T) {
 			{Name: "broken", Key: "user/broken", Interfaces: map[string]int{"mcp": 1}, Counts: usage.Counts{Loads: 1, Failures: 1, Last: at(3)}},
 		},
 		Tools: []usage.Tool{
-			{Name: "own__x", Calls: 4, Errors: 1, Refused: 1, P50: 20, P95: 30, Last: at(10)},
-			{Name: "pdf_s__y", Skill: "pdf", Key: "user/pdf", Calls: 1, P50: 5, P95: 5, Last: at(11)},
+			{Name: "own__x", Calls: 4, Errors: 1, Refused: 1, Measured: 3, P50: 20, P95: 30, Last: at(10)},
+			{Name: "pdf_s__y", Skill: "pdf", Key: "user/pdf", Calls: 1, Measured: 1, P50: 5, P95: 5, Last: at(11)},
 		},
-		Scripts: []usage.Tool{{Name: "scripts/a.py", Skill: "pdf", Key: "user/pdf", Calls: 1, P50: 40, P95: 40, Last: at(5)}},
+		Scripts: []usage.Tool{{Name: "scripts/a.py", Skill: "pdf", Key: "user/pdf", Calls: 1, Measured: 1, P50: 40, P95: 40, Last: at(5)}},
 		Models:  []usage.Model{{Name: "v:m", Answers: 2, Usage: llm.Usage{Input: 30, CacheRead: 100, CacheWrite: 100, Output: 12}, Last: at(13)}},
 		Unknown: 1,
 	}
