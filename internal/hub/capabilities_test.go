@@ -1,6 +1,7 @@
 package hub_test
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +20,7 @@ type planning struct {
 			ID               string
 			Kind             string
 			CostHint         string `json:"cost_hint"`
+			LatencyHint      string `json:"latency_hint"`
 			Safety           string `json:"safety_level"`
 			RequiresApproval bool   `json:"requires_approval"`
 		}
@@ -57,6 +59,41 @@ func TestCapabilitiesHavePrices(t *testing.T) {
 			t.Errorf("an agent's capabilities are %s", body)
 		}
 	}
+}
+
+// Latency hints of tools are measured over the user's own calls, on any node. Refused
+// calls do not count.
+func TestCapabilitiesHaveMeasuredLatencies(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, address string) {
+		a, b, _, _ := twoNodes(t, address)
+		_, token := a.newcomer(t, "ada", account.AllScopes)
+		_, other := a.newcomer(t, "ben", account.AllScopes)
+		hints := func(n *node, token string) map[string]string {
+			t.Helper()
+			var plan planning
+			caller{node: n, token: token}.send(t, "GET", "/api/v1/capabilities?connect=true", nil).want(t, 200).into(t, &plan)
+			out := map[string]string{}
+			for _, c := range plan.Hints.Capabilities {
+				out[c.ID] = c.LatencyHint
+			}
+			return out
+		}
+		cs := connectMCP(t, a.URL+"/mcp", token, olderEra, nil)
+		for range 3 {
+			through(t, cs, "shop__look")
+		}
+		through(t, cs, "till__pay") // needs approval
+		measured := regexp.MustCompile(`^p50 \S+ m?s, p95 \S+ m?s over 3 calls$`)
+		for _, n := range []*node{a, b} {
+			got := hints(n, token)
+			if !measured.MatchString(got["mcp.shop.look"]) || strings.Contains(got["mcp.till.pay"], "over") {
+				t.Errorf("the hints are %q", got)
+			}
+		}
+		if got := hints(a, other); strings.Contains(got["mcp.shop.look"], "over") {
+			t.Errorf("another user's hint is %q", got["mcp.shop.look"])
+		}
+	})
 }
 
 // L12: planning hints list skills and tools with their safety levels and approvals. L13:

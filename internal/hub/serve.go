@@ -140,5 +140,6 @@ func (h *Hub) removeExpired(ctx context.Context) error {
 	_, records := h.directory.Audit.Prune(ctx)
 	_, requests := h.db.Requests.Prune(ctx, now.Add(-api.RequestRetention))
 	_, uses := h.db.Usage.PruneOwn(ctx, now.AddDate(0, 0, -store.OwnUseDays))
-	return errors.Join(logins, records, requests, uses)
+	_, durations := h.db.Durations.Prune(ctx, now.AddDate(0, 0, -store.DurationDays))
+	return errors.Join(logins, records, requests, uses, durations)
 }

@@ -114,6 +114,7 @@ type Tables struct {
 	Requests        Requests
 	Storage         Storage
 	Snapshots       Snapshots
+	Durations       Durations
 }
 
 func tables(c conn) Tables {
@@ -126,7 +127,7 @@ func tables(c conn) Tables {
 		Notifications: Notifications{c}, Ratings: Ratings{c}, Defaults: Defaults{c},
 		Attachments: Attachments{c},
 		Meter:       Meter{c}, ToolDefinitions: ToolDefinitions{c}, Drafts: Drafts{c}, SignIns: SignIns{c}, SentMessages: SentMessages{c}, Requests: Requests{c},
-		Storage: Storage{c}, Snapshots: Snapshots{c},
+		Storage: Storage{c}, Snapshots: Snapshots{c}, Durations: Durations{c},
 	}
 }
 

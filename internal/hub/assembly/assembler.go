@@ -116,6 +116,7 @@ type Assembler struct {
 	// toolLists maps each toolList to the definitions of its tools, which never
 	// change.
 	toolLists sync.Map
+	durations durations
 
 	bundledDigests func() (map[string]bool, error)
 	bundledCatalog func() (*catalog.Catalog, error)
@@ -140,6 +141,7 @@ func New(o Options) *Assembler {
 	o.Bounds.Secrets, o.Bounds.WorkspaceWrite = []string{"*"}, true
 	k := &Assembler{o: o, spawner: spawn.New(nil), bundled: newBundled(), bases: map[string]*base{}}
 	k.pool = k.newPool()
+	k.durations.store = k.storeDurations
 	k.bundledDigests = sync.OnceValues(func() (map[string]bool, error) { return k.bundled.skillDigests(context.Background()) })
 	k.bundledCatalog = sync.OnceValues(func() (*catalog.Catalog, error) {
 		c, err := catalog.New([]catalog.Source{k.bundled}, nil)
@@ -165,6 +167,7 @@ func (k *Assembler) Close() error {
 		errs = append(errs, k.endBase(b))
 	}
 	k.ending.Wait()
+	k.durations.close()
 	return errors.Join(append(errs, k.pool.Close())...)
 }
 

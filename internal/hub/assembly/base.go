@@ -240,7 +240,7 @@ func (b *base) newTools() *tools.Set {
 		Variables:    upstream.Variables{HowToSet: agents.HowToSet},
 		VariablesFor: func(c *upstream.Config) upstream.Variables { return b.plan.values[c.Name] },
 		SkillServers: b.skillServers(), Providers: k.o.Providers,
-		Grants: NewGrantStore(k.o.DB, b.policyPrincipal), Audit: k.auditor().Append, Logger: k.o.Logger,
+		Grants: NewGrantStore(k.o.DB, b.policyPrincipal), Audit: k.auditor().Append, OnCallEnd: b.recordCall, Logger: k.o.Logger,
 	}, toolset.Options{
 		Pool: k.pool, Identity: b.key, OtherService: b.documentService, Definitions: definitions{b},
 		Personal: func(c *upstream.Config) bool { return b.plan.stamps[c.Name] != "" },

@@ -203,7 +203,7 @@ func (t *conversation) baseTools(ctx context.Context, c *chat.ToolContext, s *se
 	client := &clientaction.Client{Approvals: c.Approvals, Session: c.ID, Principal: c.User}
 	o := &agent.SkillToolOptions{Tools: t.setup.Tools, Principal: c.User, Approvals: c.Approvals,
 		Elicit: client.Elicit(approver.NewElicitationHandler(c.Approvals, c.ID, c.User, elicitTimeout)),
-		Server: &mcpserver.Options{Workspace: c.FolderPath, HowToApprove: approvalHint, Refresh: t.prepareRun(c), Version: t.assembler.o.Version, Logger: t.assembler.o.Logger}}
+		Server: &mcpserver.Options{Workspace: c.FolderPath, HowToApprove: approvalHint, Refresh: t.prepareRun(c), OnUse: t.setup.RecordRun, Version: t.assembler.o.Version, Logger: t.assembler.o.Logger}}
 	skills, err := t.lazyTools(ctx, toolList{runs: t.setup.Runtime.RunsScripts()}, func(ctx context.Context) ([]agent.Tool, error) {
 		all, closeAll, err := agent.SkillTools(ctx, t.setup.Runtime, s, o)
 		if err != nil {

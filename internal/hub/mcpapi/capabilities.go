@@ -41,7 +41,7 @@ type capabilityJSON struct {
 func newCapabilityJSON(c tools.Capability) capabilityJSON {
 	return capabilityJSON{ID: c.ID, Kind: c.Kind, Name: c.Name, Description: untrusted.New(c.Description).ForModel(), InputSchema: untrusted.CleanJSON(c.InputSchema), OutputSchema: untrusted.CleanJSON(c.OutputSchema),
 		SafetyLevel: c.SafetyLevel.String(), Permission: c.Permission, WhenToUse: untrusted.New(c.WhenToUse).ForModel(), RequiresApproval: c.RequiresApproval,
-		CostHint: c.CostHint, LatencyHint: c.LatencyHint}
+		CostHint: c.CostHint, LatencyHint: untrusted.New(c.LatencyHint).ForModel()}
 }
 
 // Agent holds the query parameters that select an agent. Without a kind, they
@@ -84,6 +84,9 @@ func (h *Handlers) capabilities(ctx context.Context, in *struct {
 	}
 	all, problems, err := set.Capabilities(ctx, &tools.Call{Principal: userPrincipal(p.User)})
 	if err != nil {
+		return nil, err
+	}
+	if err := e.setup.AddLatencies(ctx, all); err != nil {
 		return nil, err
 	}
 	out := planningJSON{Skills: []string{}, Tools: []string{}, Hints: hintsJSON{[]capabilityJSON{}}, Problems: append(append([]string{}, problems...), e.setup.Problems...)}

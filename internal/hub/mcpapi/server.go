@@ -31,7 +31,7 @@ func (h *Handlers) newEndpoint(ctx context.Context, p account.Principal, key slo
 	}
 	e := &endpoint{user: key.user, scopes: key.scopes, at: key.at, current: made, setup: k, gone: make(chan struct{})}
 	o := &mcpserver.Options{Tools: k.Tools, FirstSkills: func() ([]string, bool) { return k.FirstSkills(context.Background()) }, Remote: true, Principal: k.Principal, Refresh: k.Refresh, SharedAnswers: h.sharedAnswers(p.User, key.at), HowToApprove: key.at.howToApprove,
-		OnUse: func(u mcpserver.Use) { h.Metrics.CountUse(u); h.countUse(e, u) }, Version: h.Version, Logger: h.Log}
+		OnUse: func(u mcpserver.Use) { h.Metrics.CountUse(u); h.countUse(e, u); e.setup.RecordRun(u) }, Version: h.Version, Logger: h.Log}
 	if k.Profile != nil {
 		o.Preamble = k.Profile.SystemPrompt
 	}
