@@ -30,6 +30,7 @@ type toolCaller struct {
 	principal policy.Principal
 	approve   loadout.Approver
 	elicit    func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)
+	direct    bool // whether the model calls the tools under their own names
 }
 
 // ServerTools returns the tools of a server in [SkillToolOptions.Tools] under
@@ -43,6 +44,7 @@ type toolCaller struct {
 // server adds later are not included.
 func ServerTools(ctx context.Context, rt *loadout.Runtime, s *session.Session, server string, o *SkillToolOptions) ([]Tool, error) {
 	c := o.caller(rt, s)
+	c.direct = true
 	if wrong := c.set.Connect(ctx, server); wrong[server] != "" {
 		return nil, errors.New(wrong[server])
 	}
@@ -113,7 +115,11 @@ func (c *toolCaller) call(ctx context.Context, name string, args json.RawMessage
 	refused, denied := errors.AsType[*loadout.RefusedError](err)
 	switch {
 	case err == nil:
-		return resultOutcome(res), nil
+		out := resultOutcome(res)
+		if out.Error && !c.direct {
+			out.Text += c.set.DescribeAlternatives(ctx, nil, call)
+		}
+		return out, nil
 	case denied && refused.Declined():
 		text := "The user declined the call of " + name + ". Do not try it again unless they ask for it."
 		if refused.Feedback != "" {

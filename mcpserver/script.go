@@ -182,7 +182,11 @@ func (s *Server) runScript(ctx context.Context, req *mcp.CallToolRequest, in scr
 	if res == nil {
 		return bad, nil, err
 	}
-	out := textResult(s.scriptResultText(res))
+	text := s.scriptResultText(res)
+	if res.ExitCode != 0 {
+		text += s.skillAlternatives(ctx, in.Skill, nil)
+	}
+	out := textResult(text)
 	out.IsError = res.ExitCode != 0
 	out.Content = append(out.Content, s.folderLinks(res)...)
 	out.Content = append(out.Content, s.newFigures(res.Folder, before)...)
@@ -206,7 +210,7 @@ func (s *Server) runSkillScript(ctx context.Context, req *mcp.CallToolRequest, r
 	}
 	if e != nil && e.DisableModelInvocation && (s.opts.InvokedByUser == nil || !s.opts.InvokedByUser(e)) {
 		s.reportRefusal(useScript, e)
-		return nil, errorResult((&userOnlyError{e}).Error()), nil
+		return nil, errorResult((&userOnlyError{e}).Error() + "." + s.skillAlternatives(ctx, run.Skill, nil)), nil
 	}
 	if e != nil {
 		run.Script = pathInSkill(e, run.Script)
@@ -234,7 +238,11 @@ func (s *Server) runSkillScript(ctx context.Context, req *mcp.CallToolRequest, r
 	case ctx.Err() != nil:
 		return nil, nil, context.Cause(ctx)
 	case err != nil && res == nil:
-		return nil, errorResult(s.runError(err)), nil
+		alternatives := ""
+		if !isCorrectable(err) {
+			alternatives = s.skillAlternatives(ctx, run.Skill, err)
+		}
+		return nil, errorResult(s.runError(err, alternatives != "") + alternatives), nil
 	}
 	res.Stdout, res.Stderr = truncateMiddle(res.Stdout), truncateMiddle(res.Stderr)
 	if err != nil { // the script ran, but its files could not be saved
@@ -298,8 +306,26 @@ func (s *Server) reportProgress(ctx context.Context, req *mcp.CallToolRequest, r
 	return func() { cancel(); <-ended }
 }
 
+// isCorrectable reports whether a model can correct the arguments of the run that
+// failed with err.
+func isCorrectable(err error) bool {
+	switch {
+	case errors.Is(err, loadout.ErrNoFolder):
+	case isError[*script.NotFoundError](err), isError[*script.NotScriptError](err), isError[*script.OutsideError](err):
+	default:
+		return false
+	}
+	return true
+}
+
+func isError[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
 // runError returns a message with the next step after a script could not start.
-func (s *Server) runError(err error) string {
+// hasMore means that alternatives follow it.
+func (s *Server) runError(err error, hasMore bool) string {
 	if e, ok := errors.AsType[*loadout.RefusedError](err); ok {
 		return s.refusalText(e)
 	}
@@ -307,7 +333,7 @@ func (s *Server) runError(err error) string {
 		return strings.TrimSuffix(s.errorText(err), ".") + ". Fix: " + e.Fix
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return s.loadError(err)
+		return s.loadError(err, hasMore)
 	}
 	if errors.Is(err, loadout.ErrNoFolder) {
 		return s.errorText(err) + "; omit folder to start a new one"

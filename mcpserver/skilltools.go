@@ -22,6 +22,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/session"
+	"github.com/loadout-dev/loadout/tools"
 )
 
 // Some clients show a model only the structured content of a result, and only the
@@ -209,8 +210,9 @@ func (s *Server) loadSkill(ctx context.Context, in loadArgs) (*mcp.CallToolResul
 		if ctx.Err() != nil {
 			return nil, nil, err
 		}
-		msg := s.loadError(err)
-		return errorResult(msg), &loadResult{State: session.StateFailed, Name: untrusted.New(in.Name), Problems: untrusted.List([]string{msg})}, nil
+		alternatives := s.skillAlternatives(ctx, in.Name, err)
+		msg := s.loadError(err, alternatives != "")
+		return errorResult(msg + alternatives), &loadResult{State: session.StateFailed, Name: untrusted.New(in.Name), Problems: untrusted.List([]string{msg})}, nil
 	}
 	m := all[len(all)-1]
 	out := &loadResult{State: session.StateLoaded, Name: untrusted.New(m.ID.Name), Origin: untrusted.New(m.ID.Origin), Digest: m.Digest}
@@ -382,8 +384,21 @@ func unchangedText(m *session.Skill) string {
 // maxNamed is the maximum number of skills whose names an error lists.
 const maxNamed = 20
 
-// loadError returns a message with the next step after a failed load.
-func (s *Server) loadError(err error) string {
+// skillAlternatives returns a text that lists what the model may use instead of a
+// skill that could not be loaded, or whose script failed; see
+// [tools.Set.DescribeSkillAlternatives].
+func (s *Server) skillAlternatives(ctx context.Context, skill string, err error) string {
+	set := s.tools(ctx)
+	if set == nil || s.opts.Compat != "" || s.view().snap.Disabled {
+		return ""
+	}
+	return set.DescribeSkillAlternatives(ctx, skill, err, &tools.Call{Principal: s.principal(ctx), Session: s.opts.Session})
+}
+
+// loadError returns a message with the next step after a failed load. hasMore
+// means that alternatives follow it, so that it does not list the available
+// skills.
+func (s *Server) loadError(err error, hasMore bool) string {
 	snap := s.view().snap
 	if snap.Disabled {
 		return skillsDisabled
@@ -399,7 +414,7 @@ func (s *Server) loadError(err error) string {
 		msg += "."
 	}
 	offered := snap.ForModel()
-	if missing, ok := errors.AsType[*catalog.NotFoundError](err); ok && len(missing.Suggestions) == 0 && len(offered) > 0 && len(offered) <= maxNamed {
+	if missing, ok := errors.AsType[*catalog.NotFoundError](err); ok && !hasMore && len(missing.Suggestions) == 0 && len(offered) > 0 && len(offered) <= maxNamed {
 		return msg + " Available skills: " + namesOf(offered, maxNamed) + "."
 	}
 	return msg + " Find skills with search_skills."
@@ -502,7 +517,7 @@ func (s *Server) readFile(ctx context.Context, in readArgs) (*catalog.Entry, *lo
 	e, err := s.rt.Catalog().Resolve(ctx, in.Skill)
 	if err != nil {
 		s.reportFailure(useFile, nil)
-		return nil, nil, errorResult(s.loadError(err)), nil
+		return nil, nil, errorResult(s.loadError(err, false)), nil
 	}
 	if in.Digest != "" {
 		_, src, err := s.rt.Catalog().Read(ctx, e)
@@ -510,7 +525,7 @@ func (s *Server) readFile(ctx context.Context, in readArgs) (*catalog.Entry, *lo
 		case ctx.Err() != nil:
 			return nil, nil, nil, ctx.Err()
 		case err != nil:
-			return nil, nil, errorResult(s.loadError(err)), nil
+			return nil, nil, errorResult(s.loadError(err, false)), nil
 		case !matchesDigest(in.Digest, skillfile.Hash(src)):
 			return nil, nil, errorResult(fmt.Sprintf("Skill %s has changed since it was loaded: load it again, then read its files.", e.Name)), nil
 		}

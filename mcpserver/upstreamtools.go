@@ -268,6 +268,11 @@ func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest, name string
 		if res.NeedsInput() && c.Approved { // the tool server asks its own question after the user approved the call
 			res.RequestState = s.approvals.wrapState(name, args, c.Subject, res.RequestState)
 		}
+		if res.IsError {
+			if text := set.DescribeAlternatives(ctx, nil, c); text != "" {
+				res.Content = append(slices.Clip(res.Content), &mcp.TextContent{Text: strings.TrimSpace(text)})
+			}
+		}
 		return res, nil
 	}
 	if refused, ok := errors.AsType[*loadout.RefusedError](err); ok && refused.NeedsApproval && canElicit(req) {

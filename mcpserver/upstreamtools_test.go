@@ -77,6 +77,9 @@ func upstreamServer(name string) *mcp.Server {
 	}
 	mcp.AddTool(s, &mcp.Tool{Name: "echo", Description: "Say it again.", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
 		func(_ context.Context, req *mcp.CallToolRequest, a in) (*mcp.CallToolResult, any, error) {
+			if a.Text == "fail" {
+				return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "failed"}}}, nil, nil
+			}
 			return &mcp.CallToolResult{Meta: mcp.Meta{"received": req.Params.Meta}, Content: []mcp.Content{
 				&mcp.TextContent{Text: name + ": " + a.Text}, &mcp.ImageContent{Data: []byte("png"), MIMEType: "image/png"}}}, map[string]any{"said": a.Text}, nil
 		})

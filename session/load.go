@@ -229,14 +229,17 @@ func (s *Session) runLoad(ctx context.Context, key loadKey, f *inflightLoad) {
 	defer close(f.done)
 	defer f.cancel()
 	all, err := s.fetch(ctx, key)
-	provided := s.connectTools(ctx, all)
+	provided, alternatives := s.connectTools(ctx, all), ""
+	if err != nil && key.o.ByModel {
+		alternatives = s.describeAlternatives(ctx, key.ref)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if f.waiting > 0 { // otherwise, leaveLoad has removed f from s.inflight
 		delete(s.inflight, key)
 		f.decided = true
 		if f.err = ErrClosed; !s.closed {
-			f.result, f.err = s.finishLoad(ctx, key.o, all, provided, err)
+			f.result, f.err = s.finishLoad(ctx, key.o, all, provided, err, alternatives)
 		}
 	}
 	s.releaseTools(s.inactive(all))
@@ -265,9 +268,9 @@ func (s *Session) takeResult(f *inflightLoad) (*LoadResult, error) {
 
 // finishLoad makes the fetched skills active. If fetching failed with err, it
 // returns a failed result. s.mu must be held.
-func (s *Session) finishLoad(ctx context.Context, o LoadOptions, all []*Skill, provided providedTools, err error) (*LoadResult, error) {
+func (s *Session) finishLoad(ctx context.Context, o LoadOptions, all []*Skill, provided providedTools, err error, alternatives string) (*LoadResult, error) {
 	if err != nil {
-		return &LoadResult{State: StateFailed, Text: s.failureText(err), Problems: []string{errorText(err)}}, nil
+		return &LoadResult{State: StateFailed, Text: s.failureText(err, alternatives), Problems: []string{errorText(err)}}, nil
 	}
 	return s.commitLoad(ctx, s.planLoad(o, all, provided), all)
 }
@@ -452,9 +455,24 @@ func alreadyLoaded(m *Skill) *LoadResult {
 // load.
 const maxNamed = 20
 
-// failureText returns the text for the model about a failed load: the reason
-// and, if the skill was not found, the available skills.
-func (s *Session) failureText(err error) string {
+// describeAlternatives returns a text for the model that lists what it may use
+// instead of a skill that could not be loaded; see [Tools].
+func (s *Session) describeAlternatives(ctx context.Context, ref string) string {
+	if d, ok := s.tools.(interface {
+		DescribeSkillAlternatives(ctx context.Context, ref string) string
+	}); ok {
+		return d.DescribeSkillAlternatives(ctx, ref)
+	}
+	return ""
+}
+
+// failureText returns the text for the model about a failed load: the reason and
+// the alternatives. If the skill was not found and there are no alternatives, the
+// available skills follow.
+func (s *Session) failureText(err error, alternatives string) string {
+	if alternatives != "" {
+		return sentence(err) + alternatives
+	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return errorText(err)
 	}

@@ -13,6 +13,10 @@ import (
 // Tools connects the tools of skills: MCP servers and providers.
 // Implementations must be safe for concurrent use. Each session has its own
 // Tools, so that a release in one session does not affect others.
+//
+// An implementation may also have a method DescribeSkillAlternatives(ctx
+// context.Context, ref string) string. It returns a text for the model that lists what may replace a
+// skill that the model could not load, or "".
 type Tools interface {
 	// Connect starts the skills' servers and connects to them, unless they are
 	// already connected. It returns the available tools, and messages for the

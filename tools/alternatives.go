@@ -7,19 +7,86 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/skilltext"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
-// DescribeAlternatives returns a text for the model that lists up to three
-// tools that may replace the tool of the failed call c; see [Set.Alternatives].
-// err is the error from [Set.Call] or [Set.Authorize]. The text is empty if
-// there are none, if the user declined the call, or if the model can correct
-// it. If the call was refused because nobody could approve it, tools that need
-// approval are omitted.
+// DescribeAlternatives returns a text for the model that lists up to three tools
+// that may replace the tool of the failed call c; see [Set.Alternatives]. err
+// is the error from [Set.Call] or [Set.Authorize], or nil if the tool returned an
+// error result. The text is empty if there are none, if the user declined the
+// call, or if the model can correct it. If the call was refused because nobody
+// could approve it, tools that need approval are omitted.
 func (s *Set) DescribeAlternatives(ctx context.Context, err error, c *Call) string {
-	others := s.alternativesTo(ctx, err, c)
+	return describeTools(s.alternativesTo(ctx, err, c))
+}
+
+// DescribeSkillAlternatives returns a text for the model about a skill that could
+// not be loaded, or whose script failed. It lists up to three similar skills that
+// the model may load, and up to three similar tools, in the form of
+// [Set.DescribeAlternatives]. ref is the skill's name, or another reference that
+// the model used. err is why it failed, or nil. c says who calls. The text is
+// empty if there are none, if the user declined, or if skills are disabled. It
+// omits skills that the error for an unknown ref suggests, and tools as
+// DescribeAlternatives does.
+func (s *Set) DescribeSkillAlternatives(ctx context.Context, ref string, err error, c *Call) string {
+	refused, isRefused := errors.AsType[*loadout.RefusedError](err)
+	if isRefused && refused.Declined() || s.rt.Catalog().Snapshot().Disabled {
+		return ""
+	}
+	name, skills := s.similarSkills(ctx, ref)
+	var b strings.Builder
+	if len(skills) > 0 {
+		b.WriteString("\nSkills that may do instead:\n")
+	}
+	for _, e := range skills {
+		b.WriteString("- " + untrusted.New(e.Name).ForModel() + ": " + untrusted.MarkOrigin(e.Scope.String(), shortText(untrusted.New(e.Description).ForModel())) + "\n")
+	}
+	return b.String() + describeTools(s.usableAlternatives(ctx, name, isRefused && refused.NeedsApproval, c))
+}
+
+// maxSkillRef is the maximum number of characters of a model's reference to a
+// skill that are searched for.
+const maxSkillRef = 100
+
+// similarSkills returns the name of the skill with the given reference, and up to
+// three other skills that a model may load and that seem to do similar things. The
+// description of a skill that the model may not load has no influence.
+func (s *Set) similarSkills(ctx context.Context, ref string) (name string, out []*catalog.Entry) {
+	if r := []rune(ref); len(r) > maxSkillRef {
+		ref = string(r[:maxSkillRef])
+	}
+	failed, err := s.rt.Catalog().Resolve(ctx, ref)
+	like := &mcp.Tool{Name: ref}
+	if err == nil {
+		like.Name = failed.Name
+	}
+	if err == nil && !failed.DisableModelInvocation {
+		like.Description = failed.Description
+	}
+	var suggested []string
+	if missing, ok := errors.AsType[*catalog.NotFoundError](err); ok {
+		suggested = missing.Suggestions
+	}
+	const searched, most = 20, 3
+	hits, err := s.rt.Catalog().Search(ctx, strings.Join(words(like.Name), " ")+" "+like.Description, catalog.SearchOptions{Limit: searched, ForModel: true})
+	if err != nil { // the failure itself matters more
+		return like.Name, nil
+	}
+	for _, h := range hits {
+		other := &mcp.Tool{Name: h.Name, Description: h.Description}
+		if len(out) < most && h.Name != like.Name && !slices.Contains(suggested, h.Name) && (areSimilar(other, like) || areSimilar(like, other)) {
+			out = append(out, h.Entry)
+		}
+	}
+	return like.Name, out
+}
+
+func describeTools(others []Tool) string {
 	if len(others) == 0 {
 		return ""
 	}
@@ -37,7 +104,9 @@ func (s *Set) DescribeAlternatives(ctx context.Context, err error, c *Call) stri
 func (s *Set) alternativesTo(ctx context.Context, err error, c *Call) []Tool {
 	var name string
 	refused, isRefused := errors.AsType[*loadout.RefusedError](err)
-	if failed, ok := errors.AsType[*FailedError](err); ok {
+	if err == nil {
+		name = c.Name
+	} else if failed, ok := errors.AsType[*FailedError](err); ok {
 		name = failed.Tool.Name
 	} else if unknown, ok := errors.AsType[*UnknownToolError](err); ok {
 		name = unknown.Name
@@ -47,9 +116,15 @@ func (s *Set) alternativesTo(ctx context.Context, err error, c *Call) []Tool {
 	if name == "" {
 		return nil
 	}
+	return s.usableAlternatives(ctx, name, isRefused && refused.NeedsApproval, c)
+}
+
+// usableAlternatives returns the alternatives to a tool. If nobody can approve
+// calls like c, it omits those that need approval.
+func (s *Set) usableAlternatives(ctx context.Context, name string, unapprovable bool, c *Call) []Tool {
 	others := s.Alternatives(name)
 	s.ResolveApprovals(ctx, others, c)
-	if isRefused && refused.NeedsApproval {
+	if unapprovable {
 		others = slices.DeleteFunc(others, func(t Tool) bool { return t.NeedsApproval })
 	}
 	return others

@@ -63,6 +63,11 @@ func (t *sessionTools) Release(skills []session.ID) {
 	}
 }
 
+// DescribeSkillAlternatives is called by the session after a failed load.
+func (t *sessionTools) DescribeSkillAlternatives(ctx context.Context, ref string) string {
+	return t.set.DescribeSkillAlternatives(ctx, ref, nil, &Call{})
+}
+
 // sessionTool converts the tool for a session. id is the skill that provides
 // it.
 func (t *Tool) sessionTool(id session.ID) session.Tool {
