@@ -58,7 +58,7 @@ func (l *Library) SearchWithDraft(ctx context.Context, p account.Principal, d Dr
 		return nil, err
 	}
 	defer done()
-	t := l.index.withDraft(newDraftEntry(c.skill, c.meta), d.Of, places)
+	t := l.index.withDraft(newDraftEntry(c.skill, c.meta), c.meta.Examples, d.Of, places)
 	out := make([]DraftSearchResult, len(queries))
 	for i, q := range queries {
 		if out[i], err = l.findWithDraft(ctx, p, t, q, reached, limit); err != nil {
@@ -107,8 +107,8 @@ type searchIndex struct {
 
 // withDraft returns an overlay that adds a draft to a search. The draft replaces
 // any skill that has the ID skillID or the draft's name.
-func (s *skillIndex) withDraft(e *catalog.Entry, skillID string, in []Namespace) *draftOverlay {
-	t := &draftOverlay{draft: &indexedSkill{id: draftID, entry: e}, in: in, indexes: map[Namespace]searchIndex{}}
+func (s *skillIndex) withDraft(e *catalog.Entry, examples, skillID string, in []Namespace) *draftOverlay {
+	t := &draftOverlay{draft: &indexedSkill{id: draftID, entry: e, examples: examples}, in: in, indexes: map[Namespace]searchIndex{}}
 	for _, n := range in {
 		order := []*indexedSkill{t.draft}
 		s.mu.Lock()

@@ -23,8 +23,9 @@ type DraftSource struct {
 	p       account.Principal
 	session string
 
-	mu    sync.Mutex
-	entry *catalog.Entry // set by the first read
+	mu       sync.Mutex // guards the fields below, which the first read sets
+	entry    *catalog.Entry
+	examples string
 }
 
 var _ catalog.Watcher = (*DraftSource)(nil)
@@ -73,6 +74,7 @@ func (t *DraftSource) List(ctx context.Context) (catalog.Listing, error) {
 			return catalog.Listing{}, fmt.Errorf("read draft %q: %w", t.Name, err)
 		}
 		t.entry = locateEntry(newDraftEntry(c.skill, c.meta), t.Origin(), t.Scope())
+		t.examples = c.meta.Examples
 	}
 	return catalog.Listing{Entries: []*catalog.Entry{t.entry}}, nil
 }
@@ -115,7 +117,7 @@ func (t *DraftSource) Search(ctx context.Context, query string, limit int) ([]st
 	if err := t.l.index.refresh(ctx); err != nil {
 		return nil, err
 	}
-	with := t.l.index.withDraft(listing.Entries[0], "", []Namespace{ownNamespace(t.p)})
+	with := t.l.index.withDraft(listing.Entries[0], t.examples, "", []Namespace{ownNamespace(t.p)})
 	found, err := t.l.findWithDraft(ctx, t.p, with, query, in, min(max(limit, 1), maxHits))
 	names := make([]string, len(found.Hits))
 	for i, h := range found.Hits {

@@ -42,6 +42,7 @@ type indexedSkill struct {
 	withheld   bool // whether the current version was rejected and is withheld
 	listings   []Namespace
 	entry      *catalog.Entry // catalog entry without origin and path
+	examples   string         // requests that the skill is for
 	summary
 }
 
@@ -183,7 +184,8 @@ func newIndexedSkill(c store.Change) *indexedSkill {
 	m := readMeta(c.Skill.Meta)
 	return &indexedSkill{
 		id: c.ID, digest: c.Skill.Digest, hidden: c.Skill.Hidden || isWithheld(*c.Skill), withheld: isWithheld(*c.Skill), listings: c.Listings, summary: newSummary(*c.Skill, m),
-		entry: m.catalogEntry(c.Skill.Name, c.Skill.Display, c.Skill.Description, c.Skill.Label, c.Skill.Tags),
+		entry:    m.catalogEntry(c.Skill.Name, c.Skill.Display, c.Skill.Description, c.Skill.Label, c.Skill.Tags),
+		examples: m.Examples,
 	}
 }
 
@@ -370,7 +372,7 @@ func (s *skillIndex) index(n Namespace) (*bm25.Index, []*indexedSkill) {
 func searchDocs(skills []*indexedSkill) iter.Seq[bm25.Doc] {
 	return func(yield func(bm25.Doc) bool) {
 		for _, k := range skills {
-			if !yield(bm25.Doc{Name: k.entry.Name, Description: k.entry.Description, Tags: k.entry.Tags}) {
+			if !yield(bm25.Doc{Name: k.entry.Name, Description: k.entry.Description, Tags: k.entry.Tags, Body: k.examples}) {
 				return
 			}
 		}

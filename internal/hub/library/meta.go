@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/bm25"
 	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/tokencount"
@@ -22,6 +23,7 @@ type meta struct {
 	ArgumentHint  string             `json:"argument_hint,omitempty"`
 	BindShells    []string           `json:"bind_shells,omitempty"`
 	Dependencies  []string           `json:"dependencies,omitempty"`
+	Examples      string             `json:"examples,omitempty"` // requests that the skill is for, one a line; missing from versions of an older program
 	UserOnly      bool               `json:"person_only,omitempty"`
 	ModelOnly     bool               `json:"model_only,omitempty"`
 	ProvidesTools bool               `json:"brings,omitempty"` // whether the skill provides tools, through MCP servers or a provider
@@ -41,10 +43,14 @@ type meta struct {
 // maxDiagnostics is the maximum number of SKILL.md diagnostics stored.
 const maxDiagnostics = 20
 
+// maxExamples is the maximum length of the stored examples in bytes. The search
+// index ignores text after as many characters.
+const maxExamples = bm25.BodyHead
+
 func newMeta(s *skill.Skill, ds skill.Diagnostics, file string, files skill.Manifest) *meta {
 	m := &meta{
 		Author: cleanLine(s.Author, 256), License: cleanLine(s.License, 256), Category: cleanLine(s.Category, 256), ArgumentHint: cleanLine(s.ArgumentHint, 1024),
-		BindShells: cleanLines(s.BindShells), Dependencies: cleanLines(s.Dependencies),
+		BindShells: cleanLines(s.BindShells), Dependencies: cleanLines(s.Dependencies), Examples: truncate(strings.Join(s.Examples, "\n"), maxExamples),
 		UserOnly: s.DisableModelInvocation, ModelOnly: !s.UserInvocable,
 		Requests: len(s.AllowedTools) > 0 || s.Model != "" && s.Model != "inherit",
 		Unnamed:  s.Unnamed, Repaired: s.Repaired,

@@ -194,6 +194,30 @@ func TestSearchFindsReachableSkills(t *testing.T) {
 	})
 }
 
+// Skills are found by the requests that their front matter has as examples, as in a
+// local catalog: in the library, and as a draft.
+func TestSearchFindsExamples(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
+		const examples = "examples:\n  - Why did turnover drop on Tuesday?\n  - "
+		pkg := func(name, more string) library.Package {
+			text := "---\nname: " + name + "\ndescription: Examines series.\n" + more + "---\nRead.\n"
+			return library.Package{FileName: name + ".zip", Data: bytes.NewReader(pack(t, name, fstest.MapFS{"SKILL.md": {Data: []byte(text)}}))}
+		}
+		found := must(w.lib.Upload(w.ctx, w.ada, w.team, pkg("anomalies", examples+strings.Repeat("x", 490)+"\n")))(t)
+		must(w.lib.Upload(w.ctx, w.ada, w.team, pkg("series", "")))(t)
+		hits := func() []string {
+			t.Helper()
+			return names(must(w.lib.Search(w.ctx, w.bob, "turnover tuesday", 0))(t), func(h library.Hit) string { return h.Name })
+		}
+		wantEqual(t, hits(), []string{"anomalies"})
+		draft := library.Draft{Files: []library.DraftFile{{Path: "SKILL.md", Data: []byte("---\nname: turnover\ndescription: Examines it.\nexamples: [Why on Tuesday?]\n---\nRead.\n")}}}
+		tried := must(w.lib.SearchWithDraft(w.ctx, w.ada, draft, "", []string{"tuesday"}, 5))(t)
+		wantEqual(t, names(tried[0].Hits, func(h library.DraftHit) string { return h.Name }), []string{"turnover", "anomalies"})
+		must(w.lib.AddVersion(w.ctx, w.ada, found.ID, pkg("anomalies", "")))(t)
+		wantEqual(t, hits(), []string{})
+	})
+}
+
 func TestBundlesAreFileSystems(t *testing.T) {
 	w := sqlite(t, nil)
 	s := w.upload(w.ada, ownNamespace(w.ada), "pdf", "body", "a/b/c.txt", "c", "a/d.txt", "d", "e.txt", "")
