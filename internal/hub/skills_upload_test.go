@@ -264,3 +264,74 @@ func TestInterruptedUpload(t *testing.T) {
 		}
 	})
 }
+
+// A provider's module, class or tool file that is missing from a package is named
+// after an upload and an update, to the reviewer, and after the approval.
+func TestMissingProviderFilesAreReportedOverHTTP(t *testing.T) {
+	c := newGroupHub(t, "")
+	type diagnostics struct {
+		Diagnostics []api.Diagnostic
+	}
+	want := func(t *testing.T, where string, got diagnostics, code, file string) {
+		t.Helper()
+		var found []api.Diagnostic
+		for _, d := range got.Diagnostics {
+			if strings.HasPrefix(d.Code, "provider-") {
+				found = append(found, d)
+			}
+		}
+		if len(found) != 1 || found[0].Code != code || !strings.Contains(found[0].Message, file) || found[0].Line == 0 || found[0].Fix == "" {
+			t.Errorf("%s: the findings are %+v", where, found)
+		}
+	}
+	for name, test := range map[string]struct {
+		python     []string // file and content
+		code, file string
+	}{
+		"module":    {nil, "provider-file-missing", "provider.py"},
+		"class":     {[]string{"provider.py", "class Chart:\n    pass\n"}, "provider-class-missing", "Charts"},
+		"tool-file": {[]string{"provider.py", "class Charts:\n    def create_tool(self, name, context, config):\n        from .bar import Bar\n        return Bar()\n"}, "provider-import-missing", "bar.py"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pkg := func(body string) typed {
+				files := skillFiles(name, body, test.python...)
+				files["SKILL.md"].Data = []byte("---\nname: " + name + "\ndescription: Draws charts.\ntools: [{name: bar, provider: charts}]\nprovider:\n  module: provider\n  class: Charts\n---\n" + body + "\n")
+				return inForm(t, name+".zip", zipOf(t, name, files))
+			}
+			var uploaded struct {
+				ID             string
+				CurrentVersion diagnostics
+			}
+			c.root.send(t, "POST", "/api/v1/skills?namespace=team", pkg("Draw.")).want(t, 201).into(t, &uploaded)
+			want(t, "upload", uploaded.CurrentVersion, test.code, test.file)
+			at := "/api/v1/skills/" + uploaded.ID + "/versions"
+			var second struct {
+				diagnostics
+				Digest string
+			}
+			c.root.send(t, "POST", at, pkg("Draw it.")).want(t, 201).into(t, &second)
+			want(t, "update", second.diagnostics, test.code, test.file)
+			var reviews struct {
+				Items []struct {
+					Name    string
+					Version diagnostics
+				}
+			}
+			c.root.send(t, "GET", "/api/v1/reviews", nil).want(t, 200).into(t, &reviews)
+			pending := 0
+			for _, r := range reviews.Items {
+				if r.Name == name {
+					pending++
+					want(t, "review", r.Version, test.code, test.file)
+				}
+			}
+			if pending == 0 {
+				t.Error("no version is pending")
+			}
+			c.root.send(t, "PUT", at+"/2/review", map[string]string{"decision": "approved", "digest": second.Digest}).want(t, 204)
+			var approved diagnostics
+			c.root.send(t, "GET", at+"/2", nil).want(t, 200).into(t, &approved)
+			want(t, "approved version", approved, test.code, test.file)
+		})
+	}
+}
