@@ -61,6 +61,8 @@ func runSearch(ctx context.Context, questions []question, dirs []string, verbose
 		}
 	}
 	measure.WriteMarkdown(os.Stdout, rows)
+	fmt.Printf("\nBest hits, all skills:\n\n")
+	measure.WriteMarkdown(os.Stdout, bestHitRows(last))
 	fmt.Printf("\nConfidence, the bundled skills alone:\n\n")
 	measure.WriteMarkdown(os.Stdout, confidenceRows(alone))
 	if verbose {
@@ -138,6 +140,32 @@ func formatShare(n, of int) string {
 		return ""
 	}
 	return fmt.Sprintf("%.2f", float64(n)/float64(of))
+}
+
+// bestHitRows shows how often the best hit is the right skill, also counting the questions that
+// need none. Servers that were started for each best hit would be used as often.
+func bestHitRows(all []searchResult) [][]string {
+	rows := [][]string{{"questions", "with a hit", "best hit is right", "share"}}
+	byLanguage := map[string][2]int{} // hits, right ones
+	asked := map[string]int{}
+	for _, f := range all {
+		for _, l := range []string{"all", f.Language} {
+			asked[l]++
+			n := byLanguage[l]
+			if f.first != "" {
+				n[0]++
+			}
+			if f.rank == 1 {
+				n[1]++
+			}
+			byLanguage[l] = n
+		}
+	}
+	for _, l := range slices.Sorted(maps.Keys(byLanguage)) {
+		n := byLanguage[l]
+		rows = append(rows, []string{fmt.Sprintf("%s, %d", l, asked[l]), fmt.Sprint(n[0]), fmt.Sprint(n[1]), formatShare(n[1], n[0])})
+	}
+	return rows
 }
 
 // confidenceRows shows how well scores separate questions with a skill from those without. For
