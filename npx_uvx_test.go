@@ -2,12 +2,10 @@ package loadout_test
 
 import (
 	"archive/tar"
-	"archive/zip"
 	"bufio"
 	"bytes"
 	"compress/gzip"
 	"context"
-	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/base64"
 	"encoding/json"
@@ -25,6 +23,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/execution"
+	"github.com/loadout-dev/loadout/internal/packages/packagestest"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage/stagetest"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -88,26 +87,11 @@ func (r *registry) npm(t *testing.T, name, version, program string) {
 // pypi publishes a wheel with one program.
 func (r *registry) pypi(t *testing.T, name, version, program string) {
 	t.Helper()
-	module, info := strings.ReplaceAll(name, "-", "_"), strings.ReplaceAll(name, "-", "_")+"-"+version+".dist-info/"
-	files := [][2]string{{module + "/__init__.py", program}, {info + "METADATA", "Metadata-Version: 2.1\nName: " + name + "\nVersion: " + version + "\n"},
-		{info + "WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"}, {info + "entry_points.txt", "[console_scripts]\nserve = " + module + ":main\n"}}
-	var record strings.Builder
-	var b bytes.Buffer
-	z := zip.NewWriter(&b)
-	for _, f := range files {
-		h := sha256.Sum256([]byte(f[1]))
-		fmt.Fprintf(&record, "%s,sha256=%s,%d\n", f[0], base64.RawURLEncoding.EncodeToString(h[:]), len(f[1]))
-	}
-	for _, f := range append(files, [2]string{info + "RECORD", record.String() + info + "RECORD,,\n"}) {
-		w, err := z.Create(f[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.Write([]byte(f[1]))
-	}
-	z.Close()
+	module := strings.ReplaceAll(name, "-", "_")
+	wheel := packagestest.Wheel(module, version, map[string]string{
+		module + "/__init__.py": program, module + "-" + version + ".dist-info/entry_points.txt": "[console_scripts]\nserve = " + module + ":main\n"})
 	file := "/files/" + module + "-" + version + "-py3-none-any.whl"
-	r.put(file, b.Bytes())
+	r.put(file, wheel)
 	r.put("/simple/"+name+"/", fmt.Appendf(nil, "<!DOCTYPE html><html><body><a href=%q>%s</a></body></html>", r.URL+file, filepath.Base(file)))
 }
 
