@@ -126,8 +126,9 @@ func (im *Importer) findPresent(c *upstream.Config, f clientServer, planned map[
 			return nil, false, nil
 		}
 		uses, values := secretsOf(have), map[string]string{}
-		trial := *c
+		trial, target := *c, im.secretTarget(c)
 		moved, err := moveSecrets(&trial, nil, func(name, value string) (string, error) {
+			value += target
 			name = deriveSecretName(im.client.Name, name)
 			for i := 1; i < most; i++ {
 				n := numberedSecret(name, i)

@@ -110,6 +110,55 @@ func TestDefinitionsGetNoSecretOfTheUser(t *testing.T) {
 	}
 }
 
+// Servers of one source that have the same name and value, but another target, do
+// not share a secret: the user sets its value for one of them only.
+func TestDefinitionsShareSecretsOnlyWithTheSameTarget(t *testing.T) {
+	remote := func(url string) map[string]any {
+		return map[string]any{"url": url, "headers": map[string]any{"X-Token": "some-value-1"}}
+	}
+	local := func(args ...any) map[string]any {
+		return map[string]any{"command": "npx", "args": args, "env": map[string]any{"X_TOKEN": "some-value-1"}}
+	}
+	timeout := remote("https://one.example.com/mcp")
+	timeout["timeout"] = 20
+	for _, tt := range []struct {
+		name string
+		a, b map[string]any
+		want []string
+	}{
+		{"hosts", remote("https://one.example.com/mcp"), remote("https://two.example.com/mcp"), []string{"WEGENT_S_X_TOKEN", "WEGENT_S_X_TOKEN_2"}},
+		{"schemes", remote("https://one.example.com/mcp"), remote("http://one.example.com/mcp"), []string{"WEGENT_S_X_TOKEN", "WEGENT_S_X_TOKEN_2"}},
+		{"programs", local("one"), local("two"), []string{"WEGENT_S_X_TOKEN", "WEGENT_S_X_TOKEN_2"}},
+		{"same target", remote("https://one.example.com/mcp"), timeout, []string{"WEGENT_S_X_TOKEN"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			plan := func() *clientimport.Plan {
+				t.Helper()
+				p, err := clientimport.PlanDefinitions(filepath.Join(dir, "servers.yaml"), secrets.New(filepath.Join(dir, "secrets")), "wegent",
+					[]clientimport.Definition{{Name: "s", Value: tt.a}, {Name: "s", Value: tt.b}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return p
+			}
+			p := plan()
+			if !slices.Equal(p.Unset, tt.want) {
+				t.Errorf("secrets to set: %q, want %q", p.Unset, tt.want)
+			}
+			if got := len(p.ChangedServers()); got != 2 {
+				t.Errorf("%d servers are new, want 2", got)
+			}
+			if err := p.Apply(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if p := plan(); p.Action != clientimport.None || !slices.Equal(p.Unset, tt.want) {
+				t.Errorf("again: %s, to set %q", p.Action, p.Unset)
+			}
+		})
+	}
+}
+
 func TestDefinitionsThatReferToValuesOfTheUserAreSkipped(t *testing.T) {
 	remote := func(header string) any {
 		return map[string]any{"url": "https://x.example.com/mcp", "headers": map[string]any{"X-Data": header}}

@@ -34,7 +34,7 @@ type Plan struct {
 
 	change  *clientconfig.Change // change of the client's file; nil if it does not change
 	step    step
-	values  map[string]string // secret values by name
+	values  map[string]string // secret values by name, with secretTarget appended
 	applyTo func(context.Context, *Plan) error
 }
 
@@ -146,7 +146,9 @@ func (im *Importer) planServer(p *Plan, f clientServer) error {
 	}
 	moved, present, err := im.findPresent(c, f, p.values)
 	if err == nil && !present {
+		target := im.secretTarget(c)
 		moved, err = moveSecrets(c, inputs, func(name, value string) (string, error) {
+			value += target
 			free, err := im.chooseSecretName(name, value, p.values)
 			if err == nil {
 				p.values[free] = value
@@ -232,6 +234,17 @@ func (im *Importer) chooseSecretName(name, value string, planned map[string]stri
 			return n, nil
 		}
 	}
+}
+
+// secretTarget returns the text that is appended to the secret values of c before
+// they are compared. If only names are taken, it says what c runs or where it
+// connects: the user sets the values later, and no other target must receive them.
+// It returns "" if the values are taken too.
+func (im *Importer) secretTarget(c *upstream.Config) string {
+	if !im.namesOnly {
+		return ""
+	}
+	return fmt.Sprintf("\x00%q", slices.Concat([]string{c.Command}, c.Args, c.URLs))
 }
 
 func numberedSecret(name string, i int) string {
