@@ -2,8 +2,8 @@ package migrate
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
+	"strings"
 )
 
 // addServices adds the MCP services in a response of WeKnora's API: one, or a
@@ -35,14 +35,18 @@ func listOf(v any) []any {
 	return []any{v}
 }
 
-// unnamedHeader returns the header that authenticates a service if its name does
-// not show that its value is a secret.
+// unnamedHeader returns the header that has the API key of a service if its name
+// does not show that its value is a secret.
 func unnamedHeader(service map[string]any) string {
 	auth, _ := service["auth_config"].(map[string]any)
-	if header, _ := auth["api_key_header"].(string); header != "Authorization" && header != defaultKeyHeader {
-		return header
+	if kind, _ := auth["auth_type"].(string); kind != "" && kind != "api_key" {
+		return "" // the header is not used
 	}
-	return ""
+	header, _ := auth["api_key_header"].(string)
+	if strings.EqualFold(header, "Authorization") || strings.EqualFold(header, defaultKeyHeader) {
+		return ""
+	}
+	return header
 }
 
 const defaultKeyHeader = "X-API-Key"
@@ -72,8 +76,7 @@ func serviceConfig(service map[string]any) map[string]any {
 			return v
 		}
 		if c, _ := configured[key].(map[string]any); c["configured"] == true {
-			// The names of secrets are chosen by value: no two servers share one.
-			return fmt.Sprintf("placeholder %v %v", service["name"], service["url"])
+			return "placeholder"
 		}
 		return ""
 	}
