@@ -58,19 +58,24 @@ func describeTools(d *skill.Draft) string {
 }
 
 // compareDrafts plans to create the converted skills that the user does not
-// have.
+// have. Another skill that gets the same name is lost.
 func (c *Change) compareDrafts(p *Plan, t Target) error {
-	planned := map[string]bool{}
+	planned := map[string]string{} // content by name
 	for _, d := range p.Drafts {
+		content := string(d.Render())
+		if other, ok := planned[d.Name]; ok && other != content {
+			c.Items = append(c.Items, Item{Kind: Skill, Name: d.Name, From: d.From, Outcome: Lost, Details: []string{"another converted skill gets the same name"}})
+			continue
+		}
 		have, err := t.IsInstalled(d.Name)
 		if err != nil {
 			return err
 		}
-		item := Item{Kind: Skill, Name: d.Name, From: d.From, Outcome: Changed, New: !have && !planned[d.Name]}
-		planned[d.Name] = true
+		item := Item{Kind: Skill, Name: d.Name, From: d.From, Outcome: Changed, New: !have && planned[d.Name] == ""}
+		planned[d.Name] = content
 		item.Details = append(item.Details, "converted to a SKILL.md; its Python code is not used")
 		if len(d.Tools) > 0 {
-			item.Details = append(item.Details, fmt.Sprintf("provides none of its %s: add the MCP server that has them to servers.yaml", pluralize(len(d.Tools), "tool")))
+			item.Details = append(item.Details, fmt.Sprintf("does not provide its %s: add the MCP server that does to servers.yaml", pluralize(len(d.Tools), "tool")))
 		}
 		if item.New {
 			c.drafts = append(c.drafts, d)

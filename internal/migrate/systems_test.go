@@ -98,6 +98,28 @@ func TestKeyThatIsNotExportedIsNamed(t *testing.T) {
 	}
 }
 
+// Of different skills that get the same name, one is created. The others are lost,
+// not "already there".
+func TestPythonSkillsWithTheSameName(t *testing.T) {
+	const module = "SKILL_MANIFEST = {'name': '%', 'description': 'Draws %'}\n"
+	p := readSystem(t, migrate.LocalLLMProvider, map[string]string{
+		"a.py": strings.ReplaceAll(module, "%", "图表"), "b.py": strings.ReplaceAll(module, "%", "表格"), "c.py": strings.ReplaceAll(module, "%", "图表")})
+	to := target(t.TempDir())
+	to.IsInstalled = func(string) (bool, error) { return false, nil }
+	c, err := p.Compare(to)
+	if err != nil || len(c.Items) != 3 {
+		t.Fatalf("%v, items %+v", err, c.Items)
+	}
+	for i, want := range []struct {
+		outcome migrate.Outcome
+		new     bool
+	}{{migrate.Changed, true}, {migrate.Lost, false}, {migrate.Changed, false}} {
+		if got := c.Items[i]; got.Outcome != want.outcome || got.New != want.new {
+			t.Errorf("%s: %+v, want %+v", got.From, got, want)
+		}
+	}
+}
+
 // The messages of a conversation may be on several pages, in several files.
 func TestConversationsOfWeKnora(t *testing.T) {
 	p := readSystem(t, migrate.WeKnora, map[string]string{
