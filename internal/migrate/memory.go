@@ -25,7 +25,11 @@ func (r *reader) parseMemory(p string, data []byte) {
 		return
 	}
 	text := cleanText(string(data))
-	if text == "" || len(r.memory.Messages) == maxMessages {
+	if text == "" {
+		return
+	}
+	if len(r.memory.Messages) == maxMessages {
+		r.plan.lose(File, name, p, "too many files in the memory (limit %d)", maxMessages)
 		return
 	}
 	if r.memory.From == "" {

@@ -3,6 +3,7 @@ package migrate_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -174,6 +175,18 @@ func TestMemoryOfBAAgent(t *testing.T) {
 	}
 	if p = readSystem(t, migrate.WeKnora, contents); len(p.Conversations) > 0 {
 		t.Errorf("memory of another system: %+v", p.Conversations)
+	}
+}
+
+// Files of the memory over the limit are listed as lost.
+func TestMemoryOverLimit(t *testing.T) {
+	files := map[string]string{}
+	for i := range 10_001 {
+		files[fmt.Sprintf("memory/%05d.md", i)] = "x"
+	}
+	p := readSystem(t, migrate.BAAgent, files)
+	if len(p.Lost) != 1 || p.Lost[0].From != "memory/10000.md" || len(p.Conversations) != 1 || len(p.Conversations[0].Messages) != 10_000 {
+		t.Errorf("%d conversations, lost %+v", len(p.Conversations), p.Lost)
 	}
 }
 
