@@ -286,6 +286,25 @@ func TestConversationsOfLoadout(t *testing.T) {
 	}
 }
 
+// A message that does not end its code block does not contain the next turn.
+func TestConversationWithOpenCodeBlock(t *testing.T) {
+	events := []session.Event{
+		{Message: &session.Message{Role: llm.User, Text: "```one``` is a word. Write code"}},
+		{Message: &session.Message{Role: llm.Assistant, Model: "demo:one", Text: "Here:\n\n```sh\necho"}},
+		{Message: &session.Message{Role: llm.User, Text: "Continue"}},
+		{Message: &session.Message{Role: llm.Assistant, Model: "demo:one", Text: "Done."}},
+	}
+	p := readSystem(t, migrate.Loadout, map[string]string{"a.md": chatlog.Markdown("x", events)})
+	if len(p.Conversations) != 1 || len(p.Conversations[0].Messages) != len(events) {
+		t.Fatalf("conversations %+v", p.Conversations)
+	}
+	for i, m := range p.Conversations[0].Messages {
+		if want := events[i].Message; m.Text != want.Text || m.Role != want.Role {
+			t.Errorf("message %d: %s %q, want %s %q", i, m.Role, m.Text, want.Role, want.Text)
+		}
+	}
+}
+
 func TestOtherFilesAreNoConversationsOfLoadout(t *testing.T) {
 	for name, text := range map[string]string{
 		"README.md": "# Title\n\n## demo:one\n\nText.\n", "notes.md": "## You, 2026-05-01 10:00\n\nhi\n", "log.jsonl": "{\"level\": \"info\"}\n", "empty.jsonl": "",

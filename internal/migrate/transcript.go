@@ -90,7 +90,7 @@ var (
 	callLine   = lazyregexp.New(`^Called \S+:$`)
 	resultLine = lazyregexp.New(`^(?:Result|Error):$`)
 	loadLine   = lazyregexp.New(`^The skill (\S+) was (loaded\.|unloaded: .*)$`)
-	fenceLine  = lazyregexp.New("^\\s*(`{3,})")
+	fenceLine  = lazyregexp.New("^\\s*(`{3,})[^`]*$")
 )
 
 // markdown is the state of reading a conversation in Markdown.
@@ -133,6 +133,9 @@ func (m *markdown) addLine(line string) {
 		fence = f[1]
 	}
 	switch {
+	case m.fence != "" && !m.skip && userLine.MatchString(line): // the message does not end its code block
+		m.fence = ""
+		m.startUser(line)
 	case m.fence != "":
 		ends := strings.TrimSpace(line) == fence && len(fence) >= len(m.fence)
 		if !m.skip {
@@ -146,9 +149,7 @@ func (m *markdown) addLine(line string) {
 			m.write(line)
 		}
 	case userLine.MatchString(line):
-		m.endMessage()
-		m.role = llm.User
-		m.at, _ = time.Parse("2006-01-02 15:04", userLine.FindStringSubmatch(line)[1])
+		m.startUser(line)
 	case m.role != "" && modelLine.MatchString(line):
 		m.endMessage()
 		m.role = llm.Assistant
@@ -164,6 +165,13 @@ func (m *markdown) addLine(line string) {
 	default:
 		m.write(line)
 	}
+}
+
+// startUser starts the message of the user that has line as its heading.
+func (m *markdown) startUser(line string) {
+	m.endMessage()
+	m.role = llm.User
+	m.at, _ = time.Parse("2006-01-02 15:04", userLine.FindStringSubmatch(line)[1])
 }
 
 func (m *markdown) write(line string) { m.text.WriteString(line + "\n") }
