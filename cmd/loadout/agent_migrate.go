@@ -49,7 +49,7 @@ func (a *app) migrateCommand() *cobra.Command {
 		Use:   "migrate SYSTEM SOURCE",
 		Short: "Migrate skills, MCP servers and conversations from another system",
 		Long: fmt.Sprintf(`Migrate from another agent system: its skills, the MCP servers in its configuration
-files and kinds, and its exported conversations. SOURCE is a directory, an archive or a
+files, and its exported conversations. SOURCE is a directory, an archive or a
 Git repository, as for loadout add: a checkout of the system, or a directory with your
 files. The system loadout is another machine, with conversations exported from chat or
 a hub as JSON lines or Markdown.
