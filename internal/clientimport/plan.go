@@ -57,6 +57,8 @@ type Server struct {
 	Login     bool     `json:"login"` // whether the server may require a sign-in
 	Does      string   `json:"-"`     // the command that it runs, or the hosts to which it connects; without secrets
 	Problems  []string `json:"problems,omitempty"`
+	// Secrets are those of Plan.Secrets that this server refers to.
+	Secrets []MovedSecret `json:"-"`
 }
 
 // Apply writes the changes in an order that is safe to interrupt. It succeeds
@@ -174,6 +176,7 @@ func (im *Importer) planServer(p *Plan, f clientServer) error {
 		p.step.Local = append(p.step.Local, clientconfig.ProjectEntry{Project: f.project, Name: f.name})
 		p.noteProject(s)
 	}
+	s.Secrets = moved
 	p.Servers, p.Secrets = append(p.Servers, s), append(p.Secrets, moved...)
 	return nil
 }

@@ -169,9 +169,8 @@ func (c *Change) compareServers(p *Plan, t Target) error {
 		} else if s.As != s.Name {
 			item.Details = append(item.Details, "named "+s.As+", because another server has its name")
 		}
-		for _, m := range plan.Secrets {
-			text := m.Where + " is now the secret " + m.Secret
-			if (m.Server == s.As || m.Server == s.Name) && !slices.Contains(item.Details, text) {
+		for _, m := range s.Secrets {
+			if text := m.Where + " is now the secret " + m.Secret; !slices.Contains(item.Details, text) {
 				item.Details = append(item.Details, text)
 			}
 		}
@@ -184,6 +183,5 @@ func (c *Change) compareServers(p *Plan, t Target) error {
 }
 
 // Written returns the names of the converted skills, the servers or the
-// conversations that Apply wrote,
-// even if it then returned an error.
+// conversations that Apply wrote, even if it then returned an error.
 func (c *Change) Written(k Kind) []string { return c.written[k] }

@@ -91,6 +91,11 @@ func TestKeyThatIsNotExportedIsNamed(t *testing.T) {
 	if err != nil || !slices.Equal(c.Unset, []string{"WEKNORA_WEATHER_AUTHORIZATION", "WEKNORA_WEATHER_AUTHORIZATION_2"}) {
 		t.Errorf("unset %q, %v", c.Unset, err)
 	}
+	for i, want := range []string{"WEKNORA_WEATHER_AUTHORIZATION", "WEKNORA_WEATHER_AUTHORIZATION_2"} { // each lists its own
+		if got := strings.Join(c.Items[i].Details, "\n"); strings.Count(got, " is now the secret ") != 1 || !strings.HasSuffix(got, " is now the secret "+want) {
+			t.Errorf("details %q, want the secret %s", got, want)
+		}
+	}
 	if err := c.Apply(t.Context()); err != nil {
 		t.Fatal(err)
 	}
