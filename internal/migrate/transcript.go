@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
-	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
-// titleLength is the maximum length of a title that is taken from a message.
+// titleLength is the maximum length, in bytes, of a title that is taken from the
+// first line of a message.
 const titleLength = 60
 
 // parseEvents adds a conversation of Loadout that was exported as JSON lines.
@@ -78,7 +78,11 @@ func (r *reader) addOwn(e *exported, active []string) {
 		}
 	}
 	if i := slices.IndexFunc(e.Messages, func(m PastMessage) bool { return m.Role == llm.User }); i >= 0 && e.Title == "" {
-		e.Title = printable.Text(e.Messages[i].Text, titleLength)
+		line, _, _ := strings.Cut(e.Messages[i].Text, "\n")
+		e.Title = clip(line)
+		if len(line) > titleLength {
+			e.Title = clip(strings.ToValidUTF8(line[:titleLength], "")) + "…"
+		}
 	}
 	r.addConversation(e.conversation())
 }
