@@ -362,6 +362,9 @@ func isPage(files fs.FS, p catalog.Problem) bool {
 func (m *migration) read(ctx context.Context, at remote.Location, target migrate.Target) error {
 	m.out.Source = at.String()
 	offer, err := m.skills.Open(ctx, at)
+	if refused, ok := errors.AsType[*skill.RefusedError](err); ok && at.Kind == remote.Local && refused.Refusals[0].Code == "not-an-archive" {
+		return exit.Errorf(exit.Usage, "give the directory that contains it", "%s is neither a directory nor an archive", m.source)
+	}
 	if err != nil {
 		return m.app.suggestLocalFolder("loadout migrate "+string(m.system), m.source, at, m.skills.to, err)
 	}
