@@ -76,8 +76,8 @@ func pluginLocations(home, workDir string, noProject bool) []Location {
 }
 
 // EnabledPluginSkills returns the directories from which Claude Code lists skills
-// of plugins when it runs in project. dir is its directory of plugins, such as
-// ~/.claude/plugins. A plugin is enabled by the settings of the user, of the project
+// of plugins when it runs in project, which is "" if it is not known. dir is its
+// directory of plugins, such as ~/.claude/plugins. A plugin is enabled by the settings of the user, of the project
 // and of the user for the project, in increasing order of precedence. Managed
 // settings and the options of Claude Code are not known here.
 func EnabledPluginSkills(dir, project string) (dirs []string) {
@@ -86,8 +86,11 @@ func EnabledPluginSkills(dir, project string) (dirs []string) {
 		return nil
 	}
 	enabled := map[string]bool{}
-	inProject := filepath.Join(project, ".claude")
-	for _, file := range []string{filepath.Join(filepath.Dir(dir), "settings.json"), filepath.Join(inProject, "settings.json"), filepath.Join(inProject, "settings.local.json")} {
+	files := []string{filepath.Join(filepath.Dir(dir), "settings.json")}
+	if project != "" {
+		files = append(files, filepath.Join(project, ".claude", "settings.json"), filepath.Join(project, ".claude", "settings.local.json"))
+	}
+	for _, file := range files {
 		addEnabledPlugins(enabled, file)
 	}
 	for _, p := range installedPlugins(dir, project) {

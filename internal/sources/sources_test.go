@@ -294,6 +294,25 @@ func TestPluginDirectories(t *testing.T) {
 	}
 }
 
+// If the project is not known, the settings in the working directory of this
+// program do not count.
+func TestPluginsAreEnabledByKnownProjects(t *testing.T) {
+	root := t.TempDir()
+	t.Chdir(root)
+	dir := filepath.Join(root, "home", ".claude", "plugins")
+	files{
+		"home/.claude/plugins/installed_plugins.json":  `{"plugins": {"a@m": [{"installPath": "` + filepath.ToSlash(filepath.Join(root, "a")) + `"}]}}`,
+		"home/.claude/plugins/known_marketplaces.json": `{"m": {}}`,
+		".claude/settings.json":                        `{"enabledPlugins": {"a@m": true}}`,
+	}.write(t, root)
+	if got, want := sources.EnabledPluginSkills(dir, root), []string{filepath.Join(root, "a", "skills")}; !slices.Equal(got, want) {
+		t.Errorf("in the project: %q, want %q", got, want)
+	}
+	if got := sources.EnabledPluginSkills(dir, ""); len(got) > 0 {
+		t.Errorf("without a project: %q", got)
+	}
+}
+
 // Each directory has its own index in the configured cache directory.
 func TestDepthAndIndexReachTheSources(t *testing.T) {
 	root := t.TempDir()
