@@ -119,6 +119,11 @@ func TestDefinitionsShareSecretsOnlyWithTheSameTarget(t *testing.T) {
 	local := func(args ...any) map[string]any {
 		return map[string]any{"command": "npx", "args": args, "env": map[string]any{"X_TOKEN": "some-value-1"}}
 	}
+	in := func(key string, value any) map[string]any {
+		c := local("one")
+		c[key] = value
+		return c
+	}
 	timeout := remote("https://one.example.com/mcp")
 	timeout["timeout"] = 20
 	for _, tt := range []struct {
@@ -129,6 +134,9 @@ func TestDefinitionsShareSecretsOnlyWithTheSameTarget(t *testing.T) {
 		{"hosts", remote("https://one.example.com/mcp"), remote("https://two.example.com/mcp"), []string{"WEGENT_S_X_TOKEN", "WEGENT_S_X_TOKEN_2"}},
 		{"schemes", remote("https://one.example.com/mcp"), remote("http://one.example.com/mcp"), []string{"WEGENT_S_X_TOKEN", "WEGENT_S_X_TOKEN_2"}},
 		{"programs", local("one"), local("two"), []string{"WEGENT_S_X_TOKEN", "WEGENT_S_X_TOKEN_2"}},
+		{"directories", in("cwd", "/one"), in("cwd", "/two"), []string{"WEGENT_S_X_TOKEN", "WEGENT_S_X_TOKEN_2"}},
+		{"hosts in the environment", in("env", map[string]any{"X_TOKEN": "some-value-1", "X_URL": "https://one.example.com"}), in("env", map[string]any{"X_TOKEN": "some-value-1", "X_URL": "https://two.example.com"}),
+			[]string{"WEGENT_S_X_TOKEN", "WEGENT_S_X_TOKEN_2"}},
 		{"same target", remote("https://one.example.com/mcp"), timeout, []string{"WEGENT_S_X_TOKEN"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

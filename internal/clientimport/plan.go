@@ -247,7 +247,7 @@ func (im *Importer) secretTarget(c *upstream.Config) string {
 	if !im.namesOnly {
 		return ""
 	}
-	return fmt.Sprintf("\x00%q", slices.Concat([]string{c.Command}, c.Args, c.URLs))
+	return fmt.Sprintf("\x00%q %q %q %q %q", c.Command, c.Args, c.Dir, c.Env, c.URLs)
 }
 
 func numberedSecret(name string, i int) string {
