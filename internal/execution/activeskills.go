@@ -25,6 +25,7 @@ const (
 	maxActiveBytes  = 128 << 20 // total size of the files
 	maxActiveFiles  = 10_000
 	maxPythonFiles  = 100 // files of a skill that are searched for packages
+	maxDirName      = 255 // bytes of a directory name
 	maxNote         = 500 // length of a note
 )
 
@@ -49,7 +50,7 @@ func (r *Runner) RunCommand(ctx context.Context, c *Command) (*Result, error) {
 	if !r.hasSandbox() {
 		return nil, ErrNoScripts
 	}
-	v := &commandView{runner: r, caller: r.caller(c.Caller), command: c, ctx: ctx, trees: map[string]sandbox.Tree{}}
+	v := &commandView{runner: r, caller: r.caller(c.Caller), command: c, ctx: ctx, trees: map[string]sandbox.Tree{}, keys: map[string]string{}}
 	defer v.close()
 	v.addSkills(c.Skills)
 	v.installPackages()
@@ -76,6 +77,7 @@ type commandView struct {
 
 	ctx   context.Context // done when the approval of a skill is revoked
 	trees map[string]sandbox.Tree
+	keys  map[string]string // catalog keys of the skills in trees
 	bytes int64
 	files int
 	needs []*script.Needs
@@ -118,6 +120,10 @@ func (v *commandView) addSkills(active []ActiveSkill) {
 	var rest []func()
 	for _, a := range active {
 		s, err := openSkill(v.ctx, v.runner.opts.Catalog, a.Key)
+		if err == nil && s.entry.Key() != a.Key { // that skill is gone, and another one has this name
+			s.close()
+			err = errUnavailable
+		}
 		if err != nil {
 			v.addNote("skill %s is not in %s: %v", a.Name, mountpoint.Needs, err)
 			continue
@@ -180,7 +186,7 @@ func (v *commandView) addApproved(s *openedSkill) {
 // addReadable adds the files of a skill that is not approved, without scripts.
 func (v *commandView) addReadable(a ActiveSkill, s *openedSkill) {
 	at := needsPath(s.name)
-	if _, ok := v.trees[at]; ok { // a dependency of an approved skill
+	if v.keys[at] == s.entry.Key() { // a dependency of an approved skill
 		return
 	}
 	hash, _ := strings.CutPrefix(a.Digest, "sha256:")
@@ -200,19 +206,23 @@ func (v *commandView) addReadable(a ActiveSkill, s *openedSkill) {
 
 // addTree adds files of a skill, unless another skill has the same path.
 func (v *commandView) addTree(p part, files skill.Manifest) {
-	at := needsPath(p.entry.Name)
-	if _, ok := v.trees[at]; ok {
+	at, key := needsPath(p.entry.Name), p.entry.Key()
+	if other, ok := v.keys[at]; ok {
+		if other != key {
+			v.addNote("skill %s is not in %s: the files in %s are those of skill %s", key, mountpoint.Needs, at, other)
+		}
 		return
 	}
 	v.bytes, v.files = v.bytes+files.Size(), v.files+len(files)
 	switch {
-	case path.Dir(path.Clean(at)) != mountpoint.Needs || path.Clean(at) != at:
+	case path.Dir(path.Clean(at)) != mountpoint.Needs || path.Clean(at) != at || len(path.Base(at)) > maxDirName:
+		v.bytes, v.files = v.bytes-files.Size(), v.files-len(files)
 		v.addNote("skill %s is not in %s: its name is not a directory name", p.entry.Name, mountpoint.Needs)
 	case v.bytes > maxActiveBytes || v.files > maxActiveFiles:
 		v.bytes, v.files = v.bytes-files.Size(), v.files-len(files)
 		v.addNote("skill %s is not in %s: the active skills are too large (limit %d MiB, %d files)", p.entry.Name, mountpoint.Needs, maxActiveBytes>>20, maxActiveFiles)
 	default:
-		v.trees[at] = skillTree(at, p.bundle.FS, files)
+		v.trees[at], v.keys[at] = skillTree(at, p.bundle.FS, files), key
 	}
 }
 

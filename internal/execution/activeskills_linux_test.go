@@ -101,6 +101,52 @@ func TestCommandSeesLoadedOrApprovedVersion(t *testing.T) {
 	}
 }
 
+// put stores a skill without scripts.
+func (m *machine) put(t *testing.T, dir, name string) {
+	t.Helper()
+	m.files[dir+"/SKILL.md"] = &fstest.MapFile{Data: []byte("---\nname: " + name + "\ndescription: Does.\n---\nIn " + dir + ".\n")}
+	if err := m.catalog.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The name of a skill does not make a command fail, or show it another skill than the
+// model expects.
+func TestNamesOfActiveSkills(t *testing.T) {
+	m := newMachine(t)
+	m.put(t, "one", "pdf")
+	m.put(t, "two", "pdf")
+	m.put(t, "long", strings.Repeat("文", 90))
+	one, two := m.active(t, "mine/one"), m.active(t, "mine/two")
+	for _, order := range [][]execution.ActiveSkill{{one, two}, {two, one}} {
+		first, second := order[0].Key, order[1].Key
+		out, notes := m.command(t, "tail -n 1 /needs/pdf/SKILL.md", order...)
+		if out != "In "+strings.TrimPrefix(first, "mine/")+".\n" || notes != "skill "+second+" is not in /needs: the files in /needs/pdf are those of skill "+first {
+			t.Errorf("of %s and %s it sees %q, notes %q", first, second, out, notes)
+		}
+	}
+	if out, notes := m.command(t, "ls /needs", m.active(t, "mine/long"), one); out != "pdf\n" || !strings.HasSuffix(notes, "its name is not a directory name") {
+		t.Errorf("with a long name it sees %q, notes %q", out, notes)
+	}
+	gone := m.active(t, "clock")
+	delete(m.files, "clock/SKILL.md")
+	m.put(t, "other", "clock")
+	other, err := m.catalog.Snapshot().Get("clock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := m.catalog.CompleteManifest(t.Context(), other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.grants.Put(t.Context(), policy.Grant{Principal: robot, By: ann, Subject: policy.Digest(files.Digest()), Name: "clock", Scope: policy.Always, Permissions: policy.Permissions{Run: true}}); err != nil {
+		t.Fatal(err)
+	}
+	if out, notes := m.command(t, "ls /needs 2>/dev/null", gone); out != "" || !strings.Contains(notes, "no longer available") {
+		t.Errorf("instead of a removed skill it sees %q, notes %q", out, notes)
+	}
+}
+
 // An approval for one run is for a script that the user knows, not for a command.
 func TestCommandUsesNoApprovalForOneRun(t *testing.T) {
 	m := newMachine(t)
