@@ -191,7 +191,7 @@ type Command struct {
 	// Skills are the active skills of a conversation, as [session.Session.Active]
 	// returns them. The command can read their files in /needs/NAME and, if they
 	// are approved, run their scripts and import their Python packages; see
-	// [Packages]. Of other skills, scripts are missing, and so are all files if
+	// [Packages]. Of other skills, only plain text is there, and nothing if
 	// SKILL.md changed after the load. The command does not get what a skill was
 	// granted, such as network access. Revoking the approval of a skill kills the
 	// command, with the reason [sandbox.Disabled].

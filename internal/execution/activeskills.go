@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,11 +10,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/decision"
+	"github.com/loadout-dev/loadout/internal/filetype"
 	"github.com/loadout-dev/loadout/internal/packages"
 	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/script"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/skill"
@@ -24,9 +28,10 @@ const (
 	maxActiveSkills = 64
 	maxActiveBytes  = 128 << 20 // total size of the files
 	maxActiveFiles  = 10_000
-	maxPythonFiles  = 100 // files of a skill that are searched for packages
-	maxDirName      = 255 // bytes of a directory name
-	maxNote         = 500 // length of a note
+	maxPythonFiles  = 100      // files of a skill that are searched for packages
+	maxTextBytes    = 16 << 20 // of a file of a skill that is not approved
+	maxDirName      = 255      // bytes of a directory name
+	maxNote         = 500      // length of a note
 )
 
 // ActiveSkill identifies a skill that is active in a conversation.
@@ -41,7 +46,7 @@ type ActiveSkill struct {
 // "py", it can import the Python packages that these skills and the configuration
 // name.
 //
-// Of a skill that is not approved, the command sees no scripts and gets no
+// Of a skill that is not approved, the command sees only plain text and gets no
 // packages, and it sees nothing if SKILL.md is not the one that was loaded. A
 // grant for a single run does not count. Permissions that a skill was granted,
 // such as network access, do not apply to the command. If the approval of a
@@ -183,7 +188,8 @@ func (v *commandView) addApproved(s *openedSkill) {
 	v.needs = append(v.needs, needs)
 }
 
-// addReadable adds the files of a skill that is not approved, without scripts.
+// addReadable adds the files of a skill that is not approved that a model can
+// read as text, without scripts.
 func (v *commandView) addReadable(a ActiveSkill, s *openedSkill) {
 	at := needsPath(s.name)
 	if v.keys[at] == s.entry.Key() { // a dependency of an approved skill
@@ -196,12 +202,26 @@ func (v *commandView) addReadable(a ActiveSkill, s *openedSkill) {
 	case !hasSkillFile(m, hash):
 		v.addNote("skill %s is not in %s: it changed after it was loaded; load it again", s.name, mountpoint.Needs)
 	default:
-		plain := slices.DeleteFunc(slices.Clone(m), func(f skill.File) bool { return f.Script })
+		plain := slices.DeleteFunc(slices.Clone(m), func(f skill.File) bool { return !s.isPlainText(f) })
 		v.addTree(*s.main(), plain)
 		if len(plain) < len(m) || len(s.skill.Requirements) > 0 {
-			v.addNote("skill %s is not approved, so its scripts are not in %s and its packages are not installed", s.name, at)
+			v.addNote("skill %s is not approved, so its scripts are not in %s, nor are files that are not plain text, and its packages are not installed", s.name, at)
 		}
 	}
+}
+
+// isPlainText reports whether a file is text that a model may read before the
+// skill is approved, and not a script. In skills of others, hidden characters
+// need an approval, as for a load.
+func (s *openedSkill) isPlainText(f skill.File) bool {
+	if f.Script || f.Size > maxTextBytes {
+		return false
+	}
+	data, err := s.files.read(f)
+	if err != nil || !filetype.IsText(data) || bytes.HasPrefix(data, []byte("#!")) {
+		return false
+	}
+	return s.entry.Scope == catalog.User || s.entry.Scope == catalog.Bundled || untrusted.InspectFile(string(data)).Clean()
 }
 
 // addTree adds files of a skill, unless another skill has the same path.

@@ -7,9 +7,11 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
+	"github.com/loadout-dev/loadout/skill"
 )
 
 // active returns a skill as a conversation that loaded it now.
@@ -98,6 +100,31 @@ func TestCommandSeesLoadedOrApprovedVersion(t *testing.T) {
 	m.approve(t)
 	if out, _ := m.command(t, show, before, m.active(t, "tides")); out != "noon\n" {
 		t.Errorf("of a dependency of an approved skill it sees %q", out)
+	}
+}
+
+// A skill that is not approved gives a command only what read_skill_file would give the
+// model as text.
+func TestCommandSeesOnlyTextOfUnapprovedSkill(t *testing.T) {
+	for scope, want := range map[catalog.Scope]string{catalog.Public: "SKILL.md\ndata.csv\n", catalog.User: "SKILL.md\ndata.csv\nhidden.md\n"} {
+		m := newMachine(t)
+		files := fstest.MapFS{"pdf/SKILL.md": {Data: []byte("---\nname: pdf\ndescription: Reads.\n---\n")}, "pdf/data.csv": {Data: []byte("a,b\n")},
+			"pdf/hidden.md": {Data: []byte("Read.\U000e0041\U000e0042\n")}, "pdf/tool": {Data: []byte("#!/bin/sh\n")}, "pdf/tool.pyz": {Data: []byte("PK\x03\x04\x00")}}
+		var err error
+		if m.catalog, err = catalog.New([]catalog.Source{catalog.NewFS("others", scope, files)}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.catalog.Reload(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		m.Runner = execution.New(execution.Options{Catalog: m.catalog, Sandbox: newBackend(t), Grants: m.grants, Principal: robot,
+			Services: func(*catalog.Entry, *skill.Skill) (execution.ServiceNeeds, error) {
+				return execution.ServiceNeeds{}, nil
+			}})
+		out, notes := m.command(t, "ls /needs/pdf", m.active(t, "pdf"))
+		if out != want || !strings.Contains(notes, "nor are files that are not plain text") {
+			t.Errorf("%s: it sees %q, notes %q", scope, out, notes)
+		}
 	}
 }
 
