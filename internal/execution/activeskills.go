@@ -69,6 +69,9 @@ func (r *Runner) RunCommand(ctx context.Context, c *Command) (*Result, error) {
 		res, err = runCommand(v.ctx, r.opts.Sandbox, c, v.spec())
 	}
 	if res != nil {
+		if len(v.trees) > 0 && res.Tier < sandbox.Isolated && v.mentions(mountpoint.Needs) { // files may be elsewhere, and text is not translated
+			v.addNote("if this sandbox has no %s, $LOADOUT_SKILL_NAME is the path of a skill; NAME is its name in capitals, with _ for all characters except letters and digits", mountpoint.Needs)
+		}
 		res.Notes = append(v.notes, res.Notes...)
 	}
 	return res, err

@@ -9,6 +9,8 @@ import (
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/execution"
+	"github.com/loadout-dev/loadout/internal/sandbox/landlock"
+	"github.com/loadout-dev/loadout/internal/sandbox/stage/stagetest"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/skill"
@@ -125,6 +127,27 @@ func TestCommandSeesOnlyTextOfUnapprovedSkill(t *testing.T) {
 		if out != want || !strings.Contains(notes, "nor are files that are not plain text") {
 			t.Errorf("%s: it sees %q, notes %q", scope, out, notes)
 		}
+	}
+}
+
+// In a sandbox without a view of its own, the paths are different. The note says where
+// the files are.
+func TestCommandFindsSkillsWithoutOwnView(t *testing.T) {
+	m := newMachine(t)
+	b := landlock.New(&landlock.Options{Cache: stagetest.OpenDir(t)})
+	m.Runner = execution.New(execution.Options{Catalog: m.catalog, Sandbox: b, Grants: m.grants, Principal: robot,
+		Services: func(*catalog.Entry, *skill.Skill) (execution.ServiceNeeds, error) {
+			return execution.ServiceNeeds{}, nil
+		}})
+	if _, err := m.RunCommand(t.Context(), &execution.Command{Args: []string{"/bin/true"}}); err != nil {
+		t.Skip(err)
+	}
+	const note = "$LOADOUT_SKILL_NAME is the path of a skill"
+	if _, notes := m.command(t, "cat /needs/tides/notes.txt", m.active(t, "tides")); !strings.Contains(notes, note) {
+		t.Errorf("notes %q", notes)
+	}
+	if out, notes := m.command(t, "cat $LOADOUT_SKILL_TIDES/notes.txt", m.active(t, "tides")); out != "notes\n" || notes != "" {
+		t.Errorf("it sees %q, notes %q", out, notes)
 	}
 }
 
