@@ -148,8 +148,8 @@ func (s *Set) currentTool(ctx context.Context, t *Tool, maxAge time.Duration) (*
 	return s.knownTool(t.server, t.Name), nil
 }
 
-// decide decides on a call by the rules alone. If c has no arguments, the
-// decision is for any arguments.
+// decide applies the rules to a call, without asking the user. If c has no
+// arguments, the decision applies to all arguments.
 func (s *Set) decide(t *Tool, c *Call) policy.Decision {
 	call := s.ruledCall(t, c.Arguments)
 	if t.server.isolated && !t.isDestructive() {

@@ -29,7 +29,7 @@ type statePublisher struct {
 	sets []publishedSet
 }
 
-// publishedSet holds the servers of a profile, or of no profile.
+// publishedSet holds the servers of a profile, or those used without a profile.
 type publishedSet struct {
 	profile string
 	*setup.Toolset

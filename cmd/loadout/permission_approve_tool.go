@@ -123,8 +123,8 @@ func findTool(ctx context.Context, set *setup.Toolset, name string) ([]tools.Cap
 	return found, nil
 }
 
-// spellings returns the spellings of a tool's name, best first. joined is its own
-// name, SERVER__TOOL.
+// spellings lists functions that return spellings of a tool's name, best first.
+// joined has the form SERVER__TOOL.
 var spellings = []func(joined, server, tool string) []string{
 	func(joined, server, tool string) []string {
 		return []string{joined, server + "." + tool, "mcp." + server + "." + tool}

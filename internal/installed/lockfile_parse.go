@@ -334,7 +334,7 @@ func computeDigest(files map[string]string) string {
 	return m.Digest()
 }
 
-// pathError returns why a path is not valid on every system, or "".
+// pathError returns why a path cannot be used on all operating systems, or "".
 func pathError(p string) string {
 	if _, why := skillpath.Check(p); why != "" {
 		return why

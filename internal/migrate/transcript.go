@@ -46,7 +46,8 @@ func (r *reader) parseEvents(p string, data []byte) {
 	r.addOwn(&e, active)
 }
 
-// addEvent adds the message in an event, and counts what is lost.
+// addEvent adds the message of an event, and counts the calls and images that are
+// not kept.
 func (e *exported) addEvent(event *session.Event) {
 	if event.Result != nil {
 		e.parts += len(event.Result.Images)

@@ -107,7 +107,7 @@ func (p *Plan) Command(file string, args ...string) []string {
 	return append(out, args...)
 }
 
-// language describes how to run scripts of a kind.
+// language describes how to run scripts in a programming language.
 type language struct {
 	kind Kind
 	exts []string

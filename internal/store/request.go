@@ -91,7 +91,8 @@ func (t Requests) End(ctx context.Context, r Request) error {
 	return nil
 }
 
-// Delete deletes a request that changed nothing, so that it can be repeated.
+// Delete deletes the record of a request that changed nothing, so that the client
+// can repeat the request.
 func (t Requests) Delete(ctx context.Context, principal, label string) error {
 	if _, err := t.c.exec(ctx, "DELETE FROM requests WHERE principal = $1 AND label = $2", principal, label); err != nil {
 		return fmt.Errorf("delete request: %w", err)

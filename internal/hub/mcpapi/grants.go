@@ -97,7 +97,7 @@ func toolGrant(r store.Grant) (policy.Grant, bool) {
 	return g, err == nil && g.Permissions.Call
 }
 
-// grantee returns the form in which grants store a user.
+// grantee returns the principal that stands for a user in stored grants.
 func grantee(u account.UserID) string { return policy.UserPrincipal + ":" + string(u) }
 
 func (h *Handlers) createGrant(ctx context.Context, in *struct{ Body grantRequest }) (*api.Body[grantJSON], error) {

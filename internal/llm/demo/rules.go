@@ -95,8 +95,8 @@ func typedText(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// lastUserMessage returns the index of the last message with the user's words, or
-// -1 if there is none.
+// lastUserMessage returns the index of the last message with text from the user,
+// or -1 if there is none.
 func lastUserMessage(messages []llm.Message) int {
 	for i := len(messages) - 1; i >= 0; i-- {
 		if m := &messages[i]; m.Role == llm.User && strings.TrimSpace(m.Text()) != "" {
