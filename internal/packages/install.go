@@ -25,6 +25,7 @@
 package packages
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -74,6 +75,10 @@ type Options struct {
 	// Offline disables installation.
 	Offline bool
 	Limits  Limits // zero fields mean [DefaultLimits]
+	// MaxStored is the total size in bytes of the stored packages, above which an
+	// installation removes those that were not used for a week, least recently used
+	// first. 0 means 10 GiB.
+	MaxStored int64
 	// Log receives warnings and, at level info, network decisions. If nil, they
 	// are discarded.
 	Log *slog.Logger
@@ -86,6 +91,13 @@ type Limits struct {
 	Bytes   int64 // total size of all files
 	Depth   int   // depth of directories
 }
+
+const (
+	defaultMaxStored = 10 << 30
+	// minUnused is how long packages are kept after their last use, because a
+	// server of a skill may be using them.
+	minUnused = 7 * 24 * time.Hour
+)
 
 // DefaultLimits returns the default limits of an installation.
 func DefaultLimits() Limits {
@@ -212,6 +224,9 @@ func (b *Builder) Ensure(ctx context.Context, needs *script.Needs, skill fs.FS, 
 	if e == nil {
 		if e, err = b.build(ctx, j, store, progress); err != nil {
 			return nil, err
+		}
+		if _, err := b.Prune(ctx, cmp.Or(b.opts.MaxStored, defaultMaxStored), minUnused); err != nil {
+			b.log.Warn("couldn't remove unused packages", slog.Any("error", err))
 		}
 	}
 	return j.packages(e), nil

@@ -159,6 +159,34 @@ func TestPruneRemovesUnusedPackages(t *testing.T) {
 	}
 }
 
+func TestInstallationRemovesUnusedPackages(t *testing.T) {
+	f := newFake(t)
+	f.wheel("greeting", "1.0", greeting("hello"))
+	f.wheel("first", "1.0", makeWheel("first", "1.0", member{name: "first/__init__.py"}))
+	f.wheel("second", "1.0", makeWheel("second", "1.0", member{name: "second/__init__.py"}))
+	s, plan := pythonScene(t, f.index())
+	s.opts.MaxStored = 1
+	s.Builder = mustNew(t, s.opts)
+	install := func(requirement string) []string {
+		t.Helper()
+		skill := fstest.MapFS{"run.py": {Data: []byte("# /// script\n# dependencies = [\"" + requirement + "\"]\n# ///\n")}}
+		s.ensure(t, skill, resolve(t, skill, "run.py"))
+		return s.cache(t)
+	}
+	s.ensure(t, greeter, plan)
+	first := s.cache(t)[0]
+	if got := install("first"); len(got) != 2 {
+		t.Errorf("used packages were removed: %q", got)
+	}
+	old := time.Now().Add(-8 * 24 * time.Hour)
+	if err := os.Chtimes(filepath.Join(s.opts.Dir, first, "manifest.json"), old, old); err != nil {
+		t.Fatal(err)
+	}
+	if got := install("second"); len(got) != 2 || slices.Contains(got, first) {
+		t.Errorf("in the cache: %q", got)
+	}
+}
+
 func TestEmptyRequirements(t *testing.T) {
 	b := mustNew(t, packages.Options{Dir: t.TempDir()})
 	p, err := b.Ensure(t.Context(), nil, nil, nil, nil)
