@@ -147,7 +147,7 @@ func TestCheckSecrets(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "secrets"), []byte("damaged"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := doctor.CheckSecrets(s); got.Count != 0 || !strings.Contains(got.Problem, "not JSON") {
+	if got := doctor.CheckSecrets(s); got.Count != 0 || !strings.Contains(got.Problem, "cannot decode JSON") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -87,9 +88,9 @@ func TestRejectedRootsChangeNothing(t *testing.T) {
 func TestRootOnHungFileSystem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := make(chan struct{})
-		searches := 0
+		var searches atomic.Int32
 		r := &Roots{search: func(*sources.Options, []catalog.Source, []sources.Root, []string) ([]sources.Root, []error) {
-			searches++
+			searches.Add(1)
 			<-answer
 			return nil, nil
 		}}
@@ -102,13 +103,13 @@ func TestRootOnHungFileSystem(t *testing.T) {
 				t.Errorf("attempt %d took %v, want %v", i, took, wait)
 			}
 		}
-		if searches != 1 {
-			t.Errorf("%d searches, want 1", searches)
+		if n := searches.Load(); n != 1 {
+			t.Errorf("%d searches, want 1", n)
 		}
 		close(answer)
 		synctest.Wait()
-		if err := r.Set(t.Context(), []string{"/mnt/hung"}); err != nil || searches != 2 {
-			t.Errorf("after the file system answered: %v, %d searches", err, searches)
+		if err := r.Set(t.Context(), []string{"/mnt/hung"}); err != nil || searches.Load() != 2 {
+			t.Errorf("after the file system answered: %v, %d searches", err, searches.Load())
 		}
 	})
 }
