@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -41,9 +42,9 @@ func checkReadTool(loadout, modules string) error {
 	}
 	switch bodies := bytes.Join(called.bodies, nil); {
 	case called.reached:
-		return fmt.Errorf("call_tool reached Loadout without a user")
+		return errors.New("call_tool reached Loadout without a user")
 	case !bytes.Contains(bodies, []byte("approval policy is never")):
-		return fmt.Errorf("Codex did not reject call_tool: %s", bodies[max(0, len(bodies)-2000):])
+		return fmt.Errorf("call_tool was not rejected by Codex: %s", bodies[max(0, len(bodies)-2000):])
 	}
 	fmt.Println("read_tool: called by codex exec without a user; call_tool is rejected")
 	return nil
