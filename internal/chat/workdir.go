@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/loadout-dev/loadout"
@@ -104,11 +102,11 @@ func newCommandRunner(rt *loadout.Runtime, dir string, own bool, approve approve
 		out := &workspace.CommandResult{ExitCode: ran.ExitCode, Stdout: ran.Stdout, Stderr: ran.Stderr}
 		switch {
 		case ran.Killed:
-			out.Note = "stopped: " + string(ran.Reason)
+			out.Notes = append(out.Notes, "stopped: "+string(ran.Reason))
 		case ran.Truncated:
-			out.Note = "output truncated"
+			out.Notes = append(out.Notes, "output truncated")
 		}
-		out.Note = strings.Join(slices.DeleteFunc(append([]string{out.Note}, ran.Notes...), func(s string) bool { return s == "" }), "]\n[")
+		out.Notes = append(out.Notes, ran.Notes...)
 		return out, nil
 	}
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/internal/figure"
 	"github.com/loadout-dev/loadout/internal/toolname"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
 // Limits on a single call.
@@ -41,7 +42,7 @@ const (
 type CommandResult struct {
 	ExitCode       int
 	Stdout, Stderr string
-	Note           string // additional information, such as that the command timed out
+	Notes          []string // additional information, such as that the command timed out
 }
 
 // Options configures a server.
@@ -414,8 +415,8 @@ func (f *folder) run(ctx context.Context, _ *mcp.CallToolRequest, in runArgs) (*
 	if ran.Stderr != "" {
 		b.WriteString("\n[standard error]\n" + ran.Stderr)
 	}
-	if ran.Note != "" {
-		b.WriteString("\n[" + ran.Note + "]")
+	for _, note := range ran.Notes { // they may contain names of skills
+		b.WriteString("\n[" + untrusted.New(note).ForModel() + "]")
 	}
 	fmt.Fprintf(&b, "\n[exit code %d]", ran.ExitCode)
 	if hint := f.hint(in.Command); ran.ExitCode != 0 && hint != "" {

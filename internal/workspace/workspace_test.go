@@ -221,7 +221,8 @@ func TestRunCommand(t *testing.T) {
 	}{
 		{"it succeeds", &workspace.CommandResult{Stdout: "42\n"}, nil, "42\n\n[exit code 0]", true},
 		{"it fails", &workspace.CommandResult{ExitCode: 3, Stderr: "no\n"}, nil, "[standard error]\nno\n\n[exit code 3]", false},
-		{"it is ended", &workspace.CommandResult{ExitCode: 137, Note: "it was ended: timeout"}, nil, "[it was ended: timeout]\n[exit code 137]", false},
+		{"it is ended", &workspace.CommandResult{ExitCode: 137, Notes: []string{"it was ended: timeout"}}, nil, "[it was ended: timeout]\n[exit code 137]", false},
+		{"it has notes", &workspace.CommandResult{Notes: []string{"skill a\u200bb is not there", "two\nlines"}}, nil, "[skill ab is not there]\n[two lines]\n[exit code 0]", true},
 		{"nothing ran", nil, errors.New("no sandbox can be had"), "no sandbox can be had", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

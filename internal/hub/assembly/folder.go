@@ -96,14 +96,13 @@ func (t *conversation) commandRunner(dir string, s *session.Session) runFunc {
 			return nil, firstLine(err)
 		}
 		out := &workspace.CommandResult{ExitCode: ran.ExitCode, Stdout: ran.Stdout, Stderr: ran.Stderr}
-		notes := ran.Notes
 		switch {
 		case ran.Killed:
-			notes = append([]string{"killed: " + string(ran.Reason)}, notes...)
+			out.Notes = append(out.Notes, "killed: "+string(ran.Reason))
 		case ran.Truncated:
-			notes = append([]string{"output truncated"}, notes...)
+			out.Notes = append(out.Notes, "output truncated")
 		}
-		out.Note = strings.Join(notes, "]\n[")
+		out.Notes = append(out.Notes, ran.Notes...)
 		return out, nil
 	}
 }
