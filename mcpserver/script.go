@@ -309,13 +309,8 @@ func (s *Server) reportProgress(ctx context.Context, req *mcp.CallToolRequest, r
 // isCorrectable reports whether a model can correct the arguments of the run that
 // failed with err.
 func isCorrectable(err error) bool {
-	switch {
-	case errors.Is(err, loadout.ErrNoFolder):
-	case isError[*script.NotFoundError](err), isError[*script.NotScriptError](err), isError[*script.OutsideError](err):
-	default:
-		return false
-	}
-	return true
+	return errors.Is(err, loadout.ErrNoFolder) || isError[*script.NotFoundError](err) ||
+		isError[*script.NotScriptError](err) || isError[*script.OutsideError](err)
 }
 
 func isError[E error](err error) bool {

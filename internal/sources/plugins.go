@@ -77,9 +77,10 @@ func pluginLocations(home, workDir string, noProject bool) []Location {
 
 // EnabledPluginSkills returns the directories from which Claude Code lists skills
 // of plugins when it runs in project, which is "" if it is not known. dir is its
-// directory of plugins, such as ~/.claude/plugins. A plugin is enabled by the settings of the user, of the project
-// and of the user for the project, in increasing order of precedence. Managed
-// settings and the options of Claude Code are not known here.
+// directory of plugins, such as ~/.claude/plugins. A plugin is enabled by the
+// settings of the user, of the project and of the user for the project, in
+// increasing order of precedence. Managed settings and the options of Claude Code
+// are not considered.
 func EnabledPluginSkills(dir, project string) (dirs []string) {
 	var markets map[string]json.RawMessage
 	if readJSON(filepath.Join(dir, "known_marketplaces.json"), &markets) != nil {
@@ -102,8 +103,8 @@ func EnabledPluginSkills(dir, project string) (dirs []string) {
 	return dirs
 }
 
-// addEnabledPlugins adds what a settings file of Claude Code says about plugins.
-// Claude Code ignores a file with a value of another type.
+// addEnabledPlugins sets the plugins that a settings file of Claude Code enables
+// or disables. Like Claude Code, it ignores a file with a value of another type.
 func addEnabledPlugins(enabled map[string]bool, file string) {
 	var settings struct {
 		EnabledPlugins map[string]any `json:"enabledPlugins"`

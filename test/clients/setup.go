@@ -17,8 +17,8 @@ import (
 const setupSkill = "csv-analysis"
 
 // maxAnswers is the number of questions that a new user answers until a skill is
-// loaded in Claude Code and Codex. Questions that these clients ask without Loadout
-// too, such as whether to trust a directory, do not count.
+// loaded in Claude Code and Codex. It excludes questions that these clients also ask
+// without Loadout, such as whether to trust a directory.
 const maxAnswers = 2
 
 // checkSetup connects Claude Code and Codex in a new home directory with
