@@ -19,7 +19,7 @@ type question struct {
 // bundledQuestions are about the bundled skills. They describe tasks and avoid
 // the words in the skills' descriptions.
 //
-// go:embed questions.json
+//go:embed questions.json
 var bundledQuestions []byte
 
 // readQuestions reads questions from a file. If file is empty, it returns the questions for the
