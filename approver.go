@@ -127,8 +127,8 @@ func (a Approver) Ask(ctx context.Context, r *ApprovalRequest, e *RefusedError) 
 // Approver returns the runtime's [Options.Approve], which may be nil.
 func (r *Runtime) Approver() Approver { return r.approve }
 
-// answeredRequest is the [policy.Grant.Presence] of a user who answered an
-// approval request.
+// answeredRequest is the value of [policy.Grant.Presence] if the user answered
+// an approval request.
 const answeredRequest = "answered an approval request"
 
 // requestApproval asks the user to approve a skill after an attempt to use it

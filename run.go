@@ -206,10 +206,10 @@ type Command struct {
 }
 
 // Command runs a command without network access, secrets or the user's
-// environment. Of the user's files, the sandbox contains only the folder, the
-// inputs and the files of skills. A command that fails, is killed or cannot be
-// started is not an error. If ctx is done during the run or the files cannot be
-// saved, Command returns both a result and an error. Other errors mean that
+// environment. The sandbox contains none of the user's files except the folder,
+// the inputs and the files of skills. A command that fails, is killed or cannot
+// be started is not an error. If ctx is done during the run or the files cannot
+// be saved, Command returns both a result and an error. Other errors mean that
 // nothing ran. The error matches [ErrWorkspace] if the folder is not accepted,
 // and [ErrNoScripts] if the runtime has no sandbox. Command does not ask for
 // approval, and records a decision only for each approved skill. [Scripts.Bounds]

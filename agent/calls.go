@@ -217,9 +217,9 @@ func ReportProgress(ctx context.Context, text string) {
 	}
 }
 
-// recoveredLoad returns the text of a load if the load was recorded before a
-// crash but its call's result was not, and "" otherwise. Loads in the same
-// message may be interleaved.
+// recoveredLoad returns the text of the skills that a call loaded, if they were
+// recorded before a crash but the call's result was not. Otherwise it returns
+// "". Loads by several calls of a message may be interleaved.
 func (t *turn) recoveredLoad(c pendingCall) string {
 	if !c.started || c.Name != toolname.LoadSkill {
 		return ""

@@ -76,7 +76,8 @@ func ServerTools(ctx context.Context, rt *loadout.Runtime, s *session.Session, s
 }
 
 // callTool returns the tool with which a model calls all other tools of the
-// set. The model learns their names from a load or a search.
+// set. The model learns their names when it loads a skill or searches for
+// tools.
 func (c *toolCaller) callTool() Tool {
 	return Tool{ReportsStart: true, Tool: llm.Tool{
 		Name: toolname.CallTool, Description: "Call a tool that load_skill or find_tools told you of, with the arguments of its schema.",

@@ -19,8 +19,8 @@ type sharedBudget struct {
 	names    atomic.Int64 // names read
 }
 
-// add lets a source share the budget. Each limit is the highest one that any of
-// the sources has. Call it before the first scan.
+// add adds a source to those that share the budget. Each limit of the budget is
+// the highest limit of these sources. Call add before the first scan.
 func (b *sharedBudget) add(d *dirSource) {
 	b.sources++
 	b.limits.MaxDirs = max(b.limits.MaxDirs, d.opts.MaxDirs)
@@ -28,8 +28,8 @@ func (b *sharedBudget) add(d *dirSource) {
 	b.limits.MaxTime = max(b.limits.MaxTime, d.opts.MaxTime)
 }
 
-// end returns when scans must end. The time starts with the first call, so that
-// projects that are read earlier do not use it up.
+// end returns the deadline for scans. The time limit starts with the first
+// call, so that projects read earlier do not use it up.
 func (b *sharedBudget) end() time.Time {
 	b.begin.Do(func() { b.deadline = time.Now().Add(b.limits.MaxTime) })
 	return b.deadline

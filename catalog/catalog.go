@@ -275,7 +275,7 @@ func (c *Catalog) Subscribe(fn func(old, new *Snapshot)) (cancel func()) {
 
 // Run keeps the catalog up to date until ctx is done. It watches the sources
 // that support watching and polls the others. Call [Catalog.Reload] first,
-// because Run need not read a source before it changes. Run returns nil once ctx
+// because Run may not read a source until it changes. Run returns nil once ctx
 // is done and all its goroutines have stopped.
 func (c *Catalog) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
@@ -290,7 +290,7 @@ func (c *Catalog) Run(ctx context.Context) error {
 }
 
 // watch keeps the skills of sources up to date until ctx is done or the sources
-// are replaced. again is set if the set replaced another.
+// are replaced. again reports whether set replaced an earlier one.
 func (c *Catalog) watch(ctx context.Context, set *sourceSet, again bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup

@@ -102,7 +102,7 @@ func (l *Loaded) resolve(s *Snapshot) {
 	}
 }
 
-// need is a dependency of a skill on another.
+// need is a dependency of one skill on another.
 type need struct {
 	by, ref string
 	want    *semver.Constraints

@@ -75,8 +75,8 @@ func (c *Catalog) idle(which []*sourceState) []*sourceState {
 }
 
 // reading is a concurrent read of sources. A refresh may stop waiting for it.
-// Each source that is still being read at that time then publishes its own
-// result.
+// The results of sources that are still being read are then published one by
+// one.
 type reading struct {
 	c     *Catalog
 	which []*sourceState
@@ -106,7 +106,8 @@ type listResult struct {
 // read starts reading the given sources. Without [Options.Wait], it reads up to
 // four at a time; with it, all at once, so that a slow source does not delay
 // the others. Because a project determines the number of its sources, these
-// share a budget, and at most one per CPU of all projects is read at a time.
+// share a budget, and across all projects at most one source per CPU is read at
+// a time.
 func (c *Catalog) read(ctx context.Context, which []*sourceState) *reading {
 	r := &reading{c: c, which: which, done: make(chan struct{}), results: make([]*listResult, len(which)), left: len(which)}
 	most := 4

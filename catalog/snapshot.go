@@ -93,7 +93,8 @@ func newSnapshot(layers []*Layer, problems []Problem, f *filter, keep bool, conf
 	return s
 }
 
-// findTwins finds the skills that are the same files as an earlier skill.
+// findTwins finds the skills that have the same directory or archive as an
+// earlier skill.
 func (s *Snapshot) findTwins() {
 	n := 0
 	for _, l := range s.layers {

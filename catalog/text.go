@@ -54,10 +54,10 @@ const (
 // If that is not enough, Format lists only names. If those do not fit either,
 // it lists some of the names and the number of the others. That number is
 // printed even if it alone exceeds the limits. The same skills always produce
-// the same text, in any order. Without skills, the text is empty. Names and
-// descriptions are printed on one line each, without hidden characters or
-// prompt delimiters. The description of a project's skill begins with
-// "[project]", even if descriptions are omitted.
+// the same text, regardless of their order. Without skills, the text is empty.
+// Names and descriptions are printed on one line each, without hidden
+// characters or prompt delimiters. The description of a project's skill begins
+// with "[project]", even if descriptions are omitted.
 func Format(entries []*Entry, o FormatOptions) string {
 	if o.Omit != nil {
 		entries = slices.DeleteFunc(slices.Clone(entries), o.Omit)

@@ -18,7 +18,7 @@ import (
 )
 
 // Model is a language model. Implementations must be safe for concurrent use.
-// Package loadouttest tests implementations.
+// Package loadouttest contains tests for implementations.
 type Model interface {
 	// Name returns the vendor and the vendor's name for the model, such as
 	// "anthropic:NAME". The vendor contains no colon.

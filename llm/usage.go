@@ -10,7 +10,7 @@ type Usage struct {
 	Output     int `json:"output"`      // includes thinking
 }
 
-// Add returns the sum of u and v, for example of all requests of a
+// Add returns the sum of u and v. It can be used to total the requests of a
 // conversation.
 func (u Usage) Add(v Usage) Usage {
 	return Usage{u.Input + v.Input, u.CacheRead + v.CacheRead, u.CacheWrite + v.CacheWrite, u.Output + v.Output}

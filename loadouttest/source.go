@@ -84,7 +84,8 @@ func testFiles(t *testing.T, src catalog.Source) {
 	}
 }
 
-// compareEntry compares those fields of two entries that decisions depend on.
+// compareEntry compares the fields of two entries that affect how a skill is
+// selected and used.
 func compareEntry(t *testing.T, got, want *catalog.Entry) {
 	for _, fact := range []struct {
 		name      string

@@ -27,7 +27,7 @@ import (
 // approvals asks users to approve calls through the client and verifies their
 // answers. The state that is sent with a question is signed. It is valid for
 // one tool, one set of arguments and a short time, so the server does not store
-// it. The tool set stores grants for more than one call.
+// it. Grants that cover more than one call are stored by the tool set.
 type approvals struct {
 	key    [32]byte
 	shared *SharedAnswers // nil if no other server accepts answers

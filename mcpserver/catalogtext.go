@@ -97,9 +97,9 @@ func (t *catalogTexts) get(s *Server, req mcp.Request) catalogText {
 	return s.catalogTextOf(s.view(), profileOf(req))
 }
 
-// forTools is like get, for a list of tools. If the client has roots, the
-// description in the first list has the skills that were found in them since
-// the instructions were sent.
+// forTools is like get, but returns the text for a list of tools. If the client
+// has roots, the description in the first list includes the skills that were
+// found in the roots since the instructions were sent.
 func (t *catalogTexts) forTools(s *Server, req mcp.Request) catalogText {
 	c := t.conn(s, req)
 	if c == nil || !s.handlesRoots(req) {
@@ -195,7 +195,7 @@ func (t *catalogTexts) dropEndedLocked(s *Server) {
 }
 
 // changesSince describes the catalog changes since the last call for the same
-// connection, and the changes of skills that it has loaded. It returns "" if
+// connection, and the changes to skills that it has loaded. It returns "" if
 // there are none.
 func (t *catalogTexts) changesSince(ctx context.Context, s *Server, req mcp.Request) string {
 	ss := longLivedSession(req)
@@ -457,12 +457,12 @@ func namesIn(list string) map[string]bool {
 	return names
 }
 
-// partialList is the maximum size of a list that lacks some of the names. Such
-// a list helps less than a search does, but adds to the cost of each
+// partialList is the maximum size of a list that omits some of the names. Such
+// a list is less useful than a search, but adds to the cost of each
 // conversation.
 const partialList = 2000
 
-// splitLines splits text after as many lines as fit into size.
+// splitLines splits text after the last line that fits within size.
 func splitLines(text string, size int) (first, rest string) {
 	if length(text) <= size {
 		return text, ""

@@ -14,11 +14,11 @@ import (
 // that deliver texts declare no output schema and send the text alone. Other clients
 // get both. There are only these two variants of the tools.
 
-// textTools lists the tools that send only text to clients that show a model only
-// the structured content of a result.
+// textTools lists the tools that omit structured content for clients that would
+// show a model nothing else.
 var textTools = []string{toolname.LoadSkill, toolname.ReadSkillFile}
 
-// profileOf returns the profile of the client of a request.
+// profileOf returns the profile of the client that sent a request.
 func profileOf(req mcp.Request) *clientprofile.Profile {
 	if call, ok := req.(*mcp.CallToolRequest); ok && call.Params != nil {
 		info, _ := call.Params.GetMeta()[mcp.MetaKeyClientInfo].(map[string]any)

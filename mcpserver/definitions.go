@@ -167,7 +167,7 @@ func (s *Server) dispatch(ctx context.Context, method string, req mcp.Request) (
 // serverKey is the key of a [Server] in a context.
 type serverKey struct{}
 
-// serverOf returns the server that handles the request of ctx.
+// serverOf returns the server that handles the request in ctx.
 func serverOf(ctx context.Context) *Server { return ctx.Value(serverKey{}).(*Server) }
 
 // session returns the session that represents the clients of all stateless

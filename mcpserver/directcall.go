@@ -52,7 +52,7 @@ func (s *Server) callByName(ctx context.Context, req *mcp.CallToolRequest) (*mcp
 }
 
 // isListed reports whether the connection of req lists a tool that was added by
-// the embedding program or by a load.
+// the embedding program or by loading a skill.
 func (s *Server) isListed(req *mcp.CallToolRequest, name string) bool {
 	return s.opts.Extend != nil || s.growth != nil && s.growth.toolsOf(req.Session).contains(name)
 }
@@ -81,9 +81,9 @@ func (s *Server) readOnlyNames(ctx context.Context, names []string) []string {
 	})
 }
 
-// callLines returns the calls of up to three tools, as a model writes them, or
-// "". The calls use call_tool, or read_tool if through is "read_tool" and the
-// tool only reads.
+// callLines returns calls to up to three of the named tools, in the form in
+// which a model writes them. It returns "" if names is empty. The calls use
+// call_tool, or read_tool if through is "read_tool" and the tool is read-only.
 func (s *Server) callLines(ctx context.Context, through string, names []string, args json.RawMessage) string {
 	if len(names) == 0 {
 		return ""
@@ -108,8 +108,9 @@ func (s *Server) callLines(ctx context.Context, through string, names []string, 
 // bytes.
 const maxCallLine = 4000
 
-// callLine returns the call of a tool with its arguments, as a model writes it.
-// Arguments that are too long or that cleaning would change are left out.
+// callLine returns a call to a tool with its arguments, in the form in which a
+// model writes it. It omits arguments that are too long or that cleaning would
+// change.
 func callLine(through, name string, args json.RawMessage) string {
 	var line bytes.Buffer
 	if len(args) > maxCallLine || json.Compact(&line, args) != nil || !bytes.HasPrefix(line.Bytes(), []byte("{")) {

@@ -76,7 +76,7 @@ func canGrow(req mcp.Request) bool {
 }
 
 // callWithGrowth routes calls to additional tools through call_tool. After a
-// load, it lists the tools that the load provided.
+// call that loads skills, it lists the tools that the skills provide.
 func (s *Server) callWithGrowth(ctx context.Context, next mcp.MethodHandler, req *mcp.CallToolRequest) (mcp.Result, error) {
 	const method = "tools/call"
 	if s.growth.toolsOf(req.Session).contains(req.Params.Name) {
@@ -125,11 +125,11 @@ func asCallTool(req *mcp.CallToolRequest) (*mcp.CallToolRequest, error) {
 
 type loadedKey struct{}
 
-// loadedTools collects the tools that a load provides during a request.
+// loadedTools collects the tools of the skills loaded during a request.
 type loadedTools struct{ tools []tools.Tool }
 
-// recordLoaded records the tools of a load if the tool list of the connection of
-// ctx may grow.
+// recordLoaded records the tools of loaded skills, if ctx belongs to a
+// connection whose tool list may grow.
 func recordLoaded(ctx context.Context, loaded []tools.Tool) {
 	if b, ok := ctx.Value(loadedKey{}).(*loadedTools); ok {
 		b.tools = append(b.tools, loaded...)

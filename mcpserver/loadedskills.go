@@ -94,8 +94,9 @@ func (t *catalogTexts) rememberLoads(req mcp.Request, before *catalog.Snapshot, 
 	}
 }
 
-// updatesSince names the skills that changed after the connection loaded them,
-// each once per change. If a skill cannot be read, the next call tries again.
+// updatesSince returns a message that names the skills that changed after the
+// connection loaded them, each once per change. If a skill cannot be read, the
+// next call tries again.
 func (t *catalogTexts) updatesSince(ctx context.Context, s *Server, c *conn, now *catalog.Snapshot) string {
 	t.mu.Lock()
 	var entries []*catalog.Entry

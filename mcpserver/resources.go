@@ -22,7 +22,7 @@ import (
 // prompts/list.
 const listPage = 1000
 
-// skillCursor is the prefix of cursors of pages that contain only skills. All
+// skillCursor is the prefix of cursors for pages that contain only skills. All
 // other cursors are created by the SDK.
 const skillCursor = "skills-"
 

@@ -114,9 +114,9 @@ func (s *Server) updateRoots(ctx context.Context, ss *mcp.ServerSession, r *conn
 	return nil
 }
 
-// projectDirs returns a directory, with symlinks resolved, and its parents up to
-// the root of its repository. It does not wait for a file system that does not answer
-// once ctx is done.
+// projectDirs returns a directory, with symlinks resolved, and its parents up to the
+// root of its repository. Once ctx is done, it no longer waits for a file system that
+// does not respond.
 func projectDirs(ctx context.Context, dir string) ([]string, error) {
 	found := make(chan []string, 1)
 	go func() {
@@ -184,7 +184,7 @@ func rootDirs(roots []*mcp.Root) (dirs []string, skipped error) {
 	return dirs, errors.Join(errs...)
 }
 
-// rootDir returns the directory with a file URI.
+// rootDir converts a file URI to the path of a directory.
 func rootDir(uri string) (string, error) {
 	if len(uri) > maxRootURI {
 		return "", fmt.Errorf("root URI too long (%d bytes, limit %d)", len(uri), maxRootURI)

@@ -42,9 +42,9 @@ const (
 	fusedDepth = 200
 )
 
-// searchFused searches with each query and merges the hits by their ranks. The
-// score is 1 for the best hit of all queries. The order of the hits does not depend
-// on limit.
+// searchFused searches with each query and merges the hits by their ranks. A skill
+// that is the best hit for every query has the score 1. The order of the hits does
+// not depend on limit.
 func (s *Server) searchFused(ctx context.Context, queries []string, limit int) ([]catalog.Hit, error) {
 	const smooth = 60 // the usual constant k of reciprocal rank fusion
 	var all []catalog.Hit

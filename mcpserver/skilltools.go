@@ -197,8 +197,8 @@ type loadResult struct {
 	notice
 }
 
-// maxFiles is the maximum number of files in the result of a load, because the
-// list uses the model's context.
+// maxFiles is the maximum number of files listed for a loaded skill. It is
+// limited because the list takes up the model's context.
 const maxFiles = 100
 
 func (s *Server) loadSkill(ctx context.Context, in loadArgs) (*mcp.CallToolResult, *loadResult, error) {
@@ -359,7 +359,8 @@ func (p *userOnlyError) Error() string {
 }
 
 // shortDigest is the number of digest digits shown to a model, enough to
-// distinguish versions of a file. A full digest would cost 30 tokens more per load.
+// distinguish versions of a file. A full digest would cost 30 more tokens for each
+// loaded skill.
 const shortDigest = 12
 
 func shortenDigest(digest string) string {
@@ -395,9 +396,9 @@ func (s *Server) skillAlternatives(ctx context.Context, skill string, err error)
 	return set.DescribeSkillAlternatives(ctx, skill, err, &tools.Call{Principal: s.principal(ctx), Session: s.opts.Session})
 }
 
-// loadError returns a message with the next step after a failed load. hasMore
-// means that alternatives follow it, so that it does not list the available
-// skills.
+// loadError returns a message with the next step if a skill cannot be loaded.
+// hasMore means that alternatives follow it, so that it does not list the
+// available skills.
 func (s *Server) loadError(err error, hasMore bool) string {
 	snap := s.view().snap
 	if snap.Disabled {
@@ -499,7 +500,7 @@ func (s *Server) readSkillFile(ctx context.Context, in readArgs) (*mcp.CallToolR
 	return &mcp.CallToolResult{Content: content}, out, nil
 }
 
-// fileNote says which file was read, for a client that gets text alone.
+// fileNote says which file was read, for a client that gets only text.
 func fileNote(e *catalog.Entry, c *loadout.Content) string {
 	s := fmt.Sprintf("[%s of skill %s (from %s)", untrusted.New(c.Path), untrusted.New(e.Name), untrusted.New(e.Origin))
 	if c.SHA256 != "" {

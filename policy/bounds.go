@@ -7,7 +7,7 @@ import (
 
 // Bounds limits the access of a sandbox that runs a skill's code. A run gets
 // the intersection of the operator's bounds and the skill's requested bounds.
-// Of the hosts and secrets in it, the run gets only those that were approved.
+// It gets only the hosts and secrets in that intersection that were approved.
 //
 // A host pattern is a name, an address (IPv6 in brackets), "*.domain" for all
 // subdomains, or "*" for all hosts. Each may end in ":port". A secret is a

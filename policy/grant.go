@@ -224,10 +224,10 @@ func (g *Grant) encode() ([]byte, error) {
 }
 
 // ReadGrant decodes the data of a [Row], at most 64 KiB. It accepts only the
-// canonical form, apart from white space. An unknown, duplicate or misspelled
-// field might have been meant to restrict the grant. ReadGrant returns an error
-// for other data, an invalid grant and an unsupported version. It accepts an
-// expired grant.
+// canonical form, apart from white space, because an unknown, duplicate or
+// misspelled field might have been meant to restrict the grant. ReadGrant
+// returns an error for other data, an invalid grant and an unsupported version.
+// It accepts an expired grant.
 func ReadGrant(data []byte) (Grant, error) {
 	if len(data) > maxGrantBytes {
 		return Grant{}, fmt.Errorf("grant too large (limit %d bytes)", maxGrantBytes)

@@ -7,9 +7,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
-// Activation is the result of a load in the form of messages. It is for
-// programs that add messages to their conversation instead of returning a tool
-// result. Its JSON form is compatible with ba-agent.
+// Activation is the result of loading a skill, in the form of messages. It is
+// for programs that add messages to their conversation instead of returning a
+// tool result. Its JSON form is compatible with ba-agent.
 type Activation struct {
 	SkillName string `json:"skill_name"`
 	Success   bool   `json:"success"`
@@ -83,11 +83,12 @@ type commandPermissions struct {
 }
 
 // Activation converts the result of a load to messages. ref is the reference
-// that was loaded. The result has a message that the user sees and one with the
-// instructions, which only the model receives. If the skill has allowed tools,
-// a third message has its permissions. If the skill was already loaded, a
-// single message says so. If the load failed, there are no messages, and Error
-// is r.Text. A program that sends these messages must not send r.Text too.
+// that was passed to [Session.Load]. The result has a message that the user
+// sees and one with the instructions, which only the model receives. If the
+// skill has allowed tools, a third message has its permissions. If the skill
+// was already loaded, a single message says so. If the load failed, there are
+// no messages, and Error is r.Text. A program that sends these messages must
+// not send r.Text too.
 //
 // r needs State and Text and, unless the load failed, Skill. Activation does not modify r.
 func (r *LoadResult) Activation(ref string) *Activation {

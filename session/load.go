@@ -69,7 +69,7 @@ func (m *Skill) distinctTitle() string {
 	return m.Title
 }
 
-// LoadState is the state of a skill after a load.
+// LoadState is the state of a skill after [Session.Load].
 type LoadState string
 
 // Load states.
@@ -80,7 +80,7 @@ const (
 	StateFailed        LoadState = "failed"   // not active
 )
 
-// LoadResult is the result of a load.
+// LoadResult is the result of [Session.Load].
 type LoadResult struct {
 	State        LoadState
 	Skill        *Skill   // nil if the load failed; must not be modified
@@ -90,7 +90,8 @@ type LoadResult struct {
 	Dependencies []string // names of the skills loaded as dependencies
 }
 
-// LoadOptions configures a load. The zero value is for a load by the program.
+// LoadOptions configures [Session.Load]. The zero value is for a skill that the
+// program loads on its own.
 type LoadOptions struct {
 	// Retention is how long the skill stays active. It never shortens the
 	// current retention, unless Exact is set because the user chose it. Exact
@@ -116,7 +117,7 @@ type LoadOptions struct {
 	update bool // whether Refresh loads the new version of an active skill
 }
 
-// cause returns the cause of the load, or "" if unknown.
+// cause returns what caused the skill to be loaded, or "" if that is unknown.
 func (o LoadOptions) cause() Cause {
 	switch {
 	case o.By != "":
@@ -129,8 +130,8 @@ func (o LoadOptions) cause() Cause {
 	return ""
 }
 
-// retentionOf returns the retention of an active skill after the load, and
-// whether the user set it.
+// retentionOf returns the retention that an active skill has after it is loaded
+// again, and whether the user set it.
 func (o LoadOptions) retentionOf(main *Skill, a ActiveSkill) (k RetentionMode, set bool) {
 	if o.Exact && (a.Skill == main.ID || a.RequiredBy == main.ID.Name) {
 		return o.Retention, true
@@ -138,7 +139,8 @@ func (o LoadOptions) retentionOf(main *Skill, a ActiveSkill) (k RetentionMode, s
 	return longerRetention(o.Retention, a.Retention), false
 }
 
-// loadKey identifies loads that are shared if they run concurrently.
+// loadKey identifies calls of [Session.Load] that share a load if they run
+// concurrently.
 type loadKey struct {
 	ref string
 	o   LoadOptions
@@ -146,7 +148,7 @@ type loadKey struct {
 
 // inflightLoad is a load in progress. waiting is the number of callers that
 // wait for it. Session.mu guards the fields until done is closed, and taken
-// also afterwards.
+// even after that.
 type inflightLoad struct {
 	cancel  context.CancelFunc
 	done    chan struct{}
@@ -336,7 +338,7 @@ func (p *loadPlan) reuse(m *Skill, active ActiveSkill) {
 	}
 }
 
-// load adds the load of a skill to the plan.
+// load adds the event and the text for loading a skill to the plan.
 func (p *loadPlan) load(m *Skill) {
 	p.loads++
 	o, main := p.options, p.result.Skill
@@ -389,8 +391,9 @@ func (s *Session) commitLoad(ctx context.Context, p *loadPlan, all []*Skill) (*L
 	return &r, nil
 }
 
-// deliveredText returns the earlier text of a load if the conversation still
-// contains it with the same instructions, and "" otherwise. s.mu must be held.
+// deliveredText returns the text that was sent when the skill was loaded
+// earlier, if the conversation still contains it and the instructions are the
+// same. Otherwise it returns "". s.mu must be held.
 func (s *Session) deliveredText(l *SkillLoad) string {
 	if l.Direct {
 		return "" // its text is part of the conversation at this event
@@ -401,7 +404,7 @@ func (s *Session) deliveredText(l *SkillLoad) string {
 	return ""
 }
 
-// fetch returns the skills for a load, with the arguments inserted into the
+// fetch returns the skills to load, with the arguments inserted into the
 // instructions.
 func (s *Session) fetch(ctx context.Context, key loadKey) ([]*Skill, error) {
 	all, err := s.skills.Fetch(ctx, key.ref)
@@ -451,8 +454,8 @@ func alreadyLoaded(m *Skill) *LoadResult {
 	return &LoadResult{State: StateAlreadyLoaded, Skill: m, Text: skilltext.AlreadyLoaded(m.ID.Name), Problems: m.Problems}
 }
 
-// maxNamed is the maximum number of available skills listed after a failed
-// load.
+// maxNamed is the maximum number of available skills listed if a skill cannot
+// be loaded.
 const maxNamed = 20
 
 // describeAlternatives returns a text for the model that lists what it may use
@@ -466,9 +469,9 @@ func (s *Session) describeAlternatives(ctx context.Context, ref string) string {
 	return ""
 }
 
-// failureText returns the text for the model about a failed load: the reason and
-// the alternatives. If the skill was not found and there are no alternatives, the
-// available skills follow.
+// failureText returns the text for the model if a skill cannot be loaded: the
+// reason and the alternatives. If the skill was not found and there are no
+// alternatives, the available skills follow.
 func (s *Session) failureText(err error, alternatives string) string {
 	if alternatives != "" {
 		return sentence(err) + alternatives

@@ -7,10 +7,10 @@ import (
 	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
-// Render returns the text of a load for a tool result: an introductory line,
-// the instructions, the files and the problems. It does not number the
-// instructions or wrap them in JSON. Placeholders for the skill's directory
-// are replaced with m.Location, unless that is empty. The text begins with
+// Render returns the text of a loaded skill for a tool result: an introductory
+// line, the instructions, the files and the problems. It does not number the
+// instructions or wrap them in JSON. Placeholders for the skill's directory are
+// replaced with m.Location, unless that is empty. The text begins with
 // m.Warning, if there is one. Render does not modify m.
 func Render(m *Skill) string {
 	warning, advice, body, rest := m.Warning, ", but it has no instructions.", m.body(), m.appendix()

@@ -30,7 +30,7 @@ type PastCall struct {
 	Error     bool   `json:"error,omitempty"` // whether the call failed
 }
 
-// RestoreOptions configures a restore. The zero value is ready to use.
+// RestoreOptions configures [Session.Restore]. The zero value is ready to use.
 type RestoreOptions struct {
 	// Text enables parsing of the model's text if nothing else in the history
 	// shows which skills were loaded. A load must be reported on its own line,
@@ -50,7 +50,7 @@ const (
 // by another program, except skills that are already active. It loads their
 // dependencies too, and the most recently used skill last. It uses the session's
 // retention and budget. Call it before the next user message. A conversation
-// that has its own log needs no restore. o may be nil.
+// that has its own log need not be restored. o may be nil.
 //
 // Restore uses the skills recorded with the model's messages in the last turns.
 // In a turn without a record, it uses the calls of load_skill, activate_skill
@@ -60,9 +60,9 @@ const (
 // instructions and skills that only the user may load. It looks up at most 64
 // names of up to 256 bytes. It ignores calls with over 64 KiB of arguments.
 //
-// The loads have [SkillLoad.Direct] set: the current text of each skill becomes
-// part of the conversation at its event. Restore does not append the messages
-// of the history.
+// The load events have [SkillLoad.Direct] set: the current text of each skill
+// becomes part of the conversation at its event. Restore does not append the
+// messages of the history.
 //
 // If some skills cannot be read, Restore loads the others and returns the
 // errors joined. If the log cannot be written, it loads nothing and returns an

@@ -39,8 +39,8 @@ type Options struct {
 	ID string
 }
 
-// defaultRetentionTurns is the number of turns that a skill stays active
-// without use if [Options.RetentionTurns] is 0.
+// defaultRetentionTurns is the number of turns that an unused skill stays
+// active if [Options.RetentionTurns] is 0.
 const defaultRetentionTurns = 5
 
 // Session is a conversation. It is safe for concurrent use. Use [Open] to create
@@ -208,8 +208,8 @@ func (s *Session) expirations() []Event {
 }
 
 // turnsLeft returns the number of turns after the current one that a skill
-// stays active without use. bounded is false if there is no limit. s.mu must be
-// held.
+// stays active if it is not used. bounded is false if there is no limit. s.mu
+// must be held.
 func (s *Session) turnsLeft(a ActiveSkill) (turns int, bounded bool) {
 	switch {
 	case a.Retention == RetainPinned:
@@ -223,8 +223,8 @@ func (s *Session) turnsLeft(a ActiveSkill) (turns int, bounded bool) {
 }
 
 // TurnsLeft returns the number of turns after the current one that a skill
-// stays active without use. bounded is false if there is no limit or the skill
-// is not active.
+// stays active if it is not used. bounded is false if there is no limit or the
+// skill is not active.
 func (s *Session) TurnsLeft(id ID) (turns int, bounded bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,10 +15,10 @@ func longerRetention(a, b RetentionMode) RetentionMode {
 	return RetainOnce
 }
 
-// evictions returns unload events that reduce the active skills and the new
-// loads to the budget. The least recently used skills are unloaded first, but
-// never pinned skills, skills in this load or dependencies of active skills.
-// s.mu must be held.
+// evictions returns unload events that bring the active skills and the skills
+// being loaded within the budget. The least recently used skills are unloaded
+// first, but never pinned skills, skills being loaded or dependencies of active
+// skills. s.mu must be held.
 func (s *Session) evictions(all []*Skill, loads []Event) []Event {
 	if s.budget <= 0 {
 		return nil
@@ -62,7 +62,7 @@ func leastUsed(active []ActiveSkill, loaded []*Skill) int {
 	return best
 }
 
-// findLoad returns the load of the skill id in events, or nil.
+// findLoad returns the load event of the skill with the given ID, or nil.
 func findLoad(events []Event, id ID) *SkillLoad {
 	for _, e := range events {
 		if e.Loaded != nil && e.Loaded.Skill == id {

@@ -72,7 +72,7 @@ func cleanProblems(problems []string) []string {
 	return out
 }
 
-// providedTools holds the tools provided by the skills in a load.
+// providedTools holds the tools provided by the skills that are being loaded.
 type providedTools struct {
 	tools    []Tool
 	problems []string

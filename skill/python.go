@@ -50,7 +50,7 @@ func (d *decoder) requirements(s *Skill) {
 	}
 }
 
-// function reads the fields entrypoint and function, which together are a
+// function reads the fields entrypoint and function, which together define a
 // provider with one tool.
 func (d *decoder) function(s *Skill) {
 	n := d.lookup("function")

@@ -193,8 +193,8 @@ func ParseBytes(src []byte, file, folder string) (*Skill, Diagnostics) {
 // does not check the instructions and stores them only if complete is set. more
 // reports whether the frontmatter does not end within head and the file may be
 // longer. In that case, s and ds are nil: call ParseHead again with a longer
-// head. A few KiB more than 64 KiB are always enough. The skill aliases head.
-// The other parameters are as in [ParseBytes].
+// head. A head of a few KiB more than 64 KiB is always enough. The skill
+// aliases head. The other parameters are as in [ParseBytes].
 func ParseHead(head []byte, complete bool, file, folder string) (s *Skill, ds Diagnostics, more bool) {
 	p := parser{src: head, whole: complete, folder: folder}
 	p.fileName(file)

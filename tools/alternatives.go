@@ -29,10 +29,10 @@ func (s *Set) DescribeAlternatives(ctx context.Context, err error, c *Call) stri
 // not be loaded, or whose script failed. It lists up to three similar skills that
 // the model may load, and up to three similar tools, in the form of
 // [Set.DescribeAlternatives]. ref is the skill's name, or another reference that
-// the model used. err is why it failed, or nil. c says who calls. The text is
-// empty if there are none, if the user declined, or if skills are disabled. It
-// omits skills that the error for an unknown ref suggests, and tools as
-// DescribeAlternatives does.
+// the model used. err is the reason for the failure, or nil. c identifies the
+// caller. The text is empty if there are no alternatives, if the user declined,
+// or if skills are disabled. It omits skills that the error for an unknown ref
+// already suggests, and the tools that DescribeAlternatives omits.
 func (s *Set) DescribeSkillAlternatives(ctx context.Context, ref string, err error, c *Call) string {
 	refused, isRefused := errors.AsType[*loadout.RefusedError](err)
 	if isRefused && refused.Declined() || s.rt.Catalog().Snapshot().Disabled {
@@ -49,13 +49,13 @@ func (s *Set) DescribeSkillAlternatives(ctx context.Context, ref string, err err
 	return b.String() + describeTools(s.usableAlternatives(ctx, name, isRefused && refused.NeedsApproval, c))
 }
 
-// maxSkillRef is the maximum number of characters of a model's reference to a
-// skill that are searched for.
+// maxSkillRef is the maximum length, in characters, of a search for a skill
+// reference written by a model. The rest of the reference is ignored.
 const maxSkillRef = 100
 
 // similarSkills returns the name of the skill with the given reference, and up to
-// three other skills that a model may load and that seem to do similar things. The
-// description of a skill that the model may not load has no influence.
+// three other skills that a model may load and that seem to do similar things. It
+// ignores the description of a named skill that the model may not load.
 func (s *Set) similarSkills(ctx context.Context, ref string) (name string, out []*catalog.Entry) {
 	if r := []rune(ref); len(r) > maxSkillRef {
 		ref = string(r[:maxSkillRef])

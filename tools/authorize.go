@@ -185,8 +185,8 @@ func (s *Set) policyCall(t *Tool, args json.RawMessage) policy.ToolCall {
 	return call
 }
 
-// ruledCall is like policyCall, but without the digest of the tool, which takes
-// time and which rules ignore.
+// ruledCall is like policyCall, but omits the digest of the tool, which takes
+// time to compute and which rules ignore.
 func (s *Set) ruledCall(t *Tool, args json.RawMessage) policy.ToolCall {
 	level := s.opts.DefaultSafety
 	if stated := t.server.config.Safety; stated != "" {

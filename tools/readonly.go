@@ -62,7 +62,7 @@ func (s *Set) checkReadOnly(ctx context.Context, t *Tool, c *Call) error {
 
 // whyNotReadOnly returns why the tool is not known to be read-only, or "". A
 // server of a skill, a project or a hub may declare anything. Its declaration
-// counts if the user was shown it and approved this definition.
+// counts only if the user saw the declaration and approved this definition.
 func (s *Set) whyNotReadOnly(ctx context.Context, t *Tool, c *Call) string {
 	a := t.Definition.Annotations
 	switch {

@@ -194,9 +194,9 @@ func needsPermission(sk *skill.Skill, loans []borrowedTools) bool {
 	return sk.MCPServers.Configs != nil || sk.Provider != nil || slices.ContainsFunc(loans, func(l borrowedTools) bool { return l.entry != nil })
 }
 
-// describeNotStarted returns a message that a skill's servers are not started.
-// The message begins with what the user can do, because clients and models
-// truncate messages.
+// describeNotStarted returns a message saying that a skill's servers are not
+// started. The message begins with what the user can do, because clients and
+// models truncate messages.
 func describeNotStarted(err error) string {
 	const what = "its MCP servers and providers are not started: "
 	if e, ok := errors.AsType[*notApprovedError](err); ok {

@@ -78,8 +78,8 @@ func (s *Set) summarize(servers []*server) []ServerSummary {
 	return out
 }
 
-// summary describes a server. All but its problem is cached, and stored with the
-// tool list, so that a later process need not read that list.
+// summary describes a server. Everything except its problem is cached, and
+// stored with the tool list, so that a later process need not read that list.
 func (s *Set) summary(sv *server, denied string) ServerSummary {
 	out := s.summaryWithoutProblem(sv, denied)
 	if sv.Server == nil {
@@ -256,9 +256,8 @@ func isHash(w string) bool {
 	return len(w) > 24 || len(w) >= 6 && hex && strings.ContainsAny(w, "0123456789")
 }
 
-// topicsOf returns the words that occur in the names and texts of the greatest
-// number of a server's tools, and the names of three tools that together cover
-// many of them.
+// topicsOf returns the most common words in the names and texts of a server's
+// tools, and the names of three tools that together cover many of them.
 func topicsOf(server string, names, texts []string) (topics, examples []string) {
 	weight := map[string]int{}
 	var order []string

@@ -109,9 +109,9 @@ func (w *way) measureBaselines() (all measure.Cost, err error) {
 	return all, nil
 }
 
-// measureGit measures git alone, and a start of loadout that does nothing.
-// Together with the given baselines, their costs are the budgets for
-// installing all skills and for checking for updates.
+// measureGit measures git alone, and `loadout version` as the minimum cost of
+// running loadout. Together with the given baselines, their costs are the
+// budgets for installing all skills and for checking for updates.
 func (w *way) measureGit(home string, baselines measure.Cost) error {
 	clone, err := w.run(command{home: home, args: []string{w.repo.git, "clone", "--quiet", "--depth", "1", w.url, "clone"}})
 	if err != nil {

@@ -18,7 +18,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// marks are the turns of a long conversation around which measureLong measures.
+// marks lists the turns of a long conversation near which measureLong takes
+// measurements.
 var marks = []int{20, 50, 200, 400, 1000}
 
 // window is the number of turns that are measured at each mark.

@@ -42,7 +42,7 @@ type size struct {
 	talk                                                bool // whether to measure conversations after the MCP endpoint
 }
 
-// nodes is set to measure two nodes.
+// nodes reports whether to measure two nodes.
 var nodes bool
 
 func main() {

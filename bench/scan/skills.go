@@ -97,7 +97,8 @@ func openSet(name string) (fs.FS, error) {
 
 var escaped = lazyregexp.New(`\\u\{[0-9a-f]{1,5}\}`)
 
-// measureRecall counts the attacks that have a high finding.
+// measureRecall counts the attacks for which the scan reports a high-severity
+// finding.
 func measureRecall(ctx context.Context, name string, list bool) error {
 	set, err := openSet(name)
 	if err != nil {

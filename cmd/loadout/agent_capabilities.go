@@ -111,7 +111,7 @@ func newCapabilitiesOutput(all []tools.Capability, problems []string) *capabilit
 	return out
 }
 
-// addMeasuredHints replaces hints with what was recorded on this machine, and adds
+// addMeasuredHints replaces hints with values recorded on this machine, and adds
 // the price of a skill's instructions with the default model.
 func (a *app) addMeasuredHints(all []tools.Capability) error {
 	c, err := a.LoadConfig(nil)

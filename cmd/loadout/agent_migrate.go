@@ -293,7 +293,7 @@ func (m *migration) addNext() {
 	}
 }
 
-// close releases what the migration opened.
+// close closes everything that the migration opened.
 func (m *migration) close() {
 	m.skills.Close()
 	if m.runtime != nil {
@@ -309,7 +309,7 @@ func (m *migration) explain(err error) error {
 	return err
 }
 
-// setOutput sets the output to what the plans contain.
+// setOutput fills the output from the plans.
 func (m *migration) setOutput() {
 	o := &m.out
 	o.System, o.Items, o.Notes, o.Next = string(m.system), []migrate.Item{}, append([]string{}, m.change.Notes...), []string{}
@@ -351,8 +351,9 @@ func (m *migration) hubFiles() []string {
 	return out
 }
 
-// isPage reports whether a problem is about a page of documentation that is
-// named skill.md: its name is not written as SKILL.md, and it has no fields.
+// isPage reports whether a problem concerns a page of documentation that is
+// named skill.md: the name is not spelled SKILL.md, and the page has no
+// frontmatter.
 func isPage(files fs.FS, p catalog.Problem) bool {
 	all, err := fs.ReadDir(files, p.Path)
 	return err == nil && p.Code == "frontmatter-missing" && !slices.ContainsFunc(all, func(d fs.DirEntry) bool { return d.Name() == skill.FileName })

@@ -59,10 +59,10 @@ func (m *migration) writeSkills(b *strings.Builder) {
 	}
 }
 
-// replaces is the detail of a skill that replaces an installed version.
+// replaces is the detail that marks a skill as replacing an installed version.
 const replaces = "replaces the installed version"
 
-// describeItem says what happens to an item.
+// describeItem describes what the migration does with an item.
 func describeItem(i migrate.Item) string {
 	switch {
 	case i.Outcome == migrate.Lost || i.Outcome == migrate.ForHub:

@@ -77,8 +77,7 @@ func delayFirstGC(getenv func(string) string) {
 
 var resetGC runtime.Cleanup // undoes delayFirstGC
 
-// setGCPercent is like [debug.SetGCPercent]. It also ends the effect of
-// delayFirstGC.
+// setGCPercent is like [debug.SetGCPercent]. It also cancels delayFirstGC.
 func setGCPercent(percent int) {
 	resetGC.Stop()
 	debug.SetGCPercent(percent)

@@ -11,8 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// digestGiven is the evidence of presence that is recorded if a user without a
-// terminal gave the digest of what they reviewed.
+// digestGiven is recorded as evidence of presence if a user without a terminal
+// gave the digest of what they reviewed.
 const digestGiven = "digest stated"
 
 // requireApprover returns the evidence that the user approves a skill, which
@@ -56,8 +56,8 @@ func unattendedHint(name string) string {
 	return "on an unattended machine, give the reviewed digest: loadout approve " + console.ShellQuote(name) + " --digest sha256:… --yes"
 }
 
-// checkDigests returns an error if digests are given and they are not those of
-// the skill and of everything that it needs.
+// checkDigests returns an error if digests are given but do not match the skill
+// and everything that it needs.
 func checkDigests(r *review.Review, given []string) error {
 	if len(given) == 0 {
 		return nil

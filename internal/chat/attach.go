@@ -65,8 +65,8 @@ func (t *dialog) attacher() (*attacher, error) {
 }
 
 // attach returns the text of the files that are named with @ in a line. Without a
-// screen, a pasted line cannot be told from a typed one, so it must not make the
-// chat read more than the agent can read by itself.
+// screen, a pasted line cannot be distinguished from a typed one, so it must not
+// make the chat read more than the agent can read by itself.
 func (t *dialog) attach(ctx context.Context, line string, emit func(agent.Event)) (string, error) {
 	names := terminal.MentionedFiles(line)
 	if len(names) == 0 {

@@ -131,9 +131,9 @@ func (c Client) fields(e Entry) (object, error) {
 	return append(o, c.always...), nil
 }
 
-// WithVariables returns e with the names of the variables in p that move the
-// files of c, if c passes no other variables to a server than those that its entry
-// names. Otherwise the server would search the default location.
+// WithVariables returns e with the name of the variable in p that changes where
+// the files of c are located, if c passes a server only the variables that its
+// entry names. Without that variable, the server would use the default location.
 func (c Client) WithVariables(e Entry, p Environment) Entry {
 	if name := c.where[User].env; c.envVarsKey != "" && e.URL == "" && p.getenv(name) != "" {
 		e.EnvVars = []string{name}

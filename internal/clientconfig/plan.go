@@ -242,7 +242,7 @@ func addEntry(c Client, src []byte, e Entry) []byte {
 	return edit.apply(src)
 }
 
-// openWith is like open. But if the client reads a second file and only that
+// openWith is like open, but if the client reads a second file and only that
 // file contains the entry, openWith opens it and returns it as the target.
 func (t Target) openWith(name string) (Target, *Change, document, error) {
 	ch, doc, err := t.open()

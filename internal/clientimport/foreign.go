@@ -95,9 +95,10 @@ func foreignReference(c *upstream.Config) string {
 	return ""
 }
 
-// restrictForeign removes the settings of a server of another program that only
-// the user may choose: a safety level below HIGH, so that calls need no approval,
-// and the start with Loadout. It returns what it removed.
+// restrictForeign removes settings that only the user may choose from a server of
+// another program: a safety level below HIGH, which would allow calls without
+// approval, and connecting at the start of Loadout. It returns descriptions of
+// what it removed.
 func restrictForeign(c *upstream.Config) []string {
 	var out []string
 	if level, _ := policy.ParseLevel(c.Safety); c.Safety != "" && level < policy.High {

@@ -240,9 +240,9 @@ func (im *Importer) chooseSecretName(name, value string, planned map[string]stri
 }
 
 // secretTarget returns the text that is appended to the secret values of c before
-// they are compared. If only names are taken, it says what c runs or where it
-// connects: the user sets the values later, and no other target must receive them.
-// It returns "" if the values are taken too.
+// they are compared. If the import stores no values, the text identifies what c
+// runs or where it connects: the user sets the values later, and no other target
+// must receive them. Otherwise the text is empty.
 func (im *Importer) secretTarget(c *upstream.Config) string {
 	if !im.namesOnly {
 		return ""

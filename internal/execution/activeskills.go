@@ -46,11 +46,12 @@ type ActiveSkill struct {
 // "py", it can import the Python packages that these skills and the configuration
 // name.
 //
-// Of a skill that is not approved, the command sees only plain text and gets no
-// packages, and it sees nothing if SKILL.md is not the one that was loaded. A
-// grant for a single run does not count. Permissions that a skill was granted,
-// such as network access, do not apply to the command. If the approval of a
-// skill is revoked while the command runs, the command is killed.
+// If a skill is not approved, the command sees only its plain-text files, and
+// its packages are not installed. If its SKILL.md also changed after it was
+// loaded, the command sees none of its files. A grant for a single run does not
+// count as an approval. Permissions that a skill was granted, such as network
+// access, do not apply to the command. If the approval of a skill is revoked
+// while the command runs, the command is killed.
 func (r *Runner) RunCommand(ctx context.Context, c *Command) (*Result, error) {
 	if !r.hasSandbox() {
 		return nil, ErrNoScripts
@@ -118,8 +119,8 @@ func (v *commandView) addNote(format string, args ...any) {
 	}
 }
 
-// addSkills adds the approved skills with their dependencies. It then adds what
-// may be read of the others.
+// addSkills adds the approved skills with their dependencies. It then adds the
+// readable files of the other skills.
 func (v *commandView) addSkills(active []ActiveSkill) {
 	if len(active) > maxActiveSkills {
 		v.addNote("only %d of %d active skills are in %s", maxActiveSkills, len(active), mountpoint.Needs)
@@ -149,7 +150,7 @@ func (v *commandView) addSkills(active []ActiveSkill) {
 }
 
 // authorize reports whether the skill is approved, and records that its code may
-// run. The approval then holds until the view is closed.
+// run. It keeps the authorization until the view is closed.
 func (v *commandView) authorize(s *openedSkill) bool {
 	auth := v.runner.auth
 	asked, _, _, err := RequestedBounds(s.skill, auth.limit)
@@ -191,8 +192,8 @@ func (v *commandView) addApproved(s *openedSkill) {
 	v.needs = append(v.needs, needs)
 }
 
-// addReadable adds the files of a skill that is not approved that a model can
-// read as text, without scripts.
+// addReadable adds the files of an unapproved skill that a model may read as
+// text. It omits scripts.
 func (v *commandView) addReadable(a ActiveSkill, s *openedSkill) {
 	at := needsPath(s.name)
 	if v.keys[at] == s.entry.Key() { // a dependency of an approved skill
@@ -214,8 +215,9 @@ func (v *commandView) addReadable(a ActiveSkill, s *openedSkill) {
 }
 
 // isPlainText reports whether a file is text that a model may read before the
-// skill is approved, and not a script. In skills of others, hidden characters
-// need an approval, as for a load.
+// skill is approved, and not a script. Unless the skill belongs to the user or
+// is bundled, text with hidden characters requires an approval, as it does when
+// a skill is loaded.
 func (s *openedSkill) isPlainText(f skill.File) bool {
 	if f.Script || f.Size > maxTextBytes {
 		return false

@@ -78,7 +78,7 @@ func (c *Corpus) instructions(skill string) string {
 }
 
 // text returns text about a subject with about the given number of tokens. The
-// error is less than one percent or one word.
+// length is off by less than one percent or one word.
 func (c *Corpus) text(subject string, tokens int) string {
 	key := fmt.Sprint(tokens, " ", subject)
 	if text, ok := c.texts[key]; ok {
