@@ -197,7 +197,8 @@ func (a *Agent) UsageByModel() map[string]llm.Usage {
 	return a.folded().Usage()
 }
 
-// folded returns the state of the conversation.
+// folded applies the new events to the state of the conversation and returns
+// the state.
 func (a *Agent) folded() *fold.State {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -75,7 +75,7 @@ func (c *connection) tools(ctx context.Context, excluded ...string) ([]Tool, err
 	return out, nil
 }
 
-// withCalls returns copies of tools that call the server.
+// withCalls returns copies of tools with a Call function that calls the server.
 func (c *connection) withCalls(tools []Tool) []Tool {
 	out := slices.Clone(tools)
 	for i := range out {

@@ -42,7 +42,7 @@ func (a *archiveSource) Scope() Scope { return a.scope }
 // Root returns the path of the archive.
 func (a *archiveSource) Root() string { return a.file }
 
-// List returns the skill. It reads the frontmatter again only after the file
+// List returns the skill. It reads the frontmatter again only if the file has
 // changed.
 func (a *archiveSource) List(ctx context.Context) (Listing, error) {
 	return a.guard.run(ctx, archiveTime, a.list)

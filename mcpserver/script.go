@@ -318,7 +318,7 @@ func isError[E error](err error) bool {
 	return ok
 }
 
-// runError returns a message with the next step after a script could not start.
+// runError returns a message with the next step if a script could not start.
 // hasMore means that alternatives follow it.
 func (s *Server) runError(err error, hasMore bool) string {
 	if e, ok := errors.AsType[*loadout.RefusedError](err); ok {

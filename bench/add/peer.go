@@ -41,7 +41,8 @@ func findPeer(prefix string) (*peer, error) {
 	return p, nil
 }
 
-// command returns a command of the peer, with telemetry disabled and home as its project.
+// command returns a command that runs the peer, with telemetry disabled and home as its
+// project.
 func (p *peer) command(home string, args ...string) command {
 	return command{home: home, env: []string{"DISABLE_TELEMETRY=1", "DO_NOT_TRACK=1", "NO_COLOR=1"}, args: append([]string{p.node, p.program}, args...)}
 }

@@ -173,7 +173,8 @@ func (a *app) clientTarget(c clientconfig.Client, scope clientconfig.Scope, file
 	return clientconfig.Target{Client: c, Scope: scope, File: file, Environment: a.clientEnvironment()}
 }
 
-// clientEnvironment returns where the configuration files of clients are.
+// clientEnvironment describes where the configuration files of clients are
+// located.
 func (a *app) clientEnvironment() clientconfig.Environment {
 	dir, err := os.Getwd()
 	if err != nil {

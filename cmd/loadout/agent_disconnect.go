@@ -18,7 +18,7 @@ func (a *app) disconnectCommand() *cobra.Command {
 		Long: `Remove the entry for Loadout from the configuration file of an MCP client, or from
 those of all clients. A file that was not changed in the meantime is restored byte for
 byte, and a file that Loadout created is deleted. In any other file, only the entry is
-removed. If Loadout replaced an entry of yours and cannot restore it, the backup that
+removed. If Loadout replaced one of your entries and cannot restore it, the backup that
 contains it is kept. An entry that does not start Loadout is not removed.
 
 "disconnect CLIENT" is the same as "connect CLIENT --undo". --all changes your own files,

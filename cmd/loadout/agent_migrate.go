@@ -168,7 +168,7 @@ func (m *migration) prepare(ctx context.Context) error {
 	return nil
 }
 
-// target returns where the user's setup is.
+// target describes the user's setup, to which the migration adds.
 func (m *migration) target(ctx context.Context, c *config.Config) (migrate.Target, error) {
 	a := m.app
 	t := migrate.Target{ServersFile: a.ServersFile(), Chats: chatlog.Dir(filepath.Join(a.StateDir(), "sessions"))}

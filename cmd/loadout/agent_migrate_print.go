@@ -94,8 +94,8 @@ func (m *migration) summary() string {
 	return fmt.Sprintf("%s: %d kept, %d changed, %d lost%s; %d new.", console.Pluralize(len(m.out.Items), "item"), n[migrate.Kept], n[migrate.Changed], n[migrate.Lost], hub, fresh)
 }
 
-// end prints the end of the output: whether anything was written, and what the
-// user can do next.
+// end prints the outcome, which says whether anything was changed, and the next
+// steps. With --json, it prints all of the output.
 func (m *migration) end(empty bool) error {
 	a := m.app
 	if a.JSON {

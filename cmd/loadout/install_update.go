@@ -52,7 +52,7 @@ asks for confirmation. Without NAME it updates all skills.
 
 Skills you edited are reported and not changed. A skill pinned to a commit or tag stays
 at that version; a tag that moved is reported and not followed. A signed version older
-than one seen before is refused. Code of a new version needs a new approval. --check
+than one seen before is refused. The code of a new version needs a new approval. --check
 changes nothing, and exits with status 1 if there are updates.`,
 		Example: `  loadout update --check
   loadout update

@@ -51,7 +51,7 @@ func (a *app) sandboxProbeCommand() *cobra.Command {
 		Use:   "probe",
 		Short: "Test the sandbox backends",
 		Long: `Test every sandbox backend on this machine: start it, and try forbidden actions from
-inside the sandbox. Exits with status 5 if no backend isolates enough.`,
+inside the sandbox. Exits with status 5 if no backend provides enough isolation.`,
 		Example: "  loadout sandbox probe\n  loadout sandbox probe --json | jq -r .chosen",
 		Args:    argCount(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
