@@ -11,7 +11,7 @@ import (
 
 // searchIndex holds the index of the most recently searched snapshot. The words
 // of a skill are in a saved segment of its source, or in memory. When the
-// catalog changes, only those of new and changed skills are read.
+// catalog changes, only new and changed skills are read.
 type searchIndex struct {
 	save sync.Mutex // held while saving; locked before mu
 

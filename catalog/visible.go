@@ -82,8 +82,8 @@ func (s *Snapshot) merge(layers []*Layer, yield func(*Entry) bool) bool {
 	}
 }
 
-// next removes the skills with the first name from rest. It returns e, or if e
-// is nil, the first visible skill among those removed.
+// next removes the skills with the first name from rest. It returns e. If e is
+// nil, it returns the first visible skill that it removed.
 func (s *Snapshot) next(l *Layer, rest *[]*Entry, e *Entry) *Entry {
 	name := (*rest)[0].Name
 	omitted := l.omitted[name]

@@ -134,8 +134,8 @@ func (t *catalogTexts) isTextOnly(s *Server, req mcp.Request) bool {
 	return profileOf(req).StructuredOnly
 }
 
-// haveChanged reports whether the text of a view for some client differs from
-// that of an earlier view.
+// haveChanged reports whether the catalog text of a view differs from that of
+// an earlier view for any client.
 func (t *catalogTexts) haveChanged(s *Server, before, now *view) bool {
 	profiles := map[*clientprofile.Profile]bool{clientprofile.Unknown(): true}
 	before.textMu.Lock()

@@ -28,7 +28,7 @@ type Bounds struct {
 // Intersect returns the bounds that both a and b permit. For numeric limits, it
 // returns the smaller one, and for MinTier the greater one. Lists are sorted
 // and contain no duplicates. Invalid host patterns are dropped. The result
-// shares no memory with a and b.
+// shares no memory with a or b.
 func (a Bounds) Intersect(b Bounds) Bounds {
 	return Bounds{
 		Network:        intersectHosts(a.Network, b.Network),

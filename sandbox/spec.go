@@ -10,7 +10,7 @@ import (
 
 // Spec describes a sandbox. It is plain data, except for the file systems in
 // Trees and the logger. The zero value describes a sandbox without input files,
-// mounts, network access and secrets, with the default limits.
+// mounts, network access or secrets, and with the default limits.
 type Spec struct {
 	// Trees are copied into the sandbox. The files of read-only trees are
 	// verified. If one differs, [Backend.Start] returns a [*ChangedError].

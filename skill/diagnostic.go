@@ -43,7 +43,7 @@ type Diagnostic struct {
 	Rule int `json:"rule,omitempty"`
 }
 
-// String returns the diagnostic on one line, without the file name and the fix.
+// String returns the diagnostic on one line, without the file name or the fix.
 func (d Diagnostic) String() string {
 	s := string(d.Severity) + ": " + d.Message + " [" + d.Code + "]"
 	if d.Line > 0 {

@@ -155,7 +155,7 @@ func (c *providerCheck) isDir(name string) bool {
 	return err == nil && fi.IsDir()
 }
 
-// read returns the start of a Python file without comments and multi-line
+// read returns the start of a Python file without comments or multi-line
 // strings. The removal does not change line numbers. It returns "" if the file
 // cannot be read.
 func (c *providerCheck) read(name string) string {

@@ -83,8 +83,8 @@ func (a *app) checkForUpgrade(ctx context.Context, v setup.Version) error {
 
 const indexHint = "check releases.index; see: loadout config show"
 
-// indexError returns err with an exit code and a hint. The code is not that of a
-// newer version.
+// indexError returns err with an exit code and a hint. The code differs from the
+// one for a newer version.
 func indexError(err error) error {
 	code, hint, ok := classifyRemoteError(err)
 	if !ok || code == exit.Failure {

@@ -79,7 +79,8 @@ includes the exit code of the script.`,
 }
 
 // changesShutdownTimeout is the time allowed for shutdown if a script may change
-// a workspace: to stop applying the changes, and to remove those that remain.
+// a workspace. In this time, the program stops applying the changes and discards
+// the rest.
 const changesShutdownTimeout = 30 * time.Second
 
 func (a *app) runScript(ctx context.Context, args []string, o *runFlags) error {

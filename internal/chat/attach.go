@@ -142,7 +142,7 @@ func (a *attacher) attach(ctx context.Context, names []string) (string, []termin
 	return text.String(), notes, nil
 }
 
-// cleanText returns the content of a text file without control and hidden
+// cleanText returns the content of a text file without control or hidden
 // characters. removed is text to append to a note to the user: it starts with a
 // comma and says how many characters were removed. It is "" if there were none.
 func cleanText(data []byte) (text, removed string) {

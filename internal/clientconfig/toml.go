@@ -11,7 +11,7 @@ import (
 )
 
 // tomlDoc is a TOML document. Edits replace the lines of whole tables, because
-// TOML encoders do not preserve comments and layout.
+// TOML encoders do not preserve comments or layout.
 type tomlDoc struct {
 	src     []byte
 	key     string

@@ -61,7 +61,7 @@ type Sources struct {
 	Tokens  []string // entries of the form host=SECRET
 }
 
-// Policy configures approvals. A project file cannot set Presence and Approved.
+// Policy configures approvals. A project file cannot set Presence or Approved.
 type Policy struct {
 	Presence  string // "cooperative" or [Managed]
 	Rules     []string

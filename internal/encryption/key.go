@@ -121,8 +121,8 @@ func LoadKeys(path string) ([]Key, error) {
 }
 
 // LoadMountedKeys is like [LoadKeys] for a file managed by another system, for
-// example a secret mounted into a container. It does not check owner and mode,
-// and follows symbolic links.
+// example a secret mounted into a container. It does not check the owner or
+// mode, and follows symbolic links.
 func LoadMountedKeys(path string) ([]Key, error) {
 	keys, err := readMountedKeys(path)
 	if err != nil {

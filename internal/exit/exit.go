@@ -54,7 +54,7 @@ func Errorf(code int, hint, format string, args ...any) error {
 // only exits with the code [Failure].
 var Reported = &Error{Code: Failure}
 
-// FileCause returns the cause of a file error, without the operation and the
+// FileCause returns the cause of a file error, without the operation or the
 // path. It returns other errors unchanged.
 func FileCause(err error) error {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
