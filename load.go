@@ -87,7 +87,7 @@ func digest(b []byte) string {
 }
 
 // bodyFacts holds facts about a skill's instructions that are needed to load
-// it.
+// the skill.
 type bodyFacts struct {
 	tokens int
 	hidden untrusted.Report // report on hidden characters, with their lines in SKILL.md

@@ -54,7 +54,7 @@ func (t *turn) pendingCalls() []pendingCall {
 
 // runPendingCalls makes the calls without a result: read-only calls
 // concurrently, other calls one after another, in the model's order. waits
-// reports whether a call ended the turn.
+// reports whether a call asked to end the turn with [Outcome.Wait].
 func (t *turn) runPendingCalls(ctx context.Context) (waits bool, err error) {
 	calls := t.pendingCalls()
 	for len(calls) > 0 {
@@ -219,7 +219,7 @@ func ReportProgress(ctx context.Context, text string) {
 
 // recoveredLoad returns the text of the skills that a call loaded, if they were
 // recorded before a crash but the call's result was not. Otherwise it returns
-// "". Loads by several calls of a message may be interleaved.
+// "". The loads of several calls in one message may be interleaved.
 func (t *turn) recoveredLoad(c pendingCall) string {
 	if !c.started || c.Name != toolname.LoadSkill {
 		return ""

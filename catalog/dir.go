@@ -173,8 +173,8 @@ func (d *dirSource) unlisted(err error) (Listing, error) {
 }
 
 // absent reports whether the root does not exist or is a regular file. A
-// dangling symlink does not count as absent, because it is meant to be a
-// directory of skills.
+// dangling symlink does not count as absent, because it was probably meant to
+// point to a directory of skills.
 func (d *dirSource) absent() bool {
 	fi, err := os.Lstat(d.root)
 	if err != nil {

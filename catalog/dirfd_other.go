@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 )
 
-// dirfd stands for an open directory on systems where directories are opened by
+// dirfd represents an open directory on systems where directories are opened by
 // path. On these systems, a program that replaces a directory with a symlink
 // between two calls can make it read outside the boundary.
 type dirfd struct {

@@ -102,9 +102,9 @@ func (c *Catalog) ranked(ctx context.Context, s *Snapshot, query string, o Searc
 }
 
 // Warm builds the search index of the current snapshot ahead of the first
-// search. It saves the words of skills in directories with a
-// [DirOptions.IndexFile], so that the next process need not read them, if there
-// are enough new ones. Warm returns an error only if ctx is done.
+// search. If enough skills are new, it also saves the words of skills in
+// directories with a [DirOptions.IndexFile], so that the next process need not
+// read these skills. Warm returns an error only if ctx is done.
 func (c *Catalog) Warm(ctx context.Context) error {
 	s := c.Snapshot()
 	if _, _, err := c.searchIndex(ctx, s); err != nil {

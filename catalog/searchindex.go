@@ -31,8 +31,9 @@ type wordSegment struct {
 	live  int     // number of positions
 }
 
-// maxPartShare limits the size of small segments: a segment with more than
-// 1/maxPartShare of the texts of the large one is merged with it.
+// maxPartShare limits the size of small segments: if the small segments have
+// more than 1/maxPartShare as many texts as the large one, they are merged with
+// it.
 const maxPartShare = 8
 
 // wordKey returns the key of the skill's words in a saved segment, or 0 if the

@@ -182,9 +182,9 @@ func (s *Snapshot) Preloaded() []*Entry {
 	return out
 }
 
-// IsFlat reports whether all sources list a [Listing.Layer], and each
-// skill is in a directory at the top of its source that has the name of the skill.
-// A server then need not assign paths to the skills.
+// IsFlat reports whether all sources list a [Listing.Layer], and each skill is in
+// a top-level directory of its source that has the skill's name. A server then
+// need not assign paths to the skills.
 func (s *Snapshot) IsFlat() bool {
 	return !s.keep && !slices.ContainsFunc(s.layers, func(l *Layer) bool { return !l.isFlat })
 }

@@ -292,9 +292,9 @@ type watchedDir struct {
 	above bool
 }
 
-// watched returns the directories of the last scan, to be watched. If the root
-// does not exist, it returns the nearest existing parent. It returns nil if
-// their number exceeds limit. It must be called with d.mu held.
+// watched returns the directories to watch: those of the last scan or, if the
+// root does not exist, the nearest existing parent. It returns nil if there are
+// more directories than limit. It must be called with d.mu held.
 func (d *dirSource) watched(limit int) []watchedDir {
 	var out []watchedDir
 	fi, err := os.Lstat(d.root)

@@ -99,8 +99,8 @@ func (m *retryingModel) once(ctx context.Context, r *Request, yield func(Event, 
 	return nil
 }
 
-// delay returns the delay before the retry after failed attempt n, counted from
-// 0. It returns false if the request should not be retried.
+// delay returns how long to wait before retrying after failed attempt n,
+// counted from 0. It returns false if the request should not be retried.
 func (m *retryingModel) delay(err error, n int) (time.Duration, bool) {
 	if n >= m.MaxRetries || !isTemporary(err) {
 		return 0, false

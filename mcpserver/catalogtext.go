@@ -478,7 +478,7 @@ func splitLines(text string, size int) (first, rest string) {
 }
 
 // length returns the length of text as clients count it, in UTF-16 units.
-// Claude Code replaces an ellipsis by three dots.
+// Claude Code replaces an ellipsis with three dots.
 func length(text string) int {
 	n := 0
 	for _, r := range text {

@@ -52,7 +52,7 @@ type HTTPOptions struct {
 }
 
 // Handler returns an HTTP handler that serves MCP at /mcp, a health check at
-// /healthz, and a text page at /. All paths have the checks of
+// /healthz, and a text page at /. Requests to all paths are checked as in
 // [HTTPOptions.Protect]. o may be nil. Handler panics if a pattern in Mount is
 // invalid or conflicts with these paths.
 func (s *Server) Handler(o *HTTPOptions) http.Handler {

@@ -76,7 +76,7 @@ func noteDelivered(ctx context.Context, skills ...*session.Skill) {
 }
 
 // rememberLoads remembers the skills that the connection of req has loaded.
-// before is a snapshot from before they were read.
+// before is a snapshot taken before the skills were read.
 func (t *catalogTexts) rememberLoads(req mcp.Request, before *catalog.Snapshot, loaded []*session.Skill) {
 	ss := longLivedSession(req)
 	if ss == nil || len(loaded) == 0 {

@@ -414,8 +414,8 @@ func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// cleanError returns err, or an equal error with a clean message if the message
-// contains hidden characters or delimiters.
+// cleanError returns err, or an equivalent error with a clean message if the
+// message contains hidden characters or delimiters.
 func cleanError(err error) error {
 	text := untrusted.ErrorText(err).ForModelLines()
 	if text == err.Error() {

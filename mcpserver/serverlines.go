@@ -72,7 +72,7 @@ func (t *catalogTexts) serversFor(ctx context.Context, s *Server, req mcp.Reques
 }
 
 // serverText returns the description of find_tools for the principal of ctx and
-// clients with a profile.
+// clients with the given profile.
 func (s *Server) serverText(ctx context.Context, p *clientprofile.Profile) string {
 	if s.opts.Compat != "" || s.opts.ToolsOnly || !s.hasTools() {
 		return findLead

@@ -292,8 +292,8 @@ func notApproved(tool string) *mcp.CallToolResult {
 }
 
 // progressTo returns a function that forwards progress notifications to a
-// client without blocking. A slow client misses some. done waits for
-// notifications being sent.
+// client without blocking. It drops notifications if the client is slow. done
+// waits until the remaining ones have been sent.
 func progressTo(ctx context.Context, client *mcp.ServerSession, token any) (tell func(*mcp.ProgressNotificationParams), done func()) {
 	queue := make(chan *mcp.ProgressNotificationParams, 32)
 	told := make(chan struct{})

@@ -189,7 +189,8 @@ func (g *Grant) check() error {
 }
 
 // grantID returns the ID of a grant. It depends only on the principal, subject,
-// scope and session, so that two processes cannot store two such grants.
+// scope and session, so that two processes cannot store two grants that differ
+// only in other fields.
 func grantID(p Principal, subject Digest, scope Scope, session string) string {
 	key, err := json.Marshal([]string{p.Kind, p.ID, string(subject), string(scope), session})
 	if err != nil {

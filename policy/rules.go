@@ -74,9 +74,9 @@ func (r *rule) mayApplyTo(server string) bool {
 }
 
 // mayMatchToolNames reports whether a rule's text may match the model's names
-// of a server's tools. These start with the server's name, but characters other
-// than ASCII letters and digits may have been replaced, and the end may have
-// been cut.
+// for a server's tools. These start with the server's name, but characters
+// other than ASCII letters and digits may have been replaced, and the end may
+// have been cut off.
 func mayMatchToolNames(rule, server string) bool {
 	const uncut = 8 // bytes of the server's name that are never cut
 	start := func(s string) string {

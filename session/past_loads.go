@@ -159,8 +159,8 @@ func writtenLoads(turn []PastMessage) []string {
 	return out
 }
 
-// reportedLoads returns the names of the skills in lines that report a load. It
-// ignores lines in code and in quotations.
+// reportedLoads returns the names of the skills in lines that report that a
+// skill was loaded. It ignores lines in code and in quotations.
 func reportedLoads(text string) []string {
 	var out []string
 	code := skilltext.CodeSpans(text)

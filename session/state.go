@@ -93,7 +93,7 @@ func (s *State) Active() []ActiveSkill {
 	return out
 }
 
-// find returns the active skill with the given ID. The result is false if the
+// find returns the active skill with the given ID. It returns false if the
 // skill is not active.
 func (s *State) find(id ID) (ActiveSkill, bool) {
 	a, ok := s.active[id.Key()]

@@ -150,7 +150,8 @@ func (s *Session) inactive(all []*Skill) []ID {
 	return s.inactiveIDs(out)
 }
 
-// inactiveIDs returns those of the given IDs that are not active. s.mu must be held.
+// inactiveIDs returns the given IDs without those of active skills. s.mu must be
+// held.
 func (s *Session) inactiveIDs(ids []ID) []ID {
 	return slices.DeleteFunc(slices.Clone(ids), func(id ID) bool {
 		_, ok := s.state.find(id)

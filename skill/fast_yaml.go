@@ -130,7 +130,7 @@ func (f *fastReader) value(v string, column int) *yaml.Node {
 
 // fastPlain reports whether v is certainly a plain string in YAML. It must
 // start with a letter or a non-ASCII character. It must not contain indicators
-// or be a word with another type.
+// or be a word that YAML reads as another type.
 func fastPlain(v string) bool {
 	if !isPrintable(v) || v[len(v)-1] == ':' || strings.Contains(v, ": ") || strings.Contains(v, " #") {
 		return false

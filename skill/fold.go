@@ -24,7 +24,7 @@ func foldPath(path string) string {
 }
 
 // foldRune maps characters that differ only in case to the same character, the
-// one with the smallest number. The result is never a combining mark.
+// one with the smallest code point. The result is never a combining mark.
 func foldRune(r rune) rune {
 	smallest := r
 	for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {

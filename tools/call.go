@@ -138,11 +138,11 @@ func (e *FailedError) Unwrap() error { return e.Err }
 //
 // A protocol error is a [*jsonrpc.Error] with the server's code and data. A call
 // that was not sent fails with an [*UnknownToolError], [*ArgumentsError],
-// [*NotReadOnlyError] or
-// [*loadout.RefusedError], or with the error of [Call.Begin]. A [*FailedError]
-// means that the call may have reached the server. So does the cause of ctx,
-// which Call returns if ctx is done. A call fails after the call timeout in its
-// server's configuration, by default 180 seconds.
+// [*NotReadOnlyError] or [*loadout.RefusedError], or with the error of
+// [Call.Begin]. A [*FailedError] means that the call may have reached the
+// server. If ctx is done, Call returns the cause of ctx, which means the same. A
+// call fails after the call timeout in its server's configuration, by default
+// 180 seconds.
 func (s *Set) Call(ctx context.Context, c *Call) (*mcp.CallToolResult, error) {
 	res, err := s.call(ctx, c)
 	refused, ok := errors.AsType[*loadout.RefusedError](err)

@@ -63,7 +63,8 @@ func (t *sessionTools) Release(skills []session.ID) {
 	}
 }
 
-// DescribeSkillAlternatives is called by the session after a failed load.
+// DescribeSkillAlternatives is called by the session if a skill cannot be
+// loaded.
 func (t *sessionTools) DescribeSkillAlternatives(ctx context.Context, ref string) string {
 	return t.set.DescribeSkillAlternatives(ctx, ref, nil, &Call{})
 }

@@ -343,7 +343,7 @@ func nameWords(text string) []string {
 	return out
 }
 
-// singular returns an English plural in the singular, for most words.
+// singular converts most English plurals to the singular.
 func singular(w string) string {
 	switch {
 	case len(w) < 4 || strings.HasSuffix(w, "ss") || strings.HasSuffix(w, "us") || strings.HasSuffix(w, "is"):

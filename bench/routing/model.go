@@ -157,7 +157,8 @@ func firstLoad(s *loadout.Session) string {
 	return ""
 }
 
-// instructions returns the system prompt with the list of skills, as `loadout chat` does.
+// instructions returns the system prompt with the list of skills, as `loadout chat` sends
+// it.
 func instructions(rt *loadout.Runtime) string {
 	return "You help the person you talk to. Skills are instructions for kinds of tasks: before a task that one of them is for, load it with load_skill and go by it. Load none where none is for the task.\n\nSkills:\n" +
 		rt.CatalogText(4000)

@@ -285,10 +285,11 @@ func readToken(file string) (string, error) {
 // is updated, so that one update covers many changed files.
 const indexDelay = 2 * time.Second
 
-// reloadOnHangup builds and saves the search index, and updates it a moment
-// after each change of the catalog. On SIGHUP, it reloads all sources. If the
-// signal means that the terminal was closed, it calls stop and ends. It also
-// ends when ctx is done. It closes the returned channel when it has ended.
+// reloadOnHangup starts a goroutine that builds and saves the search index, and
+// updates it a moment after each change of the catalog. On SIGHUP, the
+// goroutine reloads all sources. If the signal means that the terminal was
+// closed, it calls stop and exits. It also exits when ctx is done. It closes
+// the returned channel when it exits.
 func (a *app) reloadOnHangup(ctx context.Context, rt *loadout.Runtime, stop func()) <-chan struct{} {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)

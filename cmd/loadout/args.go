@@ -19,9 +19,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/setup"
 )
 
-// argCount returns a check of the number of arguments. A negative maxArgs means
-// no limit. The description of the expected arguments is part of the error
-// message.
+// argCount returns a function that checks the number of arguments. A negative
+// maxArgs means no limit. The description of the expected arguments is part of
+// the error message.
 func argCount(minArgs, maxArgs int, description string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		name := strings.TrimPrefix(cmd.CommandPath(), "loadout ")

@@ -42,7 +42,8 @@ func (c *skillConsent) loadSkill(ctx context.Context, name string, load func() (
 	return res, nil
 }
 
-// consentRequest is the payload of an approval request for consent.
+// consentRequest is the payload of an approval request that asks for consent to
+// a skill.
 type consentRequest struct {
 	Skill   string        `json:"skill"`
 	Digest  policy.Digest `json:"digest"`

@@ -201,7 +201,7 @@ func (t *dialog) knownModels() []terminal.Choice {
 	return all
 }
 
-// completeModels returns the known models whose names have a prefix.
+// completeModels returns the known models whose names start with a prefix.
 func (t *dialog) completeModels(prefix string) []terminal.Choice {
 	return slices.DeleteFunc(t.knownModels(), func(c terminal.Choice) bool { return !strings.HasPrefix(c.Name, prefix) })
 }

@@ -118,8 +118,8 @@ func (t *dialog) resumeConversation(_ context.Context, id string) (string, error
 	return b.String(), nil
 }
 
-// completeConversations returns the newest conversations whose names have a
-// prefix.
+// completeConversations returns the newest conversations whose names start with
+// a prefix.
 func (t *dialog) completeConversations(prefix string) []terminal.Choice {
 	out, _ := t.listConversations(prefix, 20)
 	return out

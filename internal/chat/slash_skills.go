@@ -199,7 +199,7 @@ func (t *dialog) unloadSkill(ctx context.Context, name string) (string, error) {
 	return literal(strings.Join(gone, ", ")) + " is unloaded.\n", nil
 }
 
-// completeSkills returns the skills whose names have a prefix.
+// completeSkills returns the skills whose names start with a prefix.
 func (t *dialog) completeSkills(prefix string) []terminal.Choice {
 	var out []terminal.Choice
 	for _, e := range t.runtime.Catalog().Snapshot().Skills() {
@@ -221,7 +221,7 @@ func (t *dialog) completeLoaded(prefix string) []terminal.Choice {
 }
 
 // completeNames returns a function that returns the commands and skills whose
-// names have a prefix.
+// names start with a prefix.
 func (t *dialog) completeNames(ctx context.Context) func(string) []terminal.Choice {
 	return func(prefix string) []terminal.Choice {
 		var out []terminal.Choice

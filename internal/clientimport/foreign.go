@@ -95,10 +95,10 @@ func foreignReference(c *upstream.Config) string {
 	return ""
 }
 
-// restrictForeign removes settings that only the user may choose from a server of
-// another program: a safety level below HIGH, which would allow calls without
-// approval, and connecting at the start of Loadout. It returns descriptions of
-// what it removed.
+// restrictForeign changes a server of another program by removing settings that
+// only the user may choose: a safety level below HIGH, which would allow calls
+// without approval, and connecting when Loadout starts. It returns descriptions
+// of what it removed.
 func restrictForeign(c *upstream.Config) []string {
 	var out []string
 	if level, _ := policy.ParseLevel(c.Safety); c.Safety != "" && level < policy.High {

@@ -283,7 +283,8 @@ func (v *commandView) ensurePackages() error {
 	return err
 }
 
-// spec returns a sandbox with the files of skills and the packages.
+// spec returns the specification of a sandbox with the files of skills and the
+// packages.
 func (v *commandView) spec() *sandbox.Spec {
 	s := &sandbox.Spec{Env: map[string]string{}}
 	for _, at := range slices.Sorted(maps.Keys(v.trees)) {

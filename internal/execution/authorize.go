@@ -126,9 +126,9 @@ func (a *authorizer) request(ctx context.Context, s *openedSkill, c Caller, requ
 // serviceNeeds returns the platform values that the skill's servers use, with
 // their current targets, and, if the servers need packages, the packages that
 // the skill's grant covers. A package might not be installed yet, so the
-// installed package is compared with the grant when the server starts. If the
-// servers are not read, serviceNeeds returns the packages and values that the
-// grant covers.
+// installed package is compared with the grant when the server starts. If this
+// program does not read servers, serviceNeeds returns the packages and values
+// that the grant covers.
 func (a *authorizer) serviceNeeds(ctx context.Context, s *openedSkill, c Caller) []policy.Need {
 	needs, err := a.services(s.entry, s.skill)
 	unread := errors.Is(err, ErrNoServers)

@@ -83,7 +83,7 @@ func (a *authorizer) isolates(ctx context.Context, p *authorization) bool {
 
 // CanAcquireLease reports whether [Runner.AcquireLease] would currently succeed
 // without asking the user. It does not check whether the skill's servers can be
-// read or the sandbox isolates enough. It records nothing.
+// read or whether the sandbox provides enough isolation. It records nothing.
 func (r *Runner) CanAcquireLease(ctx context.Context, ref string, c Caller) bool {
 	return r.canAcquireLease(ctx, ref, c, func(*openedSkill) bool { return true })
 }

@@ -92,8 +92,8 @@ func (m *model) checkResponse(res *http.Response) error {
 	return nil
 }
 
-// limitedBody is a response body that fails with errLong if it exceeds a number
-// of bytes.
+// limitedBody is a response body that fails with errLong if it exceeds a given
+// number of bytes.
 type limitedBody struct {
 	io.ReadCloser
 	left  int

@@ -64,10 +64,10 @@ var hosts = []struct {
 	{host: "localhost:1234", local: true, quirks: Quirks{Vendor: "lmstudio"}},
 }
 
-// quirksOf returns the quirks of a server and a model. It knows servers by host
-// name and does not connect. The vendor of an unknown server is its host name,
-// followed by "-PORT" unless the port is the default. It is "" if the URL has
-// no host.
+// quirksOf returns the quirks of a server and a model. It identifies servers by
+// host name and does not connect. The vendor of an unknown server is its host
+// name, followed by "-PORT" unless the port is the default. It is "" if the URL
+// has no host.
 func quirksOf(baseURL, model string) Quirks {
 	host := hostOf(baseURL)
 	q, local := Quirks{Vendor: strings.ReplaceAll(host, ":", "-")}, true

@@ -43,8 +43,8 @@ const (
 // Count returns the number of tokens in text.
 type Count func(text string) int
 
-// Play runs one conversation and returns the bodies of its requests. With the same seed, each
-// way needs the same skills. c must not be used concurrently.
+// Play runs one conversation and returns the bodies of its requests. The skills that the
+// model needs depend on the seed, but not on the way. c must not be used concurrently.
 func Play(ctx context.Context, c *Corpus, w *Way, turns int, seed uint64) ([][]byte, error) {
 	s, err := c.runtime.NewSession(ctx, &session.Options{RetentionTurns: w.retention})
 	if err != nil {

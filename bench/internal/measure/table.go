@@ -77,7 +77,8 @@ func (r *Row) Excess() float64 {
 	return Quantile(d, 0.5)
 }
 
-// Verdict tells whether the median meets the goal. It returns "" if there is no goal.
+// Verdict returns the goal and whether the median meets it, or "" if there is no
+// goal.
 func (r *Row) Verdict() string {
 	if r.Goal == 0 {
 		return ""
