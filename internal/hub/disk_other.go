@@ -4,8 +4,8 @@ package hub
 
 import "io/fs"
 
-// diskFree reports that the free space is unknown on this system.
+// diskFree returns false, because the free space is unknown on this system.
 func diskFree(string) (free uint64, known bool) { return 0, false }
 
-// fileID returns "", because this system does not identify files.
+// fileID returns "", because this system provides no file IDs.
 func fileID(fs.FileInfo) string { return "" }

@@ -113,7 +113,7 @@ func (h *Hub) welcome(w http.ResponseWriter, r *http.Request) {
 }
 
 // setupPage explains how to create the first administrator without a browser. It
-// does not check the setup link, which is checked when the link is used.
+// does not check the setup link; that happens when the link is used.
 func (h *Hub) setupPage(w http.ResponseWriter, r *http.Request) {
 	vacant, err := h.directory.SignIns.HasNoAdmin(r.Context())
 	if err == nil && !vacant {

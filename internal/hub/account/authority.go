@@ -92,7 +92,7 @@ func OwnedByGroup(group GroupID, author UserID) Resource {
 	return Resource{Group: group, Author: author}
 }
 
-// rule specifies who may perform an action. All others are denied.
+// rule specifies who may perform an action. All other users are denied.
 type rule struct {
 	action Action
 	scopes Scopes // the request must have at least one of these

@@ -18,8 +18,8 @@ const (
 	accountInterval, accountBurst = 2 * time.Minute, 50
 )
 
-// strangerLimits apply while an account is under attack. They limit the attempts
-// that come from networks from which the user never signed in. Each further limit
+// strangerLimits are the limits on attempts from networks that the user has never
+// signed in from, while the account is under attack. Each entry after the first
 // applies to a larger enclosing network, because providers assign neighboring
 // networks to one customer.
 var strangerLimits = []struct {
@@ -33,10 +33,11 @@ var strangerLimits = []struct {
 }
 
 // Backoff limits the sign-in attempts for each pair of account and network, so
-// that an attacker on one network cannot lock out a user on another. If attempts
-// on an account come from many networks, the networks from which the user signed
-// in before are not affected. All other networks get few attempts, so that
-// guessing a password is slow, but the user can still sign in from there.
+// that an attacker on one network cannot lock out a user on another. An attack
+// on an account from many networks does not affect networks that the user has
+// signed in from before. All other networks then get few attempts, so that
+// guessing a password is slow, but the user can still sign in from a new
+// network.
 //
 // It counts only attempts in this process. It is safe for concurrent use.
 type Backoff struct {
@@ -70,8 +71,8 @@ type Attempt struct {
 	limits []limit // all limits except that of the network
 }
 
-// Undo removes from the counts an attempt whose password was not checked. The
-// attempt still counts against the limit of the network.
+// Undo reverts the counting of an attempt whose password was not checked. The
+// attempt still counts toward the limit of the network.
 func (a *Attempt) Undo() { undoAll(a.limits...) }
 
 // Check counts an attempt to sign in to an account from an address, whether the

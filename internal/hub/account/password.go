@@ -79,10 +79,10 @@ type Client struct {
 }
 
 // NetworkClient returns the client for a sign-in that starts now from an address.
-// All checks of the sign-in together wait for at most 8 seconds. If known is set,
-// the user has signed in from the network before and takes turns separately; all
-// other sign-ins from the network share one turn. The known clients as a group
-// take turns with all other clients as a group.
+// All checks of the sign-in together wait for at most 8 seconds. Set known if the
+// user has signed in from the network before: the sign-in is then a client of its
+// own, while all other sign-ins from the network share one client. Known clients
+// as a group take turns with all other clients as a group.
 func NetworkClient(from netip.Addr, user string, known bool) Client {
 	network, deadline := address.CustomerNetwork(from), time.Now().Add(maxWait)
 	if known {
@@ -198,9 +198,9 @@ func (p *Passwords) Check(ctx context.Context, client Client, hash, password str
 // ones.
 func (p *Passwords) Stats() (running, waiting int) { return p.slots.Stats() }
 
-// Acquire waits for the client's turn, as each check does. The caller must call
-// release at the end of the turn. Acquire fails with [ErrBusy] or with the cause of
-// ctx.
+// Acquire waits for the client's turn, as [Passwords.Check] does. The caller must
+// call release at the end of the turn. Acquire fails with [ErrBusy] or with the
+// cause of ctx.
 func (p *Passwords) Acquire(ctx context.Context, client Client) (release func(), err error) {
 	deadline := client.deadline
 	if deadline.IsZero() {

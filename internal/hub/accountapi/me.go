@@ -63,7 +63,8 @@ type canJSON struct {
 	NewGroups bool     `json:"new_groups" doc:"May create groups"`
 }
 
-// newCanJSON returns the actions that the authorization rules permit p.
+// newCanJSON lists the actions that p may perform under the authorization
+// rules.
 func newCanJSON(p account.Principal) canJSON {
 	own, public := account.OwnedBy(p.User), account.Resource{Shared: true}
 	can := func(a account.Action, r account.Resource) bool { return account.Can(p, a, r) }

@@ -164,8 +164,8 @@ func (h *Handlers) apply(ctx context.Context, docs []*agents.Document, dry bool)
 	return api.BodyOf(out, nil)
 }
 
-// rejectedError returns the problem for refused documents, depending on whether
-// they are outdated, forbidden or invalid.
+// rejectedError returns the error response for refused documents. Its status
+// depends on whether they are outdated, forbidden or invalid.
 func rejectedError(r *agents.Result, changes []api.Change) *api.Problem {
 	p := &api.Problem{Status: 422, Code: "refused", Detail: refusalReasons(r), Next: "fix the findings in changes and apply all documents again", Changes: changes}
 	if r.OnlyStale() {

@@ -43,7 +43,8 @@ type kindStatusJSON struct {
 	Findings   []api.Diagnostic `json:"findings,omitempty" doc:"Problems"`
 }
 
-// newKindJSON converts a resource. A damaged resource has no spec.
+// newKindJSON returns a resource in document form. A damaged resource has no
+// spec.
 func newKindJSON(r *agents.Resource) (kindJSON, error) {
 	out := kindJSON{APIVersion: r.APIVersion, Kind: r.Kind, Metadata: kindMetaJSON{r.Name, r.Namespace, untrusted.New(r.Description).ForPage()},
 		Status: kindStatusJSON{ID: r.ID, Generation: r.Generation, CreatedBy: r.CreatedBy, ChangedBy: r.ChangedBy, Created: r.Created, Updated: r.Updated}}
@@ -151,8 +152,9 @@ func (h *Handlers) deleteKind(ctx context.Context, in *struct {
 	return nil, referencedProblem(in.ResourcePath, h.Agents.Delete(ctx, p, in.Kind, in.Namespace, in.Name, in.Dry.Dry))
 }
 
-// referencedProblem converts the error from deleting a resource that other
-// resources refer to.
+// referencedProblem replaces the error for deleting a resource that is still
+// referenced with a problem that lists the referring resources. It returns
+// other errors unchanged.
 func referencedProblem(t ResourcePath, err error) error {
 	e, ok := errors.AsType[*agents.ReferencedError](err)
 	if !ok {

@@ -83,7 +83,7 @@ func cleanMembers(members []agents.TeamMember) []agents.TeamMember {
 	return out
 }
 
-// keyState describes whether the user has the key that a model needs.
+// keyState returns whether the user has the key that a model needs.
 func (h *Handlers) keyState(ctx context.Context, p account.Principal, m *agents.ModelChoice) string {
 	if m.Key == "" {
 		return "none"

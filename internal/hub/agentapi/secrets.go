@@ -18,7 +18,7 @@ type OwnerQuery struct {
 	Owner string `query:"owner" maxLength:"150" default:"default" doc:"default is your own; public, the name of a group, user:ID or group:ID; skill:ID; or server:ID with the id of an MCPServer, Ghost, Bot or Model"`
 }
 
-// owner converts the parameter to the stored form.
+// owner returns the owner that the parameter selects.
 func (h *Handlers) owner(ctx context.Context, o OwnerQuery) (agents.Owner, error) {
 	if strings.HasPrefix(o.Owner, "skill:") || strings.HasPrefix(o.Owner, "server:") {
 		return agents.Owner(o.Owner), nil

@@ -250,8 +250,8 @@ func (h *Handlers) withSignIns(ctx context.Context, p account.Principal, found [
 	return nil
 }
 
-// trialSignIn returns a function that makes a trial's connection use the user's
-// token.
+// trialSignIn returns a function that provides the OAuth handler for a test
+// connection, which uses the user's token.
 func (h *Handlers) trialSignIn(ctx context.Context, s agents.Server) func(*upstream.Config, string) auth.OAuthHandler {
 	return func(c *upstream.Config, at string) auth.OAuthHandler {
 		if isDraft(s) {

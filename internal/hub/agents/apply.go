@@ -104,7 +104,8 @@ var errRollback = errors.New("rollback")
 // Apply applies all documents, or none if one is refused. If dry is set, it
 // changes nothing. Apply is idempotent, and the order of the documents does not
 // matter. A document that refers to a missing Ghost, Bot, Model or server is
-// refused. A missing skill is only a finding, because skills are resolved at use.
+// refused. A missing skill is only a finding, because skills are resolved when
+// they are used.
 //
 // The result includes problems in documents and missing permissions. Apply
 // returns an error only if the database fails or the principal is anonymous.

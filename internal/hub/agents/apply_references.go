@@ -76,7 +76,7 @@ func (a *documentBatch) resolveKindReference(ctx context.Context, i int, ref ref
 }
 
 // resolveSkillReference checks a reference to a skill. A [SkillRef] must resolve;
-// a plain name is resolved at use.
+// a plain name is resolved when it is used.
 func (a *documentBatch) resolveSkillReference(ctx context.Context, i int, ref reference, bound func(id string) bool) (store.Namespace, error) {
 	var written store.Namespace
 	if ref.ref.Public {

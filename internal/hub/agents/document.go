@@ -70,7 +70,7 @@ type SkillRef struct {
 }
 
 // Selection names the skills and MCP servers of a Ghost or Bot. A Bot also gets
-// the skills and servers of its Ghost. Names are resolved at use.
+// the skills and servers of its Ghost. Names are resolved when they are used.
 type Selection struct {
 	// Skills lists the available skills. Nil means all; an empty list means none.
 	Skills []string `json:"skills,omitzero"`

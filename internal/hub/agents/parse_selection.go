@@ -25,8 +25,8 @@ func (p *parser) selectionFields(s *Selection) map[string]func(configfile.Field)
 	}
 }
 
-// checkSelection reports skill names in other fields of s that are missing from
-// s.Skills.
+// checkSelection reports an error for each skill name that occurs in another
+// field of s but not in s.Skills.
 func (p *parser) checkSelection(n *configfile.Node, s *Selection) {
 	nodeOf := func(keys ...string) *configfile.Node {
 		for _, key := range keys {

@@ -12,8 +12,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// DisabledError reports that skills are disabled. If Unread is set, the reason is
-// that the settings could not be read for too long.
+// DisabledError reports that skills are disabled. If Unread is set, they are
+// disabled because the settings have been unreadable for too long.
 type DisabledError struct{ Unread bool }
 
 func (e *DisabledError) Error() string {

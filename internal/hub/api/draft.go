@@ -42,7 +42,7 @@ type Draft struct {
 	SkillID string      `json:"skill_id,omitempty" maxLength:"64" doc:"The skill to add a version to; absent for a new skill"`
 }
 
-// ToLibrary converts the draft to the library's form.
+// ToLibrary converts the draft to a [library.Draft].
 func (d Draft) ToLibrary() library.Draft {
 	out := library.Draft{Of: d.SkillID, Files: make([]library.DraftFile, len(d.Files))}
 	for i, f := range d.Files {

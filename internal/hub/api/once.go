@@ -121,7 +121,7 @@ func (s *Server) once(op *huma.Operation, limit time.Duration) func(huma.Context
 }
 
 // isDryRun reports whether a request changes nothing, so that it can be executed
-// again. Because its response may be large, it must not be stored either.
+// again. The response to such a request is not stored, because it may be large.
 func isDryRun(op *huma.Operation, r *http.Request) bool {
 	dry, err := strconv.ParseBool(r.URL.Query().Get("dry"))
 	return op.OperationID == "apply" && dry && err == nil

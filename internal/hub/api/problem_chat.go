@@ -9,7 +9,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// chatProblem converts errors of conversations and approval requests.
+// chatProblem converts an error from a conversation or an approval request to a
+// problem. It returns nil for other errors.
 func chatProblem(err error) *Problem {
 	if e, ok := errors.AsType[*approval.ResolvedError](err); ok {
 		return &Problem{Status: 409, Code: "settled", Detail: e.Error(), Next: "there is nothing left to answer"}
@@ -42,7 +43,8 @@ func chatProblem(err error) *Problem {
 	return nil
 }
 
-// commandProblem converts the error of a command that failed in a conversation.
+// commandProblem returns the problem for a command that failed in a
+// conversation.
 func commandProblem(e *chat.CommandError) *Problem {
 	if e.Reason == chat.Cancelled {
 		return &Problem{Status: 409, Code: "cancelled", Detail: e.Error(), Next: "send it again"}

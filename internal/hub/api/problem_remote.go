@@ -11,7 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/remote"
 )
 
-// sourceProblem converts errors from skill sources.
+// sourceProblem converts an error from a skill source to a problem. It returns
+// nil for other errors.
 func sourceProblem(err error) *Problem {
 	for _, of := range []func(error) *Problem{invalidSourceProblem, sourceAccessProblem, sourceLimitProblem, sourceFailedProblem} {
 		if p := of(err); p != nil {
@@ -21,7 +22,8 @@ func sourceProblem(err error) *Problem {
 	return nil
 }
 
-// invalidSourceProblem converts errors about malformed or missing sources.
+// invalidSourceProblem converts an error about a malformed or missing source to
+// a problem. It returns nil for other errors.
 func invalidSourceProblem(err error) *Problem {
 	if e, ok := errors.AsType[*remote.LocationError](err); ok {
 		return &Problem{Status: 422, Code: "source_invalid", Detail: e.Error(), Next: "write owner/repo, https://host/repository, https://host/archive.zip, or https://host of a site that publishes skills"}
@@ -53,8 +55,8 @@ func credentialHint(host, name string) string {
 	return fmt.Sprintf("store user:password or a token for %s as a secret: PUT %s/secrets/%s", host, Prefix, name)
 }
 
-// sourceAccessProblem converts errors about sources that deny access or must
-// not be accessed.
+// sourceAccessProblem converts an error about a source that denies access or
+// must not be accessed to a problem. It returns nil for other errors.
 func sourceAccessProblem(err error) *Problem {
 	if e, ok := errors.AsType[*remote.DeniedError](err); ok {
 		next := "import from another source: no credential can be stored for this host"
@@ -76,8 +78,8 @@ func sourceAccessProblem(err error) *Problem {
 	return nil
 }
 
-// sourceLimitProblem converts errors about sources that are too large or do not
-// match their digest.
+// sourceLimitProblem converts an error about a source that is too large or does
+// not match its digest to a problem. It returns nil for other errors.
 func sourceLimitProblem(err error) *Problem {
 	if e, ok := errors.AsType[*remote.TooLargeError](err); ok {
 		return &Problem{Status: 422, Code: "source_too_large", Detail: e.Error(), Next: "import from a smaller repository or archive, or upload the skills"}
@@ -98,8 +100,8 @@ func sourceFailedProblem(err error) *Problem {
 	return nil
 }
 
-// remoteProblem converts other source errors. It must come last, because the other
-// converters are more specific.
+// remoteProblem converts any other source error to a problem. It must be called
+// last, because the other functions return more specific problems.
 func remoteProblem(err error) *Problem {
 	e, ok := errors.AsType[*library.SourceError](err)
 	switch {
@@ -113,7 +115,8 @@ func remoteProblem(err error) *Problem {
 	return &Problem{Status: 502, Code: "source_failed", Detail: e.Error(), Next: "try again later; if it keeps failing, check the address"}
 }
 
-// libraryInputProblem converts errors about values that the library rejects.
+// libraryInputProblem converts an error about a value that the library rejects
+// to a problem. It returns nil for other errors.
 func libraryInputProblem(err error) *Problem {
 	e, ok := errors.AsType[*library.InvalidError](err)
 	if !ok {

@@ -7,7 +7,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/oauth"
 )
 
-// signInProblem converts errors from signing in to an MCP server.
+// signInProblem converts an error from signing in to an MCP server to a
+// problem. It returns nil for other errors.
 func signInProblem(err error) *Problem {
 	failed, ok := errors.AsType[*serverauth.FailedError](err)
 	if !ok {

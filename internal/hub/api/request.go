@@ -48,7 +48,8 @@ func RequestFrom(ctx context.Context) *Request {
 	return &Request{}
 }
 
-// LimitBodyRest sets the read deadline for the rest of an unread body.
+// LimitBodyRest sets the read deadline for the part of a request body that has
+// not been read yet.
 func LimitBodyRest(w http.ResponseWriter) {
 	http.NewResponseController(w).SetReadDeadline(time.Now().Add(idleTimeout)) // not supported by every server
 }

@@ -153,7 +153,8 @@ func New(o Options) *Assembler {
 	return k
 }
 
-// Close closes all shared parts. All setups must be closed first.
+// Close releases the resources that setups share. All setups must be closed
+// first.
 func (k *Assembler) Close() error {
 	k.mu.Lock()
 	k.closed = true

@@ -185,8 +185,9 @@ func (t *conversation) instructions(ctx context.Context) string {
 	return text + servertext.Section(t.setup.Tools.Summaries())
 }
 
-// tools returns all tools of a conversation: the tools of skills, servers and the
-// working directory, the tools for team members, and the page's tools.
+// tools returns all tools of a conversation: those of skills, servers and the
+// working directory, the tool for handing tasks to team members, and the tool for
+// drawing diagrams.
 func (t *conversation) tools(ctx context.Context, c *chat.ToolContext) ([]agent.Tool, error) {
 	all, err := t.baseTools(ctx, c, c.Session)
 	if err != nil {
@@ -198,7 +199,7 @@ func (t *conversation) tools(ctx context.Context, c *chat.ToolContext) ([]agent.
 	return append(all, newDiagramTool(c)), nil
 }
 
-// baseTools returns the tools except those for team members and the page's tools.
+// baseTools returns the tools of skills, servers and the working directory.
 func (t *conversation) baseTools(ctx context.Context, c *chat.ToolContext, s *session.Session) ([]agent.Tool, error) {
 	client := &clientaction.Client{Approvals: c.Approvals, Session: c.ID, Principal: c.User}
 	o := &agent.SkillToolOptions{Tools: t.setup.Tools, Principal: c.User, Approvals: c.Approvals,

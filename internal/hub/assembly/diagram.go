@@ -15,7 +15,8 @@ import (
 const diagramSkill = "mermaid-diagrams"
 
 // newDiagramTool returns a tool that draws a diagram in the user's browser and
-// returns whether it renders. Calls fail if the user has no page open.
+// reports whether the browser could render it. Calls fail if the user has no
+// page open.
 func newDiagramTool(c *chat.ToolContext) agent.Tool {
 	client := &clientaction.Client{Approvals: c.Approvals, Session: c.ID, Principal: c.User}
 	tool := client.Tool(diagramSkill, llm.Tool{

@@ -36,7 +36,7 @@ type durations struct {
 }
 
 // add counts a call. skill is "" for a tool. It ignores calls that did not run,
-// with a duration of 0, and names that are too long.
+// which have a duration of 0, and names that are too long.
 func (d *durations) add(owner, skill, name string, took time.Duration) {
 	if took <= 0 || name == "" || len(name) > store.MaxDurationName || len(skill) > store.MaxDurationName {
 		return
@@ -80,7 +80,7 @@ func (d *durations) flush() {
 	d.store(all)
 }
 
-// close stores the collected counts. Later ones are ignored.
+// close stores the collected counts. Later calls are not counted.
 func (d *durations) close() {
 	d.mu.Lock()
 	d.closed = true
@@ -88,7 +88,7 @@ func (d *durations) close() {
 	d.flush()
 }
 
-// storeDurations stores counts. If it cannot, they are lost.
+// storeDurations stores counts. If that fails, they are lost.
 func (k *Assembler) storeDurations(all []store.Duration) {
 	ctx, stop := context.WithTimeout(context.Background(), openTimeout)
 	defer stop()
@@ -104,7 +104,7 @@ func (b *base) recordCall(o tools.CallOutcome) {
 	}
 }
 
-// RecordRun records the duration of a script, if u is the run of one.
+// RecordRun records the duration of u if u is the run of a script.
 func (k *Setup) RecordRun(u mcpserver.Use) {
 	if u.Script == "" || u.Refused {
 		return
@@ -142,8 +142,9 @@ func (k *Setup) AddLatencies(ctx context.Context, all []tools.Capability) error 
 	return nil
 }
 
-// latencyReport returns the percentiles of a user's stored durations, which are
-// sorted. Scripts with the most runs come first.
+// latencyReport returns the percentiles of a user's durations. all must be
+// sorted as by [store.Durations.List]. In the report, scripts with the most
+// runs come first.
 func latencyReport(all []store.Duration) *usage.Report {
 	out := &usage.Report{}
 	for len(all) > 0 {

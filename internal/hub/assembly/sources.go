@@ -270,7 +270,8 @@ func (c *staticSource) List(context.Context) (catalog.Listing, error) {
 	return catalog.Listing{Layer: l.Layer, Problems: slices.Clone(l.Problems)}, err
 }
 
-// ListsVersions reports that the skills never change; see [catalog.Catalog.Digest].
+// ListsVersions returns true, because the skills never change; see
+// [catalog.Catalog.Digest].
 func (c *staticSource) ListsVersions() bool { return true }
 
 // Watch implements [catalog.Watcher]. It blocks until ctx is done, because the

@@ -245,8 +245,8 @@ func (f *folder) writeFile(name string, data []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// readFile reads a file up to its first [MaxFile]+1 bytes, so that the caller
-// can detect a file that is too large.
+// readFile reads at most the first [MaxFile]+1 bytes of a file, so that the
+// caller can detect a file that is too large.
 func (f *folder) readFile(name string) ([]byte, error) {
 	file, err := f.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

@@ -82,8 +82,8 @@ func (l *listener) wait(ctx context.Context, seen int64) (fresh []Event, grown b
 	}
 }
 
-// take returns the events that this node has added to the stream after the event
-// with the number seen, up to the first gap in the numbers.
+// take returns the events that this node has added to the stream after event
+// number seen, up to the first gap in the numbers.
 func (l *listener) take(seen int64) (fresh []Event, grown bool) {
 	l.notifier.mu.Lock()
 	defer l.notifier.mu.Unlock()

@@ -21,7 +21,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/limittest"
 )
 
-// Password is the password of each user.
+// Password is the password of every user that this package creates.
 const Password = "a long enough one"
 
 // Hub is an open hub.
@@ -77,7 +77,8 @@ func (h *Hub) SignIn(name string) *Client {
 	return h.Client().With("Cookie", cookie)
 }
 
-// NewUser creates a user who signs in, and returns the user's ID.
+// NewUser creates a user and returns the user's ID and a client that is signed
+// in as the user.
 func (c *Client) NewUser(name string) (id string, user *Client) {
 	c.hub.t.Helper()
 	r := c.Must("POST", "/users", fmt.Sprintf(`{"name": %q, "password": %q}`, name, Password))
@@ -103,8 +104,9 @@ func (r *Response) Text(field string) string {
 }
 
 // Send sends a request. The path is relative to the API's prefix unless it
-// starts with two slashes. The body is nil, a string of JSON, or a []byte whose
-// type the client's header fields should state.
+// starts with two slashes. The body is nil, a string that contains JSON, or a
+// []byte. For a []byte, the client's header fields should include the
+// Content-Type.
 func (c *Client) Send(ctx context.Context, method, path string, body any) *Response {
 	c.hub.t.Helper()
 	var in io.Reader

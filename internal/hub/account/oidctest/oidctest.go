@@ -137,8 +137,9 @@ func (p *Provider) Impersonate(t testing.TB) {
 	p.key = key
 }
 
-// frozenKeys starts a server that always returns the current keys, even after
-// they are replaced, and returns its URL. The caller must hold mu.
+// frozenKeys starts a server that keeps returning the keys that are current
+// now, even after they are replaced. It returns the server's URL. The caller
+// must hold mu.
 func (p *Provider) frozenKeys(t testing.TB) string {
 	keys := p.keySet()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, keys) }))
