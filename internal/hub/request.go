@@ -104,7 +104,8 @@ func isPlainID(id string) bool {
 	return id != "" && len(id) <= 64
 }
 
-// setHeaders sets the headers of all responses. Pages set their own policy.
+// setHeaders sets the headers of all responses. Pages set their own content
+// security policy.
 func (h *Hub) setHeaders(header http.Header, v *api.Request) {
 	header.Set("X-Request-Id", v.ID)
 	header.Set("X-Content-Type-Options", "nosniff")

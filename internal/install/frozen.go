@@ -91,7 +91,7 @@ func (p *Plan) newLockedStep(ctx context.Context, name string, c *remote.Collect
 
 // checkInstalledRelease checks the counter of an installed skill whose files
 // match the lockfile. A match is not enough, because someone may have changed
-// both.
+// both the files and the lockfile.
 func (p *Plan) checkInstalledRelease(name string, e installed.Entry) error {
 	if e.Key == "" {
 		return nil

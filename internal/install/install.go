@@ -24,7 +24,7 @@ type Source interface {
 	Latest(ctx context.Context, l remote.Location) (*remote.Revision, error)
 }
 
-// Options configure a [Plan]. Source is required.
+// Options configures a [Plan]. Source is required.
 type Options struct {
 	Source Source
 	// Pins stores the keys of known publishers. If nil, skills with a new key

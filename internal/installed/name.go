@@ -11,8 +11,8 @@ import (
 func IsValidName(name string) bool { return checkName(name) == nil }
 
 // FindName returns the lockfile name of a skill. If name is not a valid
-// directory name, it returns the lockfile name of the skill whose SKILL.md
-// contains name. It returns "" if there is no such skill.
+// directory name, it returns the lockfile name of the skill whose SKILL.md has
+// that name. It returns "" if there is no such skill.
 func (d *Dir) FindName(name string) (string, error) {
 	lock, err := d.Lockfile()
 	if err != nil {

@@ -146,8 +146,8 @@ func (s *Server) forwardClientProgress(ss *mcp.ServerSession, p *mcp.ProgressNot
 }
 
 // askClient sends an input request to a legacy client and waits for the
-// response until ctx is done. It uses the stream of the client's request whose
-// context is requestCtx.
+// response until ctx is done. It sends the request on the stream of the client
+// request to which requestCtx belongs.
 func (s *Server) askClient(ctx, requestCtx context.Context, ss *mcp.ServerSession, method string, p mcp.Params) (mcp.Result, error) {
 	requestCtx, cancel := context.WithCancel(requestCtx)
 	defer cancel()

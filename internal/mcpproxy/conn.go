@@ -261,7 +261,7 @@ func (l *upstreamConn) handleServerMessage(next mcp.MethodHandler) mcp.MethodHan
 }
 
 // forwardQuestion sends a server's input request to the client of the last call
-// or of the connection.
+// or, if there is none, to the client that owns the connection.
 func (l *upstreamConn) forwardQuestion(ctx context.Context, method string, p mcp.Params) (mcp.Result, error) {
 	if c := l.lastCall(); c != nil && c.ask != nil {
 		return c.ask(ctx, method, p)

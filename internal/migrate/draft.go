@@ -14,7 +14,8 @@ import (
 // maxDrafts is the maximum number of skills that are converted.
 const maxDrafts = 500
 
-// Draft is a skill in another format, converted, with the path of its file.
+// Draft is a skill converted from another format, with the path of the original
+// file.
 type Draft struct {
 	skill.Draft
 	From string
@@ -58,7 +59,8 @@ func describeTools(d *skill.Draft) string {
 }
 
 // compareDrafts plans to create the converted skills that the user does not
-// have. Another skill that gets the same name is lost.
+// have. If several different skills get the same name, only the first is
+// created.
 func (c *Change) compareDrafts(p *Plan, t Target) error {
 	planned := map[string]string{} // content by name
 	for _, d := range p.Drafts {

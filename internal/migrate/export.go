@@ -64,15 +64,16 @@ func isMessage(list []any) bool {
 	return roleOf(m) != ""
 }
 
-// addTitle records the title of the conversation with an ID.
+// addTitle records the title of the conversation with the given ID.
 func (r *reader) addTitle(id any, title string) {
 	if id != nil && len(r.titles) < maxConversations {
 		r.titles[fmt.Sprint(id)] = title
 	}
 }
 
-// addMessages adds the messages of a list to their conversations. Messages with
-// IDs may be pages of a conversation in several files.
+// addMessages adds the messages of a list to their conversations. A
+// conversation whose messages have IDs may be split into pages in several
+// files.
 func (r *reader) addMessages(p, title string, list []any) {
 	for _, one := range list {
 		m, _ := one.(map[string]any)
@@ -166,8 +167,8 @@ func (e *exported) add(m map[string]any) {
 	e.addOne(m, m["created_at"])
 }
 
-// addOne adds a single message. It only counts a message that is neither from
-// the user nor from a model.
+// addOne adds a single message from the user or from a model. It only counts
+// other messages.
 func (e *exported) addOne(m map[string]any, at any) {
 	role := roleOf(m)
 	if role != llm.User && role != llm.Assistant {
@@ -238,7 +239,7 @@ func (e *exported) textOf(content any) string {
 }
 
 // callsOf returns the tool calls of a message. They show which skills were
-// loaded if nothing else does.
+// loaded if the export does not list the skills.
 func (e *exported) callsOf(m map[string]any) []session.PastCall {
 	calls, _ := m["tool_calls"].([]any)
 	steps, _ := m["agent_steps"].([]any)

@@ -15,8 +15,8 @@ func isMemory(p string) bool {
 	return slices.Contains(dirs, "memory")
 }
 
-// parseMemory adds a file of ba-agent's memory to the conversation with the
-// memory. Files with instructions of ba-agent itself are lost.
+// parseMemory adds a file of ba-agent's memory to the conversation that holds
+// the memory. Instructions for ba-agent itself are not migrated.
 func (r *reader) parseMemory(p string, data []byte) {
 	name := path.Base(p)
 	switch name {

@@ -127,7 +127,7 @@ func (p *Plan) lose(kind Kind, name, from, format string, args ...any) {
 }
 
 // clip truncates the fields of an item, because other programs wrote their
-// text. Does has already been truncated.
+// text. The field Does has already been truncated.
 func (i *Item) clip() {
 	i.Name, i.From = clip(i.Name), clip(i.From)
 	for n := range i.Details {

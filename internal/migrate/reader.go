@@ -91,8 +91,8 @@ func (r *reader) isSkill(dir string) bool {
 	return false
 }
 
-// parserOf returns the function that parses a file of this name, or nil if no
-// such file is read.
+// parserOf returns the function that parses files with this name, or nil if
+// such files are not read.
 func (r *reader) parserOf(p string) func(p string, data []byte) {
 	name := strings.ToLower(path.Base(p))
 	switch {

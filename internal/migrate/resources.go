@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// resourceKinds are the kinds of documents of Wegent that a hub accepts.
+// resourceKinds lists the kinds of Wegent documents that a hub accepts.
 var resourceKinds = map[string]bool{"Ghost": true, "Bot": true, "Team": true, "Model": true, "Skill": true, "MCPServer": true}
 
-// countResource counts a document that belongs to a hub.
+// countResource counts a document that a hub accepts.
 func (r *reader) countResource(p string, doc any) {
 	top, _ := doc.(map[string]any)
 	kind, _ := top["kind"].(string)
@@ -44,8 +44,8 @@ func (f ResourceFile) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// item reports the file. Of its documents, only the MCP servers are added on
-// this machine.
+// item returns the report line for the file. On this machine, only the MCP
+// servers in its documents are added.
 func (f ResourceFile) item() Item {
 	return Item{Kind: Resources, Name: f.From, From: f.From, Outcome: ForHub,
 		Details: []string{fmt.Sprintf("%s; this machine keeps only their MCP servers", f)}}

@@ -42,8 +42,8 @@ func (r *reader) parseConfig(p string, data []byte) {
 }
 
 // ownFormat returns the function that reads documents in the system's own
-// format, and a word that is in each file with such documents. The function is
-// nil if the system has no format of its own.
+// format, and a word that every file with such documents contains. The function
+// is nil if the system has no format of its own.
 func (r *reader) ownFormat() (word string, add func(p string, doc any)) {
 	switch r.plan.System {
 	case Wegent:

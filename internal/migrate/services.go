@@ -27,7 +27,7 @@ func (r *reader) addServices(p string, doc any) {
 	}
 }
 
-// listOf returns a list, or a list of v if it is not one.
+// listOf returns v if it is a list, and otherwise a list that contains only v.
 func listOf(v any) []any {
 	if list, ok := v.([]any); ok {
 		return list
@@ -35,8 +35,9 @@ func listOf(v any) []any {
 	return []any{v}
 }
 
-// unnamedHeader returns the header that has the API key of a service if its name
-// does not show that its value is a secret.
+// unnamedHeader returns the name of the header that contains a service's API
+// key, unless the name shows that the header's value is secret. In that case, it
+// returns "".
 func unnamedHeader(service map[string]any) string {
 	auth, _ := service["auth_config"].(map[string]any)
 	if kind, _ := auth["auth_type"].(string); kind != "" && kind != "api_key" {
@@ -51,8 +52,9 @@ func unnamedHeader(service map[string]any) string {
 
 const defaultKeyHeader = "X-API-Key"
 
-// serviceConfig returns a service as the configuration of a server. The keys that
-// WeKnora does not export have a placeholder, which becomes the name of a secret.
+// serviceConfig converts a service to the configuration of a server. Keys that
+// WeKnora does not export are replaced with a placeholder, which becomes a
+// reference to a secret.
 func serviceConfig(service map[string]any) map[string]any {
 	out := map[string]any{"type": service["transport_type"], "url": service["url"], "env": service["env_vars"]}
 	if out["type"] == "http-streamable" {
@@ -95,12 +97,12 @@ func serviceConfig(service map[string]any) map[string]any {
 	return out
 }
 
-// connectionKeys are the keys of a connection of local-llm-provider.
+// connectionKeys lists the keys of an MCP connection in local-llm-provider.
 var connectionKeys = map[string]bool{"name": true, "command": true, "args": true, "env": true, "workdir": true, "safety": true, "tools": true}
 
 // addConnections adds the MCP connections in a file of local-llm-provider: a
-// list, a map with the list connections, or one connection. It skips other files
-// with commands.
+// list, a map with a list under the key connections, or one connection. It skips
+// entries that are not connections.
 func (r *reader) addConnections(p string, doc any) {
 	if top, ok := doc.(map[string]any); ok && top["connections"] != nil {
 		doc = top["connections"]

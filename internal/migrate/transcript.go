@@ -17,9 +17,9 @@ import (
 // first line of a message.
 const titleLength = 60
 
-// parseEvents adds a conversation of Loadout that was exported as JSON lines.
-// Texts of skills and permissions in it are not used: the skills that are active
-// at its end are loaded again from those of the user.
+// parseEvents adds a Loadout conversation that was exported as JSON lines. It
+// does not use the skill texts and permissions in the export: the skills that
+// were active at the end are loaded again from the user's own skills.
 func (r *reader) parseEvents(p string, data []byte) {
 	e := exported{PastConversation: PastConversation{From: p}}
 	var state session.State
@@ -46,8 +46,8 @@ func (r *reader) parseEvents(p string, data []byte) {
 	r.addOwn(&e, active)
 }
 
-// addEvent adds the message of an event, and counts the calls and images that are
-// not kept.
+// addEvent adds the message of an event, and counts its calls and images, which
+// are not migrated.
 func (e *exported) addEvent(event *session.Event) {
 	if event.Result != nil {
 		e.parts += len(event.Result.Images)
@@ -70,7 +70,8 @@ func (e *exported) addText(role llm.Role, text string, at time.Time) {
 	}
 }
 
-// addOwn adds a conversation of Loadout in which skills are active.
+// addOwn adds a Loadout conversation. active lists the skills that were active
+// at its end.
 func (r *reader) addOwn(e *exported, active []string) {
 	for i := len(e.Messages) - 1; i >= 0; i-- {
 		if m := &e.Messages[i]; m.Role == llm.Assistant {
@@ -110,8 +111,8 @@ type markdown struct {
 	active []string
 }
 
-// parseMarkdown adds a conversation of Loadout that was exported as Markdown. A
-// message that contains such an export may be divided.
+// parseMarkdown adds a Loadout conversation that was exported as Markdown. A
+// message that itself contains such an export may be split.
 func (r *reader) parseMarkdown(p string, data []byte) {
 	m := markdown{exported: exported{PastConversation: PastConversation{From: p}}}
 	first := true
@@ -172,7 +173,7 @@ func (m *markdown) addLine(line string) {
 	}
 }
 
-// startUser starts the message of the user that has line as its heading.
+// startUser starts the user message whose heading is line.
 func (m *markdown) startUser(line string) {
 	m.endMessage()
 	m.role = llm.User
@@ -198,5 +199,6 @@ func (m *markdown) endMessage() {
 	m.called, m.skip = false, false
 }
 
-// unescape removes the backslashes that package transcript puts before characters of Markdown.
+// unescape removes the backslashes with which package transcript escapes Markdown
+// characters.
 func unescape(s string) string { return strings.ReplaceAll(s, `\`, "") }

@@ -29,8 +29,8 @@ type File struct {
 	Root string
 }
 
-// UnsafeError is returned if somebody else may have written the file. The
-// content of the file was not read.
+// UnsafeError is returned if somebody other than the administrator may have
+// written the file. The content of the file was not read.
 type UnsafeError struct {
 	Path   string // the file, or a directory above it
 	Reason string

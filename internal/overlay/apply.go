@@ -18,7 +18,7 @@ type Failure struct {
 	Err    error // the error, without the path
 }
 
-// errChanged is the error for a change if another program modified the file
+// errChanged is the error for a change to a file that another program modified
 // after [Read].
 var errChanged = errors.New(changedNow)
 

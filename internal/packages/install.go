@@ -84,7 +84,7 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Limits are the limits of an installation.
+// Limits holds the limits of an installation.
 type Limits struct {
 	Sandbox sandbox.Limits
 	Files   int   // number of stored files

@@ -7,7 +7,7 @@ import (
 )
 
 // fileHosts maps the host of a package index to the host that serves its files,
-// if that is a different host.
+// if they differ.
 var fileHosts = map[string]string{"pypi.org": "files.pythonhosted.org:443"}
 
 // registry is a server from which packages are downloaded.

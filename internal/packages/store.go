@@ -199,9 +199,9 @@ func (d *draft) finish(files []file) error {
 	return newManifest(files).write(d.root, manifestFile)
 }
 
-// publish turns a finished draft into the entry. An existing valid entry is
-// kept, because without locks another process may have been faster. An invalid
-// entry is replaced.
+// publish turns a finished draft into the entry. It keeps a valid entry that
+// another process published first, which can happen on systems without locks,
+// and replaces an invalid one.
 func (s *store) publish(d *draft) (*entry, error) {
 	d.root.Close() // some systems cannot rename an open directory
 	if e, err := s.lookup(d.entry); e != nil {

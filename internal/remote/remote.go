@@ -93,7 +93,7 @@ type Progress struct {
 	Bytes bool   // whether Done and Total are bytes
 }
 
-// Limits are the limits on the size, number and duration of fetches. Zero
+// Limits holds the limits on the size, number and duration of fetches. Zero
 // fields mean the default.
 type Limits struct {
 	Download int64         // bytes per download, or of the objects in a repository; default 512 MiB

@@ -105,7 +105,7 @@ func (r *Review) UninstalledServers() []string {
 	return out
 }
 
-// Limits are the limits that a skill requests for its scripts. They can only
+// Limits holds the limits that a skill requests for its scripts. They can only
 // lower the configured ones.
 type Limits struct {
 	Seconds   int `json:"seconds,omitempty"`

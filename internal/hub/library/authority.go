@@ -217,9 +217,9 @@ var sharedNamespaces = []Namespace{store.Public, store.Operator, store.Bundled}
 
 // namespaces returns the namespaces in which a principal's skill names are
 // resolved, in order: its own, its groups', and those that everyone can see. If
-// there are more groups than a query permits, it omits the newest ones.
-// Otherwise, other users could displace older groups by adding the principal to
-// new ones. It returns an error if the token's scopes permit no access.
+// there are more groups than a query permits, it omits the newest ones, so that
+// other users cannot displace older groups by adding the principal to new ones.
+// It returns an error if the token's scopes permit no access.
 func namespaces(p account.Principal, a account.Action) ([]Namespace, error) {
 	all := []Namespace{store.UserNamespace(string(p.User))}
 	for _, g := range slices.Sorted(maps.Keys(p.Groups)) { // IDs sort by creation time

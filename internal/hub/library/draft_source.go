@@ -56,7 +56,8 @@ func (t *DraftSource) Origin() string { return "draft" }
 // Scope returns [catalog.User].
 func (t *DraftSource) Scope() catalog.Scope { return catalog.User }
 
-// ListsVersions reports that a draft never changes; see [catalog.Catalog.Digest].
+// ListsVersions returns true, because a draft never changes; see
+// [catalog.Catalog.Digest].
 func (t *DraftSource) ListsVersions() bool { return true }
 
 // List returns the draft. The first call reads the draft.

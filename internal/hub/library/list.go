@@ -178,7 +178,7 @@ func (k *indexedSkill) contains(text string) bool {
 	return has(e.Name) || has(e.DisplayName) || slices.ContainsFunc(e.Tags, has) || has(e.Description)
 }
 
-// canSeeHidden reports whether the principal may see the skill although it is hidden.
+// canSeeHidden reports whether the principal may see the skill even if it is hidden.
 func (k *indexedSkill) canSeeHidden(p account.Principal) bool {
 	at := accountResource(k.home, k.author)
 	at.Hidden = true

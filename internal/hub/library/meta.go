@@ -43,8 +43,8 @@ type meta struct {
 // maxDiagnostics is the maximum number of SKILL.md diagnostics stored.
 const maxDiagnostics = 20
 
-// maxExamples is the maximum length of the stored examples in bytes. The search
-// index ignores text after as many characters.
+// maxExamples is the maximum length of the stored examples, in bytes. The
+// search index reads no more than the same number of characters.
 const maxExamples = bm25.BodyHead
 
 func newMeta(s *skill.Skill, ds skill.Diagnostics, file string, files skill.Manifest) *meta {
@@ -88,8 +88,8 @@ func readMeta(data json.RawMessage) meta {
 // hasCode reports whether the skill has scripts, servers or provided tools.
 func (m *meta) hasCode() bool { return m.Scripts > 0 || m.ProvidesTools || m.undecodable }
 
-// needsReview reports whether the skill has code, or makes requests that take
-// effect only after a review.
+// needsReview reports whether the skill has code, or requests permitted tools
+// or a model, which requires a review.
 func (m *meta) needsReview() bool { return m.hasCode() || m.Requests }
 
 // catalogEntry returns the catalog entry of a skill, without origin and path.

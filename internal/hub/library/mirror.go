@@ -30,8 +30,8 @@ const (
 // Mirror keeps the skills of a read-only namespace equal to those of a catalog.
 // A changed skill becomes a new version, which becomes current like an uploaded
 // one: immediately, or after a review of its code. A skill that disappears, or
-// whose SKILL.md breaks, is hidden, so that its reviews remain valid if it
-// comes back.
+// whose SKILL.md becomes invalid, is hidden rather than deleted, so that its
+// reviews remain valid if it comes back.
 //
 // Several nodes may mirror the same directories into one database.
 type Mirror struct {

@@ -117,7 +117,7 @@ func (l *Library) References(ctx context.Context, p account.Principal, id string
 // for references to a skill's ID, and one for references to its ID or name. A
 // skill with more references to its ID cannot be deleted. A skill with more
 // references to its name can be deleted with unbind, because every user can
-// refer to a name, and names are resolved at use.
+// refer to a name, and names are resolved when they are used.
 const maxReferences = store.MaxPage
 
 // loadRows reads the references to the ID and to the name of a skill.

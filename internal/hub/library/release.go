@@ -123,9 +123,10 @@ type release struct {
 // signedVersions returns the signature of the newest signed version of a skill,
 // or nil if there is none. Of the versions signed by the same owner as incoming,
 // it also returns the one with the highest counter. It ignores the counters of
-// other owners, whose versions were imported despite the change of key. It
-// considers only imported versions that are cleared for use or current, because
-// otherwise anybody who may upload could replace the key or stop updates.
+// other owners, whose versions were imported although they have a different key.
+// It considers only imported versions that are cleared for use or current,
+// because otherwise anybody who may upload could replace the key or stop
+// updates.
 func (l *Library) signedVersions(ctx context.Context, h *skillRecord, incoming *signature.Signature) (last *signature.Signature, highest release, err error) {
 	const page = 100
 	for before := int64(0); ; {

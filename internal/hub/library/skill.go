@@ -157,7 +157,7 @@ func (l *Library) loadHits(ctx context.Context, p account.Principal, found []ran
 	return hits, l.addScores(ctx, shown)
 }
 
-// Ref refers to a skill by name or ID. It is resolved at each use.
+// Ref refers to a skill by name or ID. It is resolved each time it is used.
 type Ref struct {
 	Name string `json:"name"`
 	// ID is the ID of the skill. If it is "", the skill is identified by name.

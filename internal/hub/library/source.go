@@ -85,8 +85,8 @@ var _ catalog.Watcher = (*namespaceSource)(nil)
 func (s *namespaceSource) Origin() string       { return s.origin }
 func (s *namespaceSource) Scope() catalog.Scope { return s.scope }
 
-// ListsVersions reports that each version of a skill has its own entry; see
-// [catalog.Catalog.Digest].
+// ListsVersions returns true, because each version of a skill has its own
+// entry; see [catalog.Catalog.Digest].
 func (s *namespaceSource) ListsVersions() bool { return true }
 
 func (s *namespaceSource) List(ctx context.Context) (catalog.Listing, error) {

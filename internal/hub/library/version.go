@@ -52,7 +52,7 @@ type Version struct {
 	Withheld    bool               `json:"-"` // whether the principal must not get the files, and the author's text was removed
 }
 
-// newVersion converts v, a stored version of s.
+// newVersion returns the [Version] for v, a stored version of the skill s.
 func newVersion(s store.Skill, v store.Version) *Version {
 	m := readMeta(v.Meta)
 	return &Version{

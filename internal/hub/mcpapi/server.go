@@ -155,7 +155,8 @@ func (at agentRef) howToApprove(err error) string {
 	return ""
 }
 
-// grantHint completes "The user can" with the request for a permanent grant.
+// grantHint returns a hint that completes the sentence "The user can …". It
+// says how to grant the permission permanently.
 func (at agentRef) grantHint(g grantRequest) string {
 	g.Kind, g.Namespace, g.Name, g.Scope = at.kind, at.namespace, at.name, policy.Always
 	body, err := json.Marshal(g)

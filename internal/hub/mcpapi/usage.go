@@ -22,9 +22,9 @@ import (
 const usageTime = 200 * time.Millisecond
 
 // usageBuffer collects the uses of skills and stores all uses within usageTime in
-// one transaction, because a separate transaction for each use accounted for a
-// seventh of the duration of a call. A node that is killed loses the uses that
-// were not stored yet. A usageBuffer is safe for concurrent use.
+// one transaction, because a separate transaction for each use took a seventh of
+// the time of a call. A node that is killed loses the uses that were not stored
+// yet. A usageBuffer is safe for concurrent use.
 type usageBuffer struct {
 	db  *store.DB
 	log *slog.Logger

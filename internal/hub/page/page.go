@@ -44,7 +44,7 @@ func Files() fs.FS {
 const ownAssets = "assets/page/"
 
 // Site serves the files of the web page. For other paths that a browser opens, it
-// serves index.html, which selects the view by the path.
+// serves index.html, which selects the view based on the path.
 type Site struct {
 	files     fs.FS
 	ownPrefix string // path of ownAssets in URLs

@@ -49,7 +49,8 @@ func New(slots, maxWaiting int) *Queue {
 	return NewWith(Options{Slots: slots, Waiting: maxWaiting, EachUser: maxWaiting, EachGroup: maxWaiting})
 }
 
-// NewWith returns a queue. It panics if there are no slots.
+// NewWith returns a queue with the given options. It panics if o.Slots is less
+// than 1.
 func NewWith(o Options) *Queue {
 	if o.Slots < 1 {
 		panic("queue: no slots")

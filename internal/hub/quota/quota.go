@@ -18,8 +18,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Amounts holds the stored amounts of a namespace, or the limits on them. As a
-// limit, 0 means unlimited.
+// Amounts describes how much a namespace stores, or how much it may store. A
+// limit of 0 means unlimited.
 type Amounts struct {
 	Bytes    int64 `json:"bytes" minimum:"0" doc:"Files of skills in all versions, resources, secrets, and messages and files of conversations"`
 	Skills   int64 `json:"skills" minimum:"0"`

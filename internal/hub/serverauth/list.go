@@ -12,7 +12,7 @@ import (
 )
 
 // UserSignIn is a user's sign-in to an MCP server. The server may have changed
-// since, or the user may have lost access to it.
+// since then, or the user may have lost access to it.
 type UserSignIn struct {
 	ID     string
 	Server string // address of the server; "" if the stored tokens cannot be read

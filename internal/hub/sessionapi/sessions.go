@@ -112,8 +112,8 @@ func (h *Handlers) startSession(ctx context.Context, in *struct{ Body newSession
 	return api.CreatedAt(began.ID, "sessions", startedJSON{began, input}, nil)
 }
 
-// createSession creates a conversation, with the draft or the version to try if n
-// has one.
+// createSession creates a conversation. If n contains a draft or a version to
+// try, the conversation uses it.
 func (h *Handlers) createSession(ctx context.Context, p account.Principal, agent string, n newSession) (chat.Conversation, error) {
 	var packed *library.DraftPackage
 	var err error

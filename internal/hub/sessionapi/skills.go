@@ -78,7 +78,8 @@ func (h *Handlers) unloadSessionSkill(ctx context.Context, in *struct {
 	return api.BodyOf(unloadedSkills{gone}, queuedProblem(err))
 }
 
-// queuedProblem converts a timeout. The command remains queued and still runs.
+// queuedProblem replaces a timeout with a problem that says that the command is
+// still queued and will run. It returns other errors unchanged.
 func queuedProblem(err error) error {
 	if !errors.Is(err, api.ErrTimeout) {
 		return err

@@ -60,8 +60,8 @@ func (h *Handlers) listDefaults(ctx context.Context, in *DefaultsOf) (*api.Body[
 	return api.ListOf(out, "", nil)
 }
 
-// newDefaultJSON converts a default. It adds the skill's name if the principal may see
-// the skill.
+// newDefaultJSON returns the JSON form of a default. It includes the skill's name only
+// if the principal may see the skill.
 func (h *Handlers) newDefaultJSON(ctx context.Context, p account.Principal, d library.Default) (defaultJSON, error) {
 	out := defaultJSON{Namespace: string(d.Namespace), SkillID: d.SkillID, Preload: d.Preload, Exceptions: api.NonNil(d.Exceptions)}
 	s, err := h.Library.Skill(ctx, p, d.SkillID)

@@ -176,7 +176,8 @@ func (in *uploadReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// uploadProblem converts an error reading a request body.
+// uploadProblem returns the problem for an error that occurred while reading a
+// request body.
 func uploadProblem(err error) *api.Problem {
 	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return api.NewProblem(413, "the request is too large (limit %d bytes)", "send less", large.Limit)
@@ -187,7 +188,8 @@ func uploadProblem(err error) *api.Problem {
 	return api.NewProblem(400, "the body is incomplete or not a form", "send it again")
 }
 
-// nameTakenProblem converts the error for uploading a skill whose name is taken.
+// nameTakenProblem replaces [library.ErrExists] with a problem that says how to
+// upload a skill whose name is taken. It returns other errors unchanged.
 func nameTakenProblem(err error) error {
 	if !errors.Is(err, library.ErrExists) {
 		return err
@@ -196,8 +198,8 @@ func nameTakenProblem(err error) error {
 		Next: "to add a version to it: POST " + api.Prefix + "/skills/{skill}/versions, with its ID from GET " + api.Prefix + "/skills; otherwise give the skill another name"}
 }
 
-// versionExistsProblem converts the error for uploading a version that already
-// exists.
+// versionExistsProblem replaces [library.ErrExists] with a problem that says
+// how to use the existing version. It returns other errors unchanged.
 func versionExistsProblem(p api.SkillPath, err error) error {
 	if !errors.Is(err, library.ErrExists) {
 		return err

@@ -92,7 +92,7 @@ func (x *skillIndex) get(ctx context.Context, _ *api.NoBody) (*api.Body[indexJSO
 }
 
 // add adds a skill to an index unless the format does not permit its name or its
-// files cannot be read. It only returns errors of ctx.
+// files cannot be read. It returns an error only if ctx is done.
 func (x *skillIndex) add(ctx context.Context, p account.Principal, s *library.Skill, out *indexJSON) error {
 	if !skillname.IsPortable(s.Name) {
 		return nil

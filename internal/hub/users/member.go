@@ -46,8 +46,9 @@ func (g Groups) Members(ctx context.Context, p account.Principal, id account.Gro
 	return out, next, nil
 }
 
-// accountRole converts a stored role. It returns [account.Outsider] for a role
-// that only a newer version of the program supports.
+// accountRole converts a stored role to an [account.Role]. It returns
+// [account.Outsider] for a role that only a newer version of the program
+// supports.
 func accountRole(r store.Role) account.Role {
 	role, err := account.ParseRole(string(r))
 	if err != nil {

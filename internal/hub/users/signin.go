@@ -11,7 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// signIn is the audit log action for a sign-in. No rule authorizes it.
+// signIn is the name of a sign-in in the audit log. It is not an action that
+// users can be authorized to perform.
 const signIn account.Action = "sign-in"
 
 // SignIns authenticates users who sign in, and manages their sign-ins.
@@ -64,7 +65,8 @@ func (s SignIns) groups(ctx context.Context, id account.UserID) (map[account.Gro
 	return groups, err
 }
 
-// errPasswordChanged is returned if a password was changed while it was checked.
+// errPasswordChanged is returned if a password was changed while it was being
+// checked.
 var errPasswordChanged = errors.New("password changed during the sign-in")
 
 // ByPassword signs in the user with the given name and password: it stores login

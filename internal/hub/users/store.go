@@ -38,8 +38,8 @@ func (t tokenStore) TouchToken(ctx context.Context, id string, at time.Time) err
 	return t.rows.Touch(ctx, id, at)
 }
 
-// newToken converts a stored token. It ignores scopes that only a newer version
-// of the program supports.
+// newToken converts a stored token to an [account.Token]. It ignores scopes
+// that only a newer version of the program supports.
 func newToken(row store.Token) account.Token {
 	t := account.Token{
 		ID: row.ID, Prefix: row.Prefix, Hash: row.Hash, User: account.UserID(row.UserID), Name: row.Name,

@@ -80,7 +80,7 @@ func (u Users) isListed(ctx context.Context, p account.Principal, row store.User
 
 // ByName returns the user with the given name, with the same details as
 // [Users.List]. Principals who manage the members of a group can also find
-// administrators, so that they can add them.
+// administrators, so that they can add them to the group.
 func (u Users) ByName(ctx context.Context, p account.Principal, name string) (User, error) {
 	if err := account.Check(p, account.UserList, account.Resource{Shared: true}); err != nil {
 		return User{}, err

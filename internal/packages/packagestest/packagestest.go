@@ -15,7 +15,8 @@ import (
 	"testing"
 )
 
-// Index is a simple index (PEP 503) of wheels on loopback.
+// Index is a simple index (PEP 503) of wheels, served on the loopback
+// interface.
 type Index struct {
 	URL string
 	mux *http.ServeMux

@@ -29,7 +29,7 @@ var Tamper = map[string]func(t *testing.T, path string){
 }
 
 // WantUnsafe fails the test unless err is a [*privatefile.UnsafeError] about
-// path. operation describes what returned err.
+// path. operation names the call that returned err.
 func WantUnsafe(t *testing.T, operation string, err error, path string) {
 	t.Helper()
 	if u, ok := errors.AsType[*privatefile.UnsafeError](err); !ok || u.Path != path {

@@ -136,8 +136,8 @@ func (s *instance) binds() ([]bind, error) {
 	return out, nil
 }
 
-// sweep removes containers of this machine whose program has exited. Only the
-// first call has an effect.
+// sweep removes containers that were created on this machine by processes that
+// have exited. Only the first call has an effect.
 func (b *Backend) sweep(ctx context.Context, e *engine) {
 	b.mu.Lock()
 	first := !b.swept

@@ -48,7 +48,7 @@ func (s *Sandbox) terminate() {
 	}()
 }
 
-// Stop kills all running commands, which report the given reason. The sandbox
+// Stop kills all running commands. They exit with the given reason. The sandbox
 // can still run new commands.
 func (s *Sandbox) Stop(why sandbox.Reason, detail string) {
 	s.mu.Lock()

@@ -4,7 +4,8 @@ package launcher
 
 import "strings"
 
-// fixFor returns a fix that the user can apply if a step of the stage failed.
+// fixFor returns what the user can do if a step of the stage failed, or "" if
+// nothing is known.
 func fixFor(step string) string {
 	switch {
 	case step == "Landlock":

@@ -27,9 +27,10 @@ import (
 const timeout = 10 * time.Second
 
 // Run probes the backend with the executable exe, which must link package
-// stage; "" means the current executable. required lists what the tier of the
-// backend must contain: file, process, network, namespaces, mount, privileges,
-// syscalls, survivors. Run returns an error if any of these is not contained.
+// stage; "" means the current executable. required lists the kinds of leak that
+// the tier of the backend must prevent: file, process, network, namespaces,
+// mount, privileges, syscalls, survivors. Run returns an error if it finds any
+// of them.
 func Run(ctx context.Context, b sandbox.Backend, exe string, required []string) (*sandbox.Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
