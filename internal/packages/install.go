@@ -251,7 +251,7 @@ func (b *Builder) Lookup(needs *script.Needs, skill fs.FS, plan *script.Plan) (*
 
 // Prune removes the files of killed builds, and the least recently used
 // packages until at most maxBytes remain. It keeps packages that were used
-// within the last retention, because a script may still be using them. It
+// within the retention time, because a script may still be using them. It
 // returns the number of removed entries.
 func (b *Builder) Prune(ctx context.Context, maxBytes int64, retention time.Duration) (int, error) {
 	return (&store{dir: b.opts.Dir, log: b.log}).prune(ctx, maxBytes, retention)

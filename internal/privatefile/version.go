@@ -9,10 +9,10 @@ import (
 var errNotJSON = errors.New("cannot decode JSON")
 
 // CheckVersion returns an error unless the member "version" of a JSON file is
-// from 1 to highest. Call it before decoding the rest, because a newer version
-// of the program may have written the file in a different format. The error
-// then tells the user to update. The caller adds the path. The error contains
-// no other content of the file.
+// between 1 and highest. Call it before decoding the rest, because a newer
+// version of the program may have written the file in a different format. The
+// error then tells the user to update. The caller adds the path. The error
+// contains no other content of the file.
 func CheckVersion(data []byte, highest int) error {
 	var f struct {
 		Version int `json:"version"`

@@ -25,9 +25,9 @@ func isHTTP(address string) bool {
 // serviceURL returns the URL of the Git service of the remote.
 func (g *gitSession) serviceURL() string { return strings.TrimSuffix(g.url, "/") + servicePath }
 
-// listAdvertised lists the branches and tags of the remote without running git.
-// The git program would store everything that a server sends in memory. In
-// protocol version 0, the first response contains all refs. at is the URL of
+// listAdvertised lists the branches and tags of the remote without running git,
+// because the git program would hold in memory everything that a server sends.
+// In protocol version 0, the first response contains all refs. at is the URL of
 // the response, after redirects.
 func (g *gitSession) listAdvertised(ctx context.Context) (refs *gitRefs, at *url.URL, err error) {
 	err = g.withRemote(ctx, func() error {

@@ -43,7 +43,7 @@ type gitSession struct {
 }
 
 // gitConfig is git's entire configuration. Git reads neither the system's nor
-// the user's.
+// the user's configuration.
 var gitConfig = []string{
 	"protocol.allow=never",        // except for the protocols that setRemote allows
 	"core.hooksPath=" + emptyFile, // no hooks

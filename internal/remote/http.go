@@ -239,8 +239,9 @@ func (t *httpSession) authorizationHeader() string {
 	return t.authorization
 }
 
-// findCredential looks up the credential for the session's host, once, after u
-// rejected a request. It reports whether there is a credential.
+// findCredential looks up the credential for the session's host after u
+// rejected a request. It reports whether it found one. Only the first call
+// looks up the credential; further calls return false.
 func (t *httpSession) findCredential(ctx context.Context, u *url.URL) bool {
 	if !t.isLocationURL(u) || !t.client.mayAuthenticate(u) {
 		return false

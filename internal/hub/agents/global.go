@@ -9,8 +9,8 @@ import (
 )
 
 // GlobalServers returns the MCP servers that a principal can use without an agent:
-// the operator's, and for each name the MCPServer in the nearest namespace.
-// problems describes damaged servers.
+// the operator's, and for each name the MCPServer in the namespace that takes
+// precedence. problems describes damaged servers.
 func (r *Registry) GlobalServers(ctx context.Context, p account.Principal) (servers []Server, problems []string, err error) {
 	a := r.newActor(p)
 	if err := a.requireSignIn(account.KindUse); err != nil {

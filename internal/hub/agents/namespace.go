@@ -90,8 +90,8 @@ func (a actor) formatNamespace(ctx context.Context, in store.Namespace) (string,
 }
 
 // visibleNamespaces returns the namespaces in which names are resolved for the
-// actor, nearest first: the actor's own namespace, those of its groups, the
-// public one, and the operator's.
+// actor, in order of precedence: the actor's own namespace, the namespaces of
+// its groups, the public one, and the operator's.
 func (a actor) visibleNamespaces() []store.Namespace {
 	out := []store.Namespace{store.UserNamespace(string(a.p.User))}
 	for _, id := range sortedIDs(a.p.Groups) {
@@ -180,9 +180,9 @@ func (a actor) refNamespaces(ctx context.Context, home store.Namespace, namespac
 	return []store.Namespace{in}, err
 }
 
-// findSkill resolves a skill name in a document, trying the nearest namespace
-// first. bound reports whether the document already refers to the skill with the
-// given ID; findSkill finds such a skill even if it is hidden.
+// findSkill resolves a skill name in a document, trying the namespaces in order
+// of precedence. bound reports whether the document already refers to the skill
+// with the given ID; findSkill finds such a skill even if it is hidden.
 func (a actor) findSkill(ctx context.Context, action account.Action, home store.Namespace, name string, ref SkillRef, bound func(id string) bool) (*store.Skill, error) {
 	if ref.ID != "" {
 		return a.getSkillByID(ctx, action, name, ref, bound)

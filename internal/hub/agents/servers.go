@@ -233,7 +233,8 @@ func (r *Registry) DefinedServers(ctx context.Context, p account.Principal, kind
 const MaxGlobal = 500
 
 // listGlobalServers returns the servers available to documents in home: the
-// operator's, and for each name the MCPServer in the nearest namespace.
+// operator's, and for each name the MCPServer in the namespace that takes
+// precedence.
 func (r *Registry) listGlobalServers(ctx context.Context, a actor, home store.Namespace) ([]Server, []string, error) {
 	near, err := a.nearestKinds(ctx, ServerKind, a.lookupNamespaces(home), MaxGlobal+1)
 	if err != nil {

@@ -30,7 +30,8 @@ const (
 	orderRetry = 10 * time.Second
 )
 
-// skillOrder is an order of skills for a day and a snapshot.
+// skillOrder is the order in which a catalog snapshot lists its skills on a
+// given day.
 type skillOrder struct {
 	day     time.Time // zero if there is no order
 	version uint64    // version of the snapshot

@@ -34,7 +34,7 @@ func requiredApproversIn(ctx context.Context, t *store.Tables, n Namespace) (int
 
 // checkApprovers returns an error if a version of the skill has code that fewer
 // reviewers approved than the namespace requires. If several approvals are
-// required, that of the uploader does not count.
+// required, the uploader's own approval does not count.
 func (h *skillRecord) checkApprovers(ctx context.Context, tx *store.Tx, in Namespace) error {
 	required, err := requiredApproversIn(ctx, &tx.Tables, in)
 	if err != nil || required <= 1 {
@@ -56,10 +56,10 @@ func (h *skillRecord) checkApprovers(ctx context.Context, tx *store.Tx, in Names
 	return nil
 }
 
-// addApproval adds the principal's approval to those of a version. It returns the
-// users who approved the version, and Pending if more approvals are required.
-// Earlier approvals count only if the user may still review. If several are
-// required, the uploader's approval is refused, even from an administrator.
+// addApproval adds the principal's approval to a version. It returns the users
+// who approved the version, and Pending if more approvals are required. Earlier
+// approvals count only if the user may still review. If several are required, the
+// uploader's approval is refused, even from an administrator.
 func (h *skillRecord) addApproval(ctx context.Context, tx *store.Tx, p account.Principal, v store.Version) (approvers []string, r Review, err error) {
 	required, err := h.requiredApprovers(ctx, &tx.Tables)
 	if err != nil {

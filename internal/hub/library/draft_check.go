@@ -57,9 +57,9 @@ type ExistingSkill struct {
 	CanAddVersion bool   // whether the principal may add a version to it
 }
 
-// CheckDraft checks a draft before it is saved in a namespace. If in is "", the
-// namespace is that of the skill to which the draft adds a version, or else the
-// principal's own.
+// CheckDraft checks a draft before it is saved in a namespace. If the draft
+// adds a version to a skill, in is ignored and the skill's namespace applies.
+// Otherwise, "" means the principal's own namespace.
 func (l *Library) CheckDraft(ctx context.Context, p account.Principal, d Draft, in Namespace) (*DraftCheck, error) {
 	done, err := acquireSlot(ctx, l.packageSlots)
 	if err != nil {

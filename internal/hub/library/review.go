@@ -184,8 +184,9 @@ func (l *Library) undecidedVersion(ctx context.Context, p account.Principal, v s
 }
 
 // CheckRunnable returns nil if a version with the given digest is approved and the
-// principal may run the code of its skill. It returns [ErrNotFound] if no such
-// skill has the digest, and a [*ReviewError] if no version is approved.
+// principal may run the code of its skill. It returns [ErrNotFound] if no visible
+// skill has a version with the digest, and a [*ReviewError] if no such version is
+// approved.
 func (l *Library) CheckRunnable(ctx context.Context, p account.Principal, digest string) error {
 	versions, err := l.db.Versions.ListByDigest(ctx, digest)
 	if err != nil {

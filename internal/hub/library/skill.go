@@ -268,8 +268,8 @@ type Candidate struct {
 	Reason string    `json:"reason"`
 }
 
-// Explain returns the visible skills with the given name, nearest first, and
-// explains which of them the name resolves to.
+// Explain returns the visible skills with the given name, in order of
+// precedence, and explains which of them the name resolves to.
 func (l *Library) Explain(ctx context.Context, p account.Principal, name string) ([]Candidate, error) {
 	in, err := namespaces(p, account.SkillRead)
 	if err != nil {

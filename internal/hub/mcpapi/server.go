@@ -169,8 +169,8 @@ func (at agentRef) grantHint(g grantRequest) string {
 	return "allow it on the page of the hub, or with POST " + api.Prefix + "/grants with " + string(body)
 }
 
-// sharedAnswers allows any node to accept the answer to another node's question,
-// once.
+// sharedAnswers lets any node accept the answer to a question that another node
+// asked. Each answer is accepted only once.
 func (h *Handlers) sharedAnswers(u account.UserID, at agentRef) *mcpserver.SharedAnswers {
 	label := encryption.Label{Owner: "mcp-answer/" + string(u), Name: at.String()}
 	return &mcpserver.SharedAnswers{

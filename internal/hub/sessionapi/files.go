@@ -52,7 +52,8 @@ func streamResponses(status string, types ...string) map[string]*huma.Response {
 	return map[string]*huma.Response{status: {Description: http.StatusText(http.StatusOK), Content: content}}
 }
 
-// documentPath rewrites a wildcard path from the mux syntax to that of OpenAPI.
+// documentPath rewrites a wildcard path in the OpenAPI document from mux syntax
+// to OpenAPI syntax.
 func documentPath(s *api.Server, path string) {
 	paths := s.OpenAPI().Paths
 	paths[strings.Replace(path, "...}", "}", 1)] = paths[path]

@@ -47,9 +47,9 @@ func openaiList(ctx context.Context, base, key string) (*http.Request, error) {
 }
 
 // Models returns the names of up to 1,000 models that the server offers, sorted.
-// The names are untrusted. It returns none if the vendor's servers cannot list
-// their models. It does not follow redirects, because they could send the key to
-// another server.
+// The names are untrusted. It returns no names if the vendor's servers cannot
+// list their models. It does not follow redirects, because they could send the
+// key to another server.
 func (v Vendor) Models(ctx context.Context, o Options) ([]string, error) {
 	if v.list == nil {
 		return nil, nil

@@ -146,8 +146,8 @@ func compare(dir string, t *sandbox.Tree) (bool, error) {
 	return same, nil
 }
 
-// comparer is a writer that compares the data written to it with that of a
-// reader.
+// comparer is a writer that compares the data written to it with the data from
+// a reader.
 type comparer struct {
 	r    io.Reader
 	same bool

@@ -27,10 +27,10 @@ func delegatedGroup(own string) string {
 	return own
 }
 
-// enableControllers makes the named controllers that a version 2 group has
-// available to the group's children. The kernel refuses this while processes
-// are in the group. If the group was delegated, enableControllers then moves
-// them to a child.
+// enableControllers enables the named controllers for the children of a version
+// 2 group. It skips controllers that the group does not have. The kernel
+// refuses to enable controllers while processes are in the group. If the group
+// was delegated, enableControllers then moves them to a child.
 func enableControllers(dir string, names []string) error {
 	err := writeControllers(dir, names)
 	if !errors.Is(err, syscall.EBUSY) || !isDelegated(dir) {
