@@ -294,7 +294,7 @@ func texts(v any) []string {
 }
 
 // timeOf parses a time, with or without a zone. It returns the zero time if v is
-// not one.
+// not a valid time.
 func timeOf(v any) time.Time {
 	s, _ := v.(string)
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {

@@ -168,7 +168,7 @@ func (j *job) offlineError(err error) error {
 }
 
 // mounts returns the host directories to mount for an installer, including
-// those in the plan. No directory contains another.
+// those in the plan. None of the directories contains another.
 func (j *job) mounts(more []string) []sandbox.Mount {
 	all := append(slices.Clone(j.plan.Prefixes), more...)
 	slices.Sort(all)

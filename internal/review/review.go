@@ -55,8 +55,8 @@ type Options struct {
 }
 
 // New returns the review of an approval request. It does not set Limits,
-// Hidden, Missing and Findings: see [Review.ReadLimits], [Review.ReadHidden]
-// and [Review.Scan].
+// Hidden, Missing or Findings; see [Review.ReadLimits], [Review.ReadHidden] and
+// [Review.Scan].
 func New(request *loadout.ApprovalRequest, o Options) *Review {
 	e := request.Entry
 	r := &Review{Name: e.Name, Origin: e.Origin, Path: e.Path, Digest: request.Digest, Files: len(request.Manifest), Bytes: request.Manifest.Size(),

@@ -152,9 +152,8 @@ func (h *Handlers) deleteKind(ctx context.Context, in *struct {
 	return nil, referencedProblem(in.ResourcePath, h.Agents.Delete(ctx, p, in.Kind, in.Namespace, in.Name, in.Dry.Dry))
 }
 
-// referencedProblem replaces the error for deleting a resource that is still
-// referenced with a problem that lists the referring resources. It returns
-// other errors unchanged.
+// referencedProblem replaces an [*agents.ReferencedError] with a problem that
+// lists the referring resources. It returns other errors unchanged.
 func referencedProblem(t ResourcePath, err error) error {
 	e, ok := errors.AsType[*agents.ReferencedError](err)
 	if !ok {

@@ -83,7 +83,8 @@ func cleanMembers(members []agents.TeamMember) []agents.TeamMember {
 	return out
 }
 
-// keyState returns whether the user has the key that a model needs.
+// keyState returns the state of the key that a model needs: granted, missing,
+// or none if the model needs no key.
 func (h *Handlers) keyState(ctx context.Context, p account.Principal, m *agents.ModelChoice) string {
 	if m.Key == "" {
 		return "none"

@@ -158,7 +158,8 @@ func (h *Handlers) restart(ctx context.Context, subject agents.Subject) (*api.Bo
 	return api.BodyOf(restartedJSON{h.Node, h.Assemblies.RestartServer(digest)}, nil)
 }
 
-// definitionsToAccept lists the tool definitions that the user inspected.
+// definitionsToAccept lists the tool definitions that the user inspected and
+// wants to accept.
 type definitionsToAccept struct {
 	Digests []string `json:"digests" minItems:"1" maxItems:"500" nullable:"false" doc:"Digests of the inspected definitions, as in held"`
 }

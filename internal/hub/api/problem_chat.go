@@ -9,8 +9,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// chatProblem converts an error from a conversation or an approval request to a
-// problem. It returns nil for other errors.
+// chatProblem returns the problem for an error from a conversation or an
+// approval request, or nil for other errors.
 func chatProblem(err error) *Problem {
 	if e, ok := errors.AsType[*approval.ResolvedError](err); ok {
 		return &Problem{Status: 409, Code: "settled", Detail: e.Error(), Next: "there is nothing left to answer"}

@@ -7,8 +7,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/oauth"
 )
 
-// signInProblem converts an error from signing in to an MCP server to a
-// problem. It returns nil for other errors.
+// signInProblem returns the problem for an error from signing in to an MCP
+// server, or nil for other errors.
 func signInProblem(err error) *Problem {
 	failed, ok := errors.AsType[*serverauth.FailedError](err)
 	if !ok {

@@ -10,8 +10,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// libraryProblem converts a library error with details to a problem. It returns
-// nil for other errors.
+// libraryProblem returns the problem for a library error with details, or nil
+// for other errors.
 func libraryProblem(err error) *Problem {
 	for _, of := range []func(error) *Problem{packageProblem, referencedProblem, reviewProblem} {
 		if p := of(err); p != nil {
@@ -21,8 +21,8 @@ func libraryProblem(err error) *Problem {
 	return nil
 }
 
-// packageProblem converts an error about an uploaded package to a problem that
-// lists all faults. It returns nil for other errors.
+// packageProblem returns a problem that lists everything that is wrong with an
+// uploaded package, or nil for other errors.
 func packageProblem(err error) *Problem {
 	if e, ok := errors.AsType[*library.TooLargeError](err); ok {
 		return &Problem{Status: 413, Code: "too_large", Detail: e.Error(), Next: "remove files that the skill does not need"}
@@ -43,8 +43,8 @@ func packageProblem(err error) *Problem {
 	return nil
 }
 
-// referencedProblem converts the error for a skill that is still referenced to
-// a problem that lists the references. It returns nil for other errors.
+// referencedProblem returns a problem that lists the references to a skill that
+// is still referenced, or nil for other errors.
 func referencedProblem(err error) *Problem {
 	e, ok := errors.AsType[*library.ReferencedError](err)
 	if !ok {
@@ -54,8 +54,8 @@ func referencedProblem(err error) *Problem {
 		Next: fmt.Sprintf("remove the references first: DELETE %s/skills/%s/references", Prefix, e.Skill)}
 }
 
-// reviewProblem converts an error about unreviewed code or disabled skills to a
-// problem. It returns nil for other errors.
+// reviewProblem returns the problem for an error about unreviewed code or
+// disabled skills, or nil for other errors.
 func reviewProblem(err error) *Problem {
 	if e, ok := errors.AsType[*library.ReviewError](err); ok {
 		return &Problem{Status: 403, Code: "not_reviewed", Detail: e.Error(), Next: "ask a reviewer to review its code"}

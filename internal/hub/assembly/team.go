@@ -57,7 +57,7 @@ func memberNames(members []agents.TeamMember) []string {
 }
 
 // confirmTask asks the user to approve a task for a member. If the user declines,
-// it returns the result of the leader's tool call.
+// it returns a result for the leader's tool call; otherwise, it returns nil.
 func (t *conversation) confirmTask(ctx context.Context, c *chat.ToolContext, m agents.TeamMember, task string) (*agent.Outcome, error) {
 	payload, err := json.Marshal(map[string]string{"tool": agents.HandOffTool, "member": m.Name, "task": task})
 	if err != nil {

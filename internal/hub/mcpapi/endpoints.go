@@ -75,7 +75,7 @@ type endpoints struct {
 	stop func()
 }
 
-// opening is an endpoint that is being opened and for which requests wait.
+// opening is an endpoint that is being opened while requests wait for it.
 type opening struct {
 	made state
 	done chan struct{}

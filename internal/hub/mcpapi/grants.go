@@ -152,8 +152,8 @@ func (g *grantRequest) check(now time.Time) error {
 	return nil
 }
 
-// grantProblem converts an error from granting a permission to a
-// [*api.Problem]. It returns unknown errors unchanged.
+// grantProblem returns the problem for an error from granting a permission. It
+// returns unknown errors unchanged.
 func grantProblem(err error) error {
 	if e, ok := errors.AsType[*tools.UnknownToolError](err); ok {
 		return &api.Problem{Status: 404, Code: "not_found", Detail: e.Error(), Next: "list the tools: GET " + api.Prefix + "/capabilities?connect=true"}

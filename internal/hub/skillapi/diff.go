@@ -89,9 +89,8 @@ func (h *Handlers) getDiff(ctx context.Context, in *struct {
 	return api.BodyOf(newSkillDiffJSON(d), nil)
 }
 
-// previousVersion returns the number of the previous version that the principal may
-// get. If the principal may get none of the previous versions, it returns
-// [library.NoVersion].
+// previousVersion returns the number of the newest earlier version that the
+// principal may get, or [library.NoVersion] if the principal may get none of them.
 func (h *Handlers) previousVersion(ctx context.Context, p account.Principal, v *VersionPath) (int64, error) {
 	number, err := h.resolveNumber(ctx, p, v)
 	if err != nil {

@@ -119,11 +119,11 @@ type Retention struct {
 	Generation int64 `json:"-"` // see [Rules.Generation]
 }
 
-// maxDays is the maximum retention in days, because a time.Duration could not
-// represent much more.
+// maxDays is the maximum retention period in days, because a time.Duration
+// could not represent much more.
 const maxDays = 36500
 
-// Retention returns the current retention. The principal must be an
+// Retention returns the current retention period. The principal must be an
 // administrator.
 func (l Audit) Retention(ctx context.Context, p account.Principal) (r Retention, err error) {
 	if err := account.Check(p, account.SettingsRead, account.Resource{}); err != nil {
@@ -133,7 +133,8 @@ func (l Audit) Retention(ctx context.Context, p account.Principal) (r Retention,
 	return r, err
 }
 
-// SetRetention replaces the retention. It returns the same errors as [SignIns.SetRules].
+// SetRetention replaces the retention period. It returns the same errors as
+// [SignIns.SetRules].
 func (l Audit) SetRetention(ctx context.Context, p account.Principal, r Retention) (Retention, error) {
 	a := auditedAction{by: p, action: account.SettingsWrite, subject: "settings/" + auditSetting, details: r}
 	err := l.b.changeSetting(ctx, a, store.Setting{Name: auditSetting, Generation: r.Generation}, r, func(*store.Tx) error {
@@ -146,8 +147,9 @@ func (l Audit) SetRetention(ctx context.Context, p account.Principal, r Retentio
 	return r, err
 }
 
-// Prune deletes the records that are older than the retention and returns their
-// number. It checks no permissions, because only the hub itself calls it.
+// Prune deletes the records that are older than the retention period and
+// returns their number. It checks no permissions, because only the hub itself
+// calls it.
 func (l Audit) Prune(ctx context.Context) (int64, error) {
 	var r Retention
 	if _, err := readSetting(ctx, l.b.db.Settings, auditSetting, &r); err != nil || r.Days <= 0 {

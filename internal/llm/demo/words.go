@@ -253,8 +253,8 @@ func parseScalar(text string) any {
 	return text
 }
 
-// requiredProperties returns a schema's required properties, or its only
-// property.
+// requiredProperties returns a schema's required properties. If none are
+// required and there is only one property, it returns that property.
 func requiredProperties(schema json.RawMessage) []string {
 	var s struct {
 		Required   []string

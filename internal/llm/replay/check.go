@@ -8,8 +8,8 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// maxDepth is the maximum nesting depth of results. Results in a conversation
-// are not nested.
+// maxDepth is the maximum nesting depth of message parts. A result may contain
+// parts, but no further results.
 const maxDepth = 2
 
 // validText replaces invalid UTF-8, which JSON cannot represent.

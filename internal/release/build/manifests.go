@@ -33,8 +33,9 @@ type manifests struct {
 //go:embed templates
 var templateFiles embed.FS
 
-// templates lists the files to write with their templates. A file is omitted if
-// an archive that it needs is missing, as in a release for only some systems.
+// templates lists the files to write, with the template of each. A file is
+// omitted if an archive that it needs is missing, as in a release for only some
+// systems.
 var templates = []struct {
 	file, template string
 	needs          []string

@@ -22,7 +22,7 @@ func IsWritable(at string) bool {
 	return at == mountpoint.Work || strings.HasPrefix(at, mountpoint.Work+"/")
 }
 
-// DefaultLimits returns the default limits that [sandbox.Limits] describes.
+// DefaultLimits returns the defaults documented in [sandbox.Limits].
 func DefaultLimits() sandbox.Limits {
 	return sandbox.Limits{
 		Memory: 512 << 20, Processes: 64, CPU: 30 * time.Second, Cores: 1, Wall: time.Minute,
