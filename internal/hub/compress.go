@@ -21,7 +21,8 @@ var gzipWriters = sync.Pool{New: func() any {
 
 // compressJSON returns a writer that compresses JSON responses of the API for
 // clients that accept gzip. The caller must call end after the handler has
-// returned. Other responses, such as event streams and packages, pass unchanged.
+// returned. Other responses, such as event streams and packages, are passed
+// through unchanged.
 func compressJSON(w http.ResponseWriter, r *http.Request) (_ http.ResponseWriter, end func()) {
 	documented := strings.HasPrefix(r.URL.Path, api.Prefix+"/") || r.URL.Path == "/openapi.json"
 	if !documented || r.Method == http.MethodHead || !page.AcceptsGzip(r) {

@@ -33,7 +33,8 @@ type writeCheck struct {
 	err  error
 }
 
-// check returns the result of a write to the database within readyTimeout.
+// check returns the result of writing to the database, for which it waits up to
+// readyTimeout.
 func (w *writeCheck) check(db *store.DB, node string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

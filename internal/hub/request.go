@@ -147,8 +147,8 @@ type responseRecorder struct {
 }
 
 // SetReadDeadline sets the deadline for reading the body. It has no effect once the
-// body has ended: net/http then waits for the client to close the connection, and
-// an expired deadline would cancel this request and all later ones of the connection.
+// body has ended: net/http then waits for the client to close the connection, and an
+// expired deadline would cancel this request and all later ones on the connection.
 func (a *responseRecorder) SetReadDeadline(deadline time.Time) error {
 	if a.body.ended.Load() {
 		return nil

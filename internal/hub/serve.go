@@ -74,7 +74,7 @@ type requestCounter struct {
 	closed bool
 }
 
-// wrap returns a handler that counts running requests to next.
+// wrap returns a handler that calls next and counts the running requests.
 func (v *requestCounter) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !v.enter() {

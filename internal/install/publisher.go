@@ -132,8 +132,8 @@ func (p *Plan) pinOf(source string) (pin, error) {
 }
 
 // pinKeys pins the keys of sources from which signed skills are installed for
-// the first time. For sources with a pinned key, it stores the rotations and
-// expiry dates of keys that are in the signatures.
+// the first time. For sources with a pinned key, it stores the key rotations
+// and expiry dates that the signatures contain.
 func (p *Plan) pinKeys(ctx context.Context) error {
 	for _, st := range p.Steps {
 		if st.Publisher == nil || st.From.Kind == remote.Local {

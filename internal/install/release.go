@@ -117,8 +117,8 @@ func (p *Plan) installedFrom(st *Step) (have installed.Entry, same bool) {
 	return have, there && have.From.CanonicalURL() == st.From.CanonicalURL()
 }
 
-// highestSeen returns the highest version of a step's skill that the lockfile
-// or this machine has seen.
+// highestSeen returns the highest version of a step's skill that is recorded in
+// the lockfile or on this machine.
 func (p *Plan) highestSeen(st *Step) (signature.Seen, error) {
 	seen, err := p.findSeen(st.Name, st.Entry)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/remote"
 )
 
-// UpdateState is the result of comparing an installed skill with its source.
+// UpdateState is the state of an installed skill compared with its source.
 type UpdateState string
 
 // States of an [Update].

@@ -175,7 +175,7 @@ func (h Hunk) Pairs() iter.Seq2[Step, int] {
 	}
 }
 
-// Header returns the hunk's header in the unified format, without a line end.
+// Header returns the hunk's header in the unified format, without a newline.
 func (h Hunk) Header() string {
 	var old, new int // lines
 	for _, s := range h {

@@ -21,11 +21,12 @@ type Header struct {
 	Date   time.Time // when the source was last changed; the zero Time omits it
 }
 
-// Name returns the name of the page of cmd, such as "loadout-servers-test".
+// Name returns the name of the manual page for cmd, such as
+// "loadout-servers-test".
 func Name(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
 
-// Write writes the page of cmd for section 1 of the manual. The root command
-// must have its default subcommands and flags.
+// Write writes the manual page for cmd, in section 1. The root command must
+// have its default subcommands and flags.
 func Write(w io.Writer, cmd *cobra.Command, h Header) error {
 	p := &page{}
 	date := ""

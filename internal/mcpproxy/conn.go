@@ -187,8 +187,8 @@ func (l *upstreamConn) waitForNotifications() {
 // notifications that preceded it.
 const notificationTimeout = time.Second
 
-// lastCall returns the call that started last, or nil if none is running.
-// Messages without a progress token are attributed to this call.
+// lastCall returns the call that started most recently, or nil if none is
+// running. Messages without a progress token are attributed to this call.
 func (l *upstreamConn) lastCall() *call {
 	l.mu.Lock()
 	defer l.mu.Unlock()

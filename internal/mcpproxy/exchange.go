@@ -130,10 +130,10 @@ func completeResult(r *mcp.CallToolResult, modern bool) *mcp.CallToolResult {
 	return &c
 }
 
-// authorizeCall checks whether the tool is allowed to be called. If not, it
-// returns a result to send instead. It sends input requests for the user in the
-// form that the client's protocol requires. The returned function wraps the
-// request state of later input requests.
+// authorizeCall checks whether the tool may be called. If not, it returns a
+// result to send instead. It sends input requests for the user in the form that
+// the client's protocol requires. The returned function wraps the request state
+// of later input requests.
 func (s *Server) authorizeCall(in *inboundRequest, req *mcp.CallToolRequest, t target) (*mcp.CallToolResult, func(string) string, error) {
 	same := func(state string) string { return state }
 	if s.opts.AuthorizeCall == nil {
@@ -384,8 +384,8 @@ func (s *Server) request(ctx context.Context, in *inboundRequest, x *exchange, l
 	return x.call(ctx, l, meta, given, state)
 }
 
-// maxRounds is the maximum number of times that input may be requested for a
-// client's request.
+// maxRounds is the maximum number of times that a server may request input for
+// one client request.
 const maxRounds = 10
 
 // forwardLegacyToModern forwards the request of a legacy client. If a modern

@@ -12,8 +12,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// upstreamServer manages an upstream server's last lists, and its connections
-// that are not tied to a client session.
+// upstreamServer manages the lists last received from an upstream server, and
+// the connections to it that are not tied to a client session.
 type upstreamServer struct {
 	Upstream
 	s      *Server
@@ -35,7 +35,7 @@ type idleConn struct {
 	timer *time.Timer
 }
 
-// lists holds the last lists received from a server.
+// lists holds the lists last received from a server.
 type lists struct {
 	tools     []*mcp.Tool
 	prompts   []*mcp.Prompt
@@ -214,7 +214,7 @@ func (u *upstreamServer) close() {
 	}
 }
 
-// capabilitiesKey returns the key of u.idle for a client's capabilities.
+// capabilitiesKey returns the key in u.idle for a client's capabilities.
 func capabilitiesKey(caps *mcp.ClientCapabilities) string {
 	if caps == nil {
 		return ""

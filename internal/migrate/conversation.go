@@ -130,8 +130,8 @@ func (m PastMessage) usedSkills() []string {
 	return out
 }
 
-// cleanText returns the text of a message in a form for models, truncated to
-// maxText bytes.
+// cleanText returns the text of a message in a form suitable for models,
+// truncated to maxText bytes.
 func cleanText(s string) string {
 	if len(s) > maxText {
 		s = strings.ToValidUTF8(s[:maxText], "") + fmt.Sprintf("\n… (%d bytes in all)", len(s))

@@ -35,7 +35,8 @@ const (
 	Loadout          System = "loadout" // another machine
 )
 
-// Systems returns all systems, in the order of their documentation.
+// Systems returns all systems, in the order in which the documentation lists
+// them.
 func Systems() []System { return []System{Wegent, WeKnora, BAAgent, LocalLLMProvider, Loadout} }
 
 // Title returns the name of the system as its authors spell it.

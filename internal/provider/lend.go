@@ -14,10 +14,9 @@ func Offers(s *skill.Skill, name string) bool {
 	return s.Provider != nil && (s.Name == name || slices.ContainsFunc(s.Tools, func(t skill.Tool) bool { return t.Provider == name }))
 }
 
-// Lend returns a copy of owner that has the tools in declared, which are tools
-// declared by the skill borrower. The tools run in owner's provider. The
-// configuration of borrower provides defaults for each tool. Lend modifies
-// neither skill.
+// Lend returns a copy of owner with the tools in declared, which the skill
+// borrower declares. The tools run in owner's provider. The configuration of
+// borrower provides defaults for each tool. Lend modifies neither skill.
 func Lend(owner, borrower *skill.Skill, declared []skill.Tool) (*skill.Skill, error) {
 	borrowed := *owner
 	borrowed.Tools = nil

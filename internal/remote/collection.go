@@ -18,10 +18,10 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// collect finds the skills below l.Dir in a tree by the rules of package
-// catalog. It reads only SKILL.md files. close, which may be nil, removes the
-// tree's data. It is called when the collection is closed, or by collect after
-// an error.
+// collect finds the skills below l.Dir in a tree, according to the rules of
+// package catalog. It reads only SKILL.md files. close, which may be nil,
+// removes the tree's data. It is called when the collection is closed, or by
+// collect after an error.
 func (c *Client) collect(ctx context.Context, l Location, rev Revision, t *tree, close func() error) (*Collection, error) {
 	o, err := c.findSkills(ctx, l, t)
 	if err != nil {

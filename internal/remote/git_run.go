@@ -331,7 +331,7 @@ func directorySize(dir string) (n int64) {
 }
 
 // shownURL formats a repository's address for errors: on a single line and
-// without user, password and query.
+// without user, password or query.
 func shownURL(address string) string {
 	scheme, _, ok := strings.Cut(address, "://")
 	if u, err := url.Parse(address); err == nil && u.Scheme != "" {

@@ -144,7 +144,7 @@ func (c *Client) checkAddress(ctx context.Context, host string, a netip.Addr) er
 
 // checkHostSpelling returns an error if different systems may interpret host
 // differently. Some read numbers as addresses, and some map non-ASCII letters
-// to others.
+// to other letters.
 func checkHostSpelling(host string) error {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return nil
@@ -164,7 +164,7 @@ func (c *Client) isPrivateAllowed(host string) bool {
 }
 
 // hostName normalizes a host for comparisons: lower case, without brackets,
-// port and trailing dot.
+// port or trailing dot.
 func hostName(host string) string {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h

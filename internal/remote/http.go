@@ -274,7 +274,7 @@ func (t *httpSession) credential(ctx context.Context, u *url.URL) (*Credential, 
 	return t.client.credential(ctx, t.host)
 }
 
-// cleanAddress formats a URL for errors, without user, password, query and
+// cleanAddress formats a URL for errors, without user, password, query or
 // fragment.
 func cleanAddress(u *url.URL) string {
 	return printable.OneLine((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String())

@@ -73,8 +73,8 @@ var ErrCrossOrigin = errors.New("request comes from a page on another site")
 // Check fails with [ErrCrossOrigin] if a page on another site makes a request that
 // changes something or opens a WebSocket. It accepts requests without an origin,
 // which come from programs other than browsers. Call it for every request that is
-// authenticated by a cookie or because it comes from this machine. Requests with a
-// token do not need it.
+// authenticated by a cookie, or only by the fact that it comes from this machine.
+// Requests with a token do not need it.
 func (p *OriginGuard) Check(r *http.Request) error {
 	if p.guard.Check(r) != nil {
 		return ErrCrossOrigin

@@ -194,8 +194,8 @@ func (p *Passwords) Check(ctx context.Context, client Client, hash, password str
 	return h.cost.Memory < c.Memory || h.cost.Time < c.Time || h.cost.Lanes < c.Lanes, nil
 }
 
-// Stats returns the number of passwords being processed and the number of waiting
-// ones.
+// Stats returns the number of passwords being processed and the number of those
+// that are waiting.
 func (p *Passwords) Stats() (running, waiting int) { return p.slots.Stats() }
 
 // Acquire waits for the client's turn, as [Passwords.Check] does. The caller must
@@ -231,7 +231,8 @@ func (p *Passwords) derive(ctx context.Context, client Client, c Cost, salt []by
 	return key, nil
 }
 
-// passwordHash is a hash as a PHC string: $argon2id$v=19$m=…,t=…,p=…$SALT$HASH.
+// passwordHash is a password hash in the form of a PHC string:
+// $argon2id$v=19$m=…,t=…,p=…$SALT$HASH.
 type passwordHash struct {
 	cost       Cost
 	salt, hash []byte
@@ -283,8 +284,8 @@ type WeakPasswordError struct{ Reason string }
 
 func (e *WeakPasswordError) Error() string { return "choose another password: " + e.Reason }
 
-// commonPasswords lists passwords of sufficient length that attackers try first,
-// separated by spaces.
+// commonPasswords lists passwords, separated by spaces, that are long enough but
+// that attackers try first.
 const commonPasswords = ` 0123456789 1234567890 12345678910 123456789a 1234567891 123123123123 1q2w3e4r5t 1qaz2wsx3edc q1w2e3r4t5 qwertyuiop qwerty12345 qwerty123456
  asdfghjkl1 zxcvbnm123 password12 password123 password1234 password12345 passw0rd123 p@ssw0rd123 p@ssword123 letmein123 letmein1234 welcome123 welcome1234
  administrator admin12345 admin123456 adminadmin changeme123 changemenow iloveyou12 iloveyou123 sunshine123 football123 superman123 trustno1trustno1 monkey12345

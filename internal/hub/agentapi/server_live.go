@@ -169,7 +169,7 @@ type serverAcceptance struct {
 	Digests []string `json:"digests" minItems:"1" maxItems:"500" nullable:"false" doc:"Digests of the inspected definitions, as in held"`
 }
 
-// acceptedJSON lists the tools that are now available.
+// acceptedJSON lists the tools whose definitions were accepted.
 type acceptedJSON struct {
 	Tools []string `json:"tools" nullable:"false"`
 }

@@ -159,7 +159,7 @@ func (h *Handlers) completeServerSignIn(r *http.Request) (back string, err error
 	return h.SignIns.Finish(ctx, v.Principal, browser, r.URL.Query())
 }
 
-// addSignInStatus adds a status code to a page path.
+// addSignInStatus adds the status of a sign-in to the path of a page.
 func addSignInStatus(back, status string) string {
 	u, err := url.Parse(back)
 	if err != nil || back == "" {

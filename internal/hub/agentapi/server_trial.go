@@ -162,7 +162,8 @@ func (h *Handlers) tryServer(ctx context.Context, s agents.Server, v upstream.Va
 	return out
 }
 
-// newTriedTool describes a tool with strings that are safe to display.
+// newTriedTool returns the description of a tool, with strings that are safe to
+// display.
 func newTriedTool(t *mcp.Tool) serverTriedTool {
 	out := serverTriedTool{Name: untrusted.New(t.Name).ForPage(), Title: untrusted.New(t.Title).ForPage(), Description: untrusted.New(t.Description).ForPage()}
 	if schema, err := json.Marshal(t.InputSchema); err == nil && t.InputSchema != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Document is a resource definition as a user wrote it.
+// Document is a resource definition as written by a user.
 type Document struct {
 	APIVersion  string
 	Kind        string

@@ -109,8 +109,8 @@ func (r *Registry) Profile(ctx context.Context, p account.Principal, kind, names
 	})
 }
 
-// readConsistent calls get until no document changes during the call. It sets the
-// profile's revision.
+// readConsistent calls get up to five times, until no document changes during a
+// call. It sets the profile's revision.
 func (r *Registry) readConsistent(ctx context.Context, get func() (*Profile, error)) (*Profile, error) {
 	for try := 1; ; try++ {
 		before, err := r.db.Revisions(ctx)

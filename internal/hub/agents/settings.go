@@ -284,8 +284,8 @@ func coversPattern(wide, narrow string) bool {
 	return ok && err == nil
 }
 
-// joinConstraints returns a version constraint that requires both a and b. Each
-// may have alternatives.
+// joinConstraints returns a version constraint that requires both a and b. Both
+// a and b may contain alternatives.
 func joinConstraints(a, b string) string {
 	if a == "" || b == "" || a == b {
 		return a + strings.TrimPrefix(b, a)

@@ -310,7 +310,7 @@ func PageOf[R, T any](rows []R, next string, err error, shape func(R) T) (*Body[
 	return &Body[ListBody[T]]{out}, nil
 }
 
-// ListOf is like [PageOf] without conversion.
+// ListOf is like [PageOf], but does not convert the rows.
 func ListOf[T any](rows []T, next string, err error) (*Body[ListBody[T]], error) {
 	return PageOf(rows, next, err, func(r T) T { return r })
 }

@@ -292,7 +292,7 @@ func (s *Server) writeRecorded(w http.ResponseWriter, r *http.Request, op *huma.
 	return nil
 }
 
-// responseCopy copies a response while it is written.
+// responseCopy copies a response as it is written.
 type responseCopy struct {
 	http.ResponseWriter
 	status int

@@ -299,7 +299,8 @@ func rewriteErrors(ctx huma.Context, _ string, v any) (any, error) {
 	return p.clean(), nil
 }
 
-// WriteProblem writes an error response outside the API library.
+// WriteProblem writes an error response for a handler that does not use the API
+// library.
 func (s *Server) WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 	p := s.Problem(r.Context(), err)
 	for name, values := range p.Header {

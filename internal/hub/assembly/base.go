@@ -280,7 +280,7 @@ func (b *base) checkRunnable(ctx context.Context, d policy.Digest) error {
 const catalogTokens = 4000
 
 // catalogText renders the catalog for a model. It caches the text, because
-// rendering many skills is slow. It does not cache a text that lists the skills
+// rendering many skills is slow. It does not cache text in which the skills are
 // unordered because of a database error.
 func (b *base) catalogText(ctx context.Context) string {
 	snap, day := b.rt.Catalog().Snapshot(), orderDay(time.Now())

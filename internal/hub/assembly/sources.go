@@ -281,7 +281,7 @@ func (c *staticSource) Watch(ctx context.Context, _ func()) error {
 	return nil
 }
 
-// skillDigests returns the set of skill digests.
+// skillDigests returns the set of the digests of the source's skills.
 func (c *staticSource) skillDigests(ctx context.Context) (map[string]bool, error) {
 	l, err := c.list()
 	if err != nil {

@@ -30,7 +30,8 @@ const maxKeys = 20_000
 // token in the URL would be logged by proxies.
 const tokenProtocol = "loadout.token."
 
-// maxRate is the maximum rate. A higher [Options.Rate] is reduced to it.
+// maxRate is the maximum number of requests per second and user. A higher
+// [Options.Rate] is reduced to it.
 const maxRate = 100_000
 
 // Gate authenticates requests and enforces rate limits.

@@ -221,7 +221,8 @@ func (o Options) orDefaults() Options {
 	return o
 }
 
-// maxSlots is the maximum number of conversations on a node that wait for a turn.
+// maxSlots is the maximum number of conversations on a node that may wait for a
+// turn.
 const maxSlots = 1 << 16
 
 // Engine runs conversations on one of a hub's nodes. It is safe for concurrent

@@ -143,8 +143,8 @@ func (c *conversationTx) measure(ctx context.Context, owner string) (err error) 
 	return err
 }
 
-// checkPath returns an error unless path is a relative path to a file on every
-// operating system.
+// checkPath returns an error unless path is a valid relative path to a file on
+// every operating system.
 func checkPath(path string) error {
 	var why error
 	switch {

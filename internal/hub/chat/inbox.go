@@ -31,7 +31,7 @@ const (
 )
 
 // isNote reports whether an input is for the running turn and does not start a
-// turn.
+// new one.
 func (k InputKind) isNote() bool { return k == cancelNote || k == answerNote || k == seenNote }
 
 // input is an entry in the inbox.

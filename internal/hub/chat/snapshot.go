@@ -16,7 +16,7 @@ import (
 )
 
 // snapshot is the state of a conversation after a step of its transcript. It
-// depends only on the stored steps: it is the same on each node, no matter
+// depends only on the stored steps: it is the same on every node, no matter
 // whether it was computed from all steps or from an earlier snapshot.
 type snapshot struct {
 	Conversation string `json:"conversation"` // conversation ID
@@ -170,8 +170,8 @@ const minUnstored = 64
 // transcript, so that the cost per step stays constant.
 func (s *snapshot) isDue() bool { return s.seq()-s.stored >= minUnstored+s.stored/4 }
 
-// storeSnapshot stores the snapshot in memory if it is due. A failure is harmless:
-// the next turn tries again.
+// storeSnapshot writes the snapshot from memory to the database if it is due. A
+// failure is harmless: the next turn tries again.
 func (e *Engine) storeSnapshot(ctx context.Context, id string) {
 	s := e.snapshots.get(id)
 	if s == nil || !s.isDue() {

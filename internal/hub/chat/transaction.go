@@ -14,7 +14,7 @@ import (
 )
 
 // conversationTx is a transaction that changes a conversation. Events are appended
-// to its streams together at the end of the transaction, which saves statements.
+// to its streams together at the end of the transaction, to save SQL statements.
 type conversationTx struct {
 	*store.Tx
 	id       string

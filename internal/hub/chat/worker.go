@@ -111,8 +111,8 @@ func (w *worker) renew(ctx context.Context, lost context.CancelCauseFunc) {
 	}
 }
 
-// expireLease shortens the lease, so that a node can continue immediately. If
-// that fails, a node continues when the lease expires.
+// expireLease shortens the lease, so that any node can continue the work
+// immediately. If that fails, a node continues it when the lease expires.
 func (w *worker) expireLease(why error) {
 	stopping := w.e.ctx.Err() != nil || errors.Is(why, errStopping)
 	if !stopping && !errors.Is(why, errLeaseLost) && !errors.Is(why, store.ErrNotFound) {

@@ -130,7 +130,7 @@ func (l *Library) Search(ctx context.Context, p account.Principal, query string,
 	return l.loadHits(ctx, p, l.index.search(query, in, min(limit, maxHits)))
 }
 
-// loadHits returns the found skills that the principal may see.
+// loadHits returns the search results whose skills the principal may see.
 func (l *Library) loadHits(ctx context.Context, p account.Principal, found []rankedSkill) ([]Hit, error) {
 	ids := make([]string, len(found))
 	for i, f := range found {

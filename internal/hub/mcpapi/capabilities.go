@@ -11,7 +11,7 @@ import (
 )
 
 // planningJSON describes capabilities for a planner. The command loadout
-// capabilities prints the same form.
+// capabilities prints the same JSON.
 type planningJSON struct {
 	Skills   []string  `json:"available_skills" nullable:"false" doc:"Names, sorted"`
 	Tools    []string  `json:"available_mcp_tools" nullable:"false" doc:"Names for calls"`

@@ -64,7 +64,7 @@ func (h *Handlers) serveMCP(w http.ResponseWriter, r *http.Request) {
 }
 
 // authenticateMCP returns the principal of a request to an MCP endpoint. It rejects
-// requests from pages of other sites regardless of their credentials, as the
+// requests from pages on other sites regardless of their credentials, as the
 // protocol requires.
 func (h *Handlers) authenticateMCP(r *http.Request) (account.Principal, error) {
 	v := api.RequestFrom(r.Context())

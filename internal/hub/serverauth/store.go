@@ -53,8 +53,9 @@ func (k *tokenStore) Read(ctx context.Context, of oauth.Key) ([]byte, error) {
 	return data, hubError(err)
 }
 
-// hubError rewords err if the database cannot be reached, because users see err
-// among the errors of MCP servers.
+// hubError makes an error about an unreachable database mention the hub,
+// because users see it among the errors of MCP servers. It returns other errors
+// unchanged.
 func hubError(err error) error {
 	if errors.Is(err, store.ErrUnavailable) {
 		return fmt.Errorf("hub %w", store.ErrUnavailable)
@@ -84,7 +85,7 @@ func (s *Servers) decrypt(kept store.SignIn) ([]byte, error) {
 }
 
 // encrypt encrypts a user's tokens. It returns an error if they are too large,
-// because the server determines their size.
+// which can happen because the server determines their size.
 func (s *Servers) encrypt(data []byte, l encryption.Label) (string, error) {
 	if len(data) > encryption.MaxValue {
 		return "", fmt.Errorf("tokens too large (%d bytes, limit %d)", len(data), encryption.MaxValue)

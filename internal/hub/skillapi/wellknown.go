@@ -116,7 +116,8 @@ func (x *skillIndex) add(ctx context.Context, p account.Principal, s *library.Sk
 	return nil
 }
 
-// shortDescription truncates a description to the maximum length of the format.
+// shortDescription truncates a description to the maximum length that the
+// format permits.
 func shortDescription(description string) string {
 	const most = 1024
 	if r := []rune(description); len(r) > most {

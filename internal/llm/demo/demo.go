@@ -181,7 +181,7 @@ func textTokens(text string) int { return (len(text) + tokenBytes - 1) / tokenBy
 
 // tokenBytes is the estimated number of UTF-8 bytes per token. Counting
 // characters would be more accurate in some languages, but in a long
-// conversation a hub would spend most of its time on counting.
+// conversation a hub would spend most of its time counting.
 const tokenBytes = 4
 
 // isWide reports whether a character belongs to a script without spaces between

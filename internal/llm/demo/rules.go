@@ -127,9 +127,9 @@ func (t *turn) addResult(s *step) {
 	}
 }
 
-// removeSkill returns the known skills except k. It copies details that k lacks
-// from the older entry, because the result of a repeated load may only refer to
-// the first load.
+// removeSkill returns the known skills except k. If the older entry for k has
+// details that k lacks, it copies them to k, because the result of a repeated
+// load may only refer to the first load.
 func removeSkill(known []*skill, k *skill) []*skill {
 	var out []*skill
 	for _, old := range known {

@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// lock does nothing on this system. It fails for exclusive locks, so unused
-// bundles are never removed.
+// lock locks nothing, because this system does not support it. For an exclusive
+// lock, it returns an error, so that unused bundles are never removed.
 func lock(_ *os.File, exclusive bool) error {
 	if exclusive {
 		return errors.ErrUnsupported

@@ -128,7 +128,7 @@ func LimitsUser(g *cgroup.Group) bool {
 }
 
 // rlimits returns the resource limits of commands. If the process limit applies
-// to the user, it is increased by the user's existing processes.
+// to the user, it is increased by the number of the user's existing processes.
 func rlimits(l sandbox.Limits, uid int, countsUser bool) []stage.Rlimit {
 	if !countsUser {
 		return launcher.Rlimits(l, false)

@@ -210,8 +210,9 @@ func Arguments(c *sandbox.Cmd, translate func(string) string) []string {
 	return out
 }
 
-// translatePath translates an argument that is a path of the layout or ends in
-// =PATH. A colon ends a path.
+// translatePath translates the path of the layout at the start of an argument,
+// or after the first = in it. A colon ends the path. It returns other arguments
+// unchanged.
 func translatePath(word string, translate func(string) string) string {
 	before, p, ok := strings.Cut(word, "=")
 	if !ok {

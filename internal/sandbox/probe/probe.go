@@ -104,7 +104,8 @@ func report(b sandbox.Backend, state sandbox.State, leaked map[string]bool, must
 	return r, nil
 }
 
-// missingReason returns why a limit is commonly not enforced, and how to enforce it.
+// missingReason returns the usual reason why a limit is not enforced, and how to
+// enforce it.
 func missingReason(name string) (by, fix string) {
 	switch name {
 	case "cores":
