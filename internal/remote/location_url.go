@@ -85,7 +85,7 @@ func fileLocation(kind Kind, u *url.URL, dir string) (Location, error) {
 }
 
 // isPage reports whether an address is that of a web page that shows a file,
-// rather than that of the file itself.
+// not of the file itself.
 func isPage(u *url.URL) bool {
 	names := strings.Split(u.EscapedPath(), "/") // the first is empty
 	if strings.Contains(u.EscapedPath(), "/-/tree/") || strings.Contains(u.EscapedPath(), "/-/blob/") {

@@ -194,8 +194,8 @@ func (p *Passwords) Check(ctx context.Context, client Client, hash, password str
 	return h.cost.Memory < c.Memory || h.cost.Time < c.Time || h.cost.Lanes < c.Lanes, nil
 }
 
-// Stats returns the number of passwords being processed and the number of those
-// that are waiting.
+// Stats returns the number of passwords being processed and the number of
+// passwords waiting.
 func (p *Passwords) Stats() (running, waiting int) { return p.slots.Stats() }
 
 // Acquire waits for the client's turn, as [Passwords.Check] does. The caller must

@@ -84,10 +84,10 @@ type ModelChoice struct {
 }
 
 // Profile returns the profile of a Ghost, Bot or Team that the principal may use.
-// If namespace is empty, the first namespace with a resource of that name is used,
-// in order of precedence. Missing skills, members and servers are listed in
-// [Profile.Problems]; a missing Ghost or Model is an error. For an MCP endpoint,
-// limit the principal's scopes to [account.ScopeMCP].
+// If namespace is empty, it uses the first namespace, in order of precedence, that
+// has a resource with the given name. Missing skills, members and servers are
+// listed in [Profile.Problems]; a missing Ghost or Model is an error. For an MCP
+// endpoint, limit the principal's scopes to [account.ScopeMCP].
 func (r *Registry) Profile(ctx context.Context, p account.Principal, kind, namespace, name string) (*Profile, error) {
 	return r.readConsistent(ctx, func() (*Profile, error) {
 		a := r.newActor(p)

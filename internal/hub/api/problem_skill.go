@@ -43,8 +43,8 @@ func packageProblem(err error) *Problem {
 	return nil
 }
 
-// referencedProblem returns a problem that lists the references to a skill that
-// is still referenced, or nil for other errors.
+// referencedProblem returns a problem that lists the references that prevent an
+// operation on a skill, or nil for other errors.
 func referencedProblem(err error) *Problem {
 	e, ok := errors.AsType[*library.ReferencedError](err)
 	if !ok {

@@ -142,8 +142,8 @@ func (k *Setup) AddLatencies(ctx context.Context, all []tools.Capability) error 
 	return nil
 }
 
-// latencyReport returns the percentiles of a user's durations. all must be
-// sorted as by [store.Durations.List]. In the report, scripts with the most
+// latencyReport returns the percentiles of a user's durations. all must be in
+// the order of [store.Durations.List]. In the report, scripts with the most
 // runs come first.
 func latencyReport(all []store.Duration) *usage.Report {
 	out := &usage.Report{}

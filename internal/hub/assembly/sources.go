@@ -281,7 +281,7 @@ func (c *staticSource) Watch(ctx context.Context, _ func()) error {
 	return nil
 }
 
-// skillDigests returns the set of the digests of the source's skills.
+// skillDigests returns the digests of the source's skills as a set.
 func (c *staticSource) skillDigests(ctx context.Context) (map[string]bool, error) {
 	l, err := c.list()
 	if err != nil {
