@@ -21,8 +21,8 @@ func (h *Hub) applySkill(ctx context.Context, tx *store.Tx, p account.Principal,
 	return agents.AppliedSkill{Outcome: agents.Outcome(applied.Result), Before: applied.Before, Pending: applied.Pending}, nil
 }
 
-// withheldReason explains why a user must not get a version of a skill. It is the
-// hub's [agents.Options.WithheldReason].
+// withheldReason explains why a user must not access a version of a skill. It is
+// the hub's [agents.Options.WithheldReason].
 func (h *Hub) withheldReason(ctx context.Context, p account.Principal, s store.Skill, digest string) (string, error) {
 	err := h.library.CheckVersion(ctx, p, s, digest)
 	if review, ok := errors.AsType[*library.ReviewError](err); ok {

@@ -28,7 +28,7 @@ type Profile struct {
 	// Skills lists the Ghost's skills, then the Bot's.
 	Skills []SkillChoice
 	// Withheld lists the skills whose reference does not resolve, and those whose
-	// version the principal must not get. They are not in Skills, and no other skill
+	// version the principal must not access. They are not in Skills, and no other skill
 	// may take their names. Problems has the reasons.
 	Withheld []SkillChoice
 	// Servers is sorted by name. If a server is not [Server.Usable], it needs a

@@ -81,9 +81,9 @@ type Options struct {
 	// principal, and returns a [*SkillError] to refuse the document. If ApplySkill
 	// is nil, all skill documents are refused.
 	ApplySkill func(ctx context.Context, tx *store.Tx, p account.Principal, f SkillFile) (AppliedSkill, error)
-	// WithheldReason explains why a user must not get the version of a skill with the
+	// WithheldReason explains why a user must not access the version of a skill with the
 	// given digest, or its current version if digest is "". It returns "" if the user
-	// may get it. If WithheldReason is nil, users may get all versions.
+	// may access it. If WithheldReason is nil, users may access all versions.
 	WithheldReason func(ctx context.Context, p account.Principal, s store.Skill, digest string) (string, error)
 	// Quotas limits what each namespace stores. The zero value has no limits.
 	Quotas quota.Quotas

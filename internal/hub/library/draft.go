@@ -154,8 +154,8 @@ func (l *Library) PackDraft(ctx context.Context, p account.Principal, d Draft) (
 }
 
 // PackVersion packages a version, so that a conversation can try it as its draft.
-// Number 0 means the current version. It returns a [*ReviewError] if only
-// the version's uploader and the reviewers may get it.
+// Number 0 means the current version. It returns a [*ReviewError] if only the
+// version's uploader and the reviewers may access it.
 func (l *Library) PackVersion(ctx context.Context, p account.Principal, id string, number int64) (*DraftPackage, error) {
 	h, v, err := l.getReadableVersion(ctx, p, account.SkillUse, id, number)
 	if err != nil {

@@ -180,7 +180,7 @@ type Resolution struct {
 // skill is hidden. It returns [ErrNotFound] if the skill does not exist or the
 // principal is not allowed to use it. It returns [ErrConflict] if the ID and the
 // name belong to different skills, and a [*ReviewError] if only the uploader and
-// the reviewers may get the version.
+// the reviewers may access the version.
 func (l *Library) Resolve(ctx context.Context, p account.Principal, r Ref) (*Resolution, error) {
 	return l.resolve(ctx, p, account.SkillUse, r, true)
 }

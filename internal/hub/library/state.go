@@ -24,7 +24,7 @@ func facts(v store.Version) skillstate.Version {
 	return factsOf(v.Number, v.Review, v.ChangesRequested, v.Meta)
 }
 
-// isCleared reports whether a version may be the one that all users get.
+// isCleared reports whether a version may become the one that all users get.
 func isCleared(v store.Version) bool { return facts(v).IsCleared() }
 
 // mayBeCurrent reports whether a version of s may become the current one.
@@ -37,10 +37,10 @@ func mayBeCurrent(s store.Skill, v store.Version) bool {
 func isWithheld(s store.Skill) bool { return s.Review == Rejected }
 
 // checkVersion returns a [*ReviewError] if the principal, who may read the skill,
-// must not get its version v. Everybody may get a version that is cleared, and the
-// current version unless it was rejected. All other versions are only for their
-// uploader and for the reviewers of the skill, regardless of the scopes of their
-// tokens. Each function that returns the contents of a version must call
+// must not access its version v. Everybody may access a version that is cleared,
+// and the current version unless it was rejected. All other versions are only for
+// their uploader and for the reviewers of the skill, regardless of the scopes of
+// their tokens. Each function that returns the contents of a version must call
 // checkVersion or [isWithheld].
 func (h *skillRecord) checkVersion(p account.Principal, v store.Version) error {
 	released := isCleared(v) || v.Number == h.Number && v.Review == Pending
@@ -71,8 +71,8 @@ func (h *skillRecord) newReviewError(p account.Principal, v store.Version) *Revi
 }
 
 // CheckVersion returns a [*ReviewError] if the principal, who may use the skill,
-// must not get the version with the given digest, and [ErrNotFound] if there is no
-// such version. If digest is "", it checks the current version.
+// must not access the version with the given digest, and [ErrNotFound] if there is
+// no such version. If digest is "", it checks the current version.
 func (l *Library) CheckVersion(ctx context.Context, p account.Principal, s store.Skill, digest string) error {
 	if current := digest == "" || digest == s.Digest; current && !isWithheld(s) {
 		return nil
@@ -83,7 +83,7 @@ func (l *Library) CheckVersion(ctx context.Context, p account.Principal, s store
 }
 
 // getVersionFor returns the version with the given digest, or the current one if
-// digest is "". It returns a [*ReviewError] if the principal must not get it.
+// digest is "". It returns a [*ReviewError] if the principal must not access it.
 func (l *Library) getVersionFor(ctx context.Context, p account.Principal, h *skillRecord, digest string) (store.Version, error) {
 	if digest == "" {
 		digest = h.Digest

@@ -49,7 +49,7 @@ type Version struct {
 	Unscanned         bool           `json:"unscanned" doc:"Whether the scan failed or timed out"`
 
 	Diagnostics []skill.Diagnostic `json:"-"`
-	Withheld    bool               `json:"-"` // whether the principal must not get the files, and the author's text was removed
+	Withheld    bool               `json:"-"` // whether the principal must not access the files, and the author's text was removed
 }
 
 // newVersion returns the [Version] for v, a stored version of the skill s.
@@ -65,7 +65,8 @@ func newVersion(s store.Skill, v store.Version) *Version {
 
 // newVersionFor returns a version without the parts that the principal must not
 // see. Only the author and reviewers see the reviewer's note. A principal who
-// must not get the version does not see its description, label and diagnostics.
+// must not access the version does not see its description, label and
+// diagnostics.
 func (h *skillRecord) newVersionFor(p account.Principal, v store.Version) *Version {
 	out := newVersion(h.Skill, v)
 	if !h.isAuthorOrReviewer(p, v) {
@@ -78,8 +79,8 @@ func (h *skillRecord) newVersionFor(p account.Principal, v store.Version) *Versi
 }
 
 // Version returns a version of a skill. Number 0 means the current version. If
-// only the uploader and the reviewers may get the version, others get it
-// without the author's text.
+// only the uploader and the reviewers may access the version, the result for
+// others omits the author's text.
 func (l *Library) Version(ctx context.Context, p account.Principal, id string, number int64) (*Version, error) {
 	h, err := l.authorize(ctx, p, account.SkillRead, id)
 	if err != nil {
@@ -97,8 +98,8 @@ func (l *Library) Version(ctx context.Context, p account.Principal, id string, n
 }
 
 // getReadableVersion returns a version of a skill if the principal may perform the
-// read-only action on the skill and may get the version. Number 0 means the current
-// version.
+// read-only action on the skill and may access the version. Number 0 means the
+// current version.
 func (l *Library) getReadableVersion(ctx context.Context, p account.Principal, a account.Action, id string, number int64) (*skillRecord, store.Version, error) {
 	h, err := l.authorize(ctx, p, a, id)
 	if err != nil {
@@ -122,7 +123,7 @@ func (l *Library) getVersion(ctx context.Context, h *skillRecord, number int64) 
 // Versions returns the versions of a skill with numbers less than end, newest
 // first. If end is 0, it starts with the newest version. It returns up to limit
 // versions, and never more than [store.MaxPage]. Like [Library.Version], it
-// returns some of them without the author's text.
+// omits the author's text from versions that the principal must not access.
 func (l *Library) Versions(ctx context.Context, p account.Principal, id string, end int64, limit int) ([]*Version, error) {
 	h, err := l.authorize(ctx, p, account.SkillRead, id)
 	if err != nil {
@@ -137,8 +138,8 @@ func (l *Library) Versions(ctx context.Context, p account.Principal, id string, 
 
 // Findings returns the scan report of a version, or nil if none is stored. Number 0
 // means the current version. Like all methods that return contents of a version,
-// Findings returns a [*ReviewError] if only the uploader and the reviewers may get
-// the version.
+// Findings returns a [*ReviewError] if only the uploader and the reviewers may
+// access the version.
 func (l *Library) Findings(ctx context.Context, p account.Principal, id string, number int64) (*scan.Report, error) {
 	_, v, err := l.getReadableVersion(ctx, p, account.SkillRead, id, number)
 	if err != nil {

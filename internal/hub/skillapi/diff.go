@@ -90,7 +90,7 @@ func (h *Handlers) getDiff(ctx context.Context, in *struct {
 }
 
 // previousVersion returns the number of the newest earlier version that the
-// principal may get, or [library.NoVersion] if the principal may get none of them.
+// principal may access, or [library.NoVersion] if there is none.
 func (h *Handlers) previousVersion(ctx context.Context, p account.Principal, v *VersionPath) (int64, error) {
 	number, err := h.resolveNumber(ctx, p, v)
 	if err != nil {
