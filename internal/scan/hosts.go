@@ -102,9 +102,9 @@ func usesKnownRegistries(command string) bool {
 }
 
 // isSentToIssuer reports whether every host in a command appears to have issued the
-// secret in the variable: whether the variable name contains the host's
-// registered name. It returns true if the command contains no address, because
-// the destination is then unknown.
+// secret in the variable, because the variable name contains the host's registered
+// name. It returns true if the command contains no address, because the destination
+// is then unknown.
 func isSentToIssuer(command, variable string) bool {
 	found := urls.FindAllStringSubmatch(strings.ToLower(command), 8)
 	for _, m := range found {

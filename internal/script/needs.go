@@ -102,8 +102,8 @@ func pythonNeeds(fsys fs.FS, p string, src []byte, how detected, declared []stri
 	return n.setDigest(), n.RequiresPython, nil
 }
 
-// PythonNeeds returns the packages that a skill names for any Python code: in
-// the Python files at paths, in requirements.txt, and in declared, the
+// PythonNeeds returns the packages that a skill declares for any Python code:
+// in the Python files at paths, in requirements.txt, and in declared, the
 // requirements in its SKILL.md. It returns nil if there are none. fsys may be
 // nil if there are no files.
 func PythonNeeds(fsys fs.FS, paths, declared []string) (*Needs, error) {
@@ -147,8 +147,8 @@ func PythonNeeds(fsys fs.FS, paths, declared []string) (*Needs, error) {
 }
 
 // MergePython returns needs that contain all the given Python needs, which may
-// be nil. It returns nil if there are no packages. The result has no files. The
-// needs may contradict each other; then their installation fails.
+// be nil. It returns nil if there are no packages. The result has no files. If
+// the needs conflict, installing them fails.
 func MergePython(all ...*Needs) *Needs {
 	out := &Needs{Kind: Python, Source: "active skills and the configuration"}
 	var versions []string

@@ -9,8 +9,9 @@ type Tool struct {
 	Prefixes []string
 }
 
-// Tool searches for uv or npm in the same way as for interpreters. If there is
-// no usable program, it returns false and the unusable programs.
+// Tool searches for uv or npm in the directories in which interpreters are
+// found. If there is no usable program, it returns false and the unusable
+// programs.
 func (h Host) Tool(name string) (*Tool, []Unusable, bool) {
 	f, tried, ok := h.findInterpreter(detected{interpreters: []string{name}}, func(interpreter) string { return "" })
 	if !ok {

@@ -39,7 +39,7 @@ func (l listedSkills) add(dir string, skills []string) {
 }
 
 // hasProject reports whether the root of a project is listed. Loadout lists the
-// root no matter in which subdirectory it starts.
+// root even if it starts in a subdirectory.
 func (l listedSkills) hasProject(root string) bool {
 	set := l[filepath.Join(root, "skills")]
 	return set != nil && !set.unread
@@ -149,8 +149,8 @@ func (s *Setup) storeListedSkills(ctx context.Context, more map[string][]string,
 	return out, nil
 }
 
-// add adds the skills in directories of a project, as far as the limits permit,
-// and the directories in unread, which have not been listed yet.
+// add adds as many skills in directories of a project as the limits permit, and
+// the directories in unread, which have not been listed yet.
 func (f *listedFile) add(more map[string][]string, unread []string, now time.Time) {
 	budget := maxListedProjectBytes
 	for _, dir := range slices.Sorted(maps.Keys(more)) {

@@ -58,7 +58,8 @@ func (s *Setup) pendingPath() string {
 
 // AddPending adds a request, or updates the one for the same command. It sets
 // the time, and the directory if r has none. If the request cannot be stored,
-// AddPending prints a note; the refusal itself names the command too.
+// AddPending prints a note; the error about the refusal also contains the
+// command.
 func (s *Setup) AddPending(ctx context.Context, r PendingRequest) {
 	file := s.pendingFile()
 	if file == nil || len(formatCommand(r.Args)) > maxPendingArgs {

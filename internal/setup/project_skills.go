@@ -73,9 +73,9 @@ func (s *Setup) newProjectSkills(c *config.Config, sources []catalog.Source) *pr
 	return p
 }
 
-// addProject adds the sources in the project around a directory, unless they are
-// known. It must be called before they are added to a catalog. p.mu must be held if
-// a catalog uses p.
+// addProject adds the sources in the project that contains a directory, unless they
+// are known. It must be called before they are added to a catalog. p.mu must be
+// held if a catalog uses p.
 func (p *projectSkills) addProject(dir string, isRoot bool, sources []catalog.Source) {
 	root, real := listedRoot(dir)
 	isListed := p.s.isProjectListed(real, p.listed)
@@ -243,7 +243,8 @@ func (p *projectSkills) refresh() {
 	p.checked = time.Now()
 }
 
-// isTrusted reports whether the user trusts the project around a directory.
+// isTrusted reports whether the user trusts the project that contains a
+// directory.
 func (p *projectSkills) isTrusted(dir string) bool {
 	trusted, ok := p.trusted[dir]
 	if !ok {
@@ -342,9 +343,9 @@ func listedDirectory(dir, root, real string) string {
 	return filepath.Join(real, rel)
 }
 
-// listedRoot returns the root of the project around a directory. real is the root
-// with symlinks resolved, or "" if that fails. Outside of a Git repository, the root
-// is the directory itself.
+// listedRoot returns the root of the project that contains a directory. real is the
+// root with symlinks resolved, or "" if that fails. Outside of a Git repository, the
+// root is the directory itself.
 func listedRoot(dir string) (root, real string) {
 	if _, root = config.ProjectFile(dir); root == "" {
 		root = dir
@@ -365,7 +366,8 @@ func (s *Setup) isProjectListed(root string, listed listedSkills) bool {
 	return root != "" && (err != nil || home != root) && listed.hasProject(root)
 }
 
-// isProjectTrusted reports whether the user trusts the project around a directory.
+// isProjectTrusted reports whether the user trusts the project that contains a
+// directory.
 func (s *Setup) isProjectTrusted(dir string) bool {
 	file, root := config.ProjectFile(dir)
 	dirs := []string{root}

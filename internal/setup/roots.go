@@ -99,7 +99,8 @@ func (r *Roots) Set(ctx context.Context, dirs []string) error {
 }
 
 // find returns the roots in directories. A call to a file system that does not
-// answer cannot be canceled, so find leaves it behind, but never more than one.
+// answer cannot be canceled. find abandons such a call, and starts no other one
+// before it returns.
 func (r *Roots) find(ctx context.Context, dirs []string) ([]sources.Root, error) {
 	if r.searching != nil {
 		select {

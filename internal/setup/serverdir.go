@@ -54,9 +54,9 @@ func makePrivateDir(dir string) error {
 	return nil
 }
 
-// readEnvFile reads the envFile of a server. A file in the project around the
-// working directory must be trusted. Otherwise the project's author would
-// control the user's own servers.
+// readEnvFile reads the envFile of a server. A file in the project that
+// contains the working directory must be trusted. Otherwise the project's
+// author would control the user's own servers.
 func (s *Setup) readEnvFile(path string) ([]byte, error) {
 	data, err := configfile.ReadFile(path, upstream.MaxEnvFile)
 	root := s.enclosingProject(path)

@@ -197,8 +197,8 @@ func decodeOrder(data []byte) (orderFile, error) {
 	return f, nil
 }
 
-// computeOrder returns the keys of the skills that the user used, the most useful
-// first, and then those that fit the files of the project.
+// computeOrder returns the keys of the skills that the user used, sorted by the
+// weight of their uses, followed by those that fit the files of the project.
 func (s *Setup) computeOrder(c *config.Config, snap *catalog.Snapshot, project string) []string {
 	now := time.Now()
 	used := map[string]float64{}

@@ -23,7 +23,7 @@ func (s *Setup) ReadProject(dir string) (*trust.Project, error) {
 	return trust.Read(dir, s.TrustStore())
 }
 
-// isCovered reports whether the project around the working directory is
+// isCovered reports whether the project that contains the working directory is
 // trusted, and the trust covers a file with this content.
 func (s *Setup) isCovered(file string, data []byte) bool {
 	own, _ := config.ProjectFile(s.ConfigInput().WorkDir)
@@ -69,8 +69,8 @@ func (s *Setup) TrustUser() trust.User {
 	return user
 }
 
-// newProjectServers reads the project around the working directory. It must be
-// called before the configuration is loaded.
+// newProjectServers reads the project that contains the working directory. It
+// must be called before the configuration is loaded.
 func (s *Setup) newProjectServers() *trust.Servers {
 	return trust.NewServers(s.ConfigInput().WorkDir, s.TrustStore(), func(dir string) string {
 		return "trust it with `loadout trust " + console.ShellQuote(dir) + "`"

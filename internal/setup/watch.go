@@ -16,9 +16,9 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// ConfigWatcher applies changes to the configuration files to a running server:
-// the kill switch, the allowlist and the rules. Revoking a permission must
-// take effect immediately.
+// ConfigWatcher applies changes in the configuration files to a running server:
+// the kill switch, the allowlist and the rules. Revoking a permission must take
+// effect immediately.
 type ConfigWatcher struct {
 	setup   *Setup
 	rt      *loadout.Runtime

@@ -53,8 +53,8 @@ func knownFields(s *skill.Skill) []field {
 	}
 }
 
-// boolText formats a boolean. It returns "" for fallback, the value of a
-// missing field.
+// boolText formats a boolean. It returns "" if b equals fallback, which is the
+// value of a missing field.
 func boolText(b, fallback bool) string {
 	if b == fallback {
 		return ""

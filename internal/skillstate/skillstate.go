@@ -36,8 +36,8 @@ func (v Version) IsCleared() bool {
 	return v.Decision == Approved || v.isUndecided() && !v.HasCode
 }
 
-// IsWaiting reports whether the version has code that no reviewer has decided
-// about.
+// IsWaiting reports whether the version has code and awaits a reviewer's
+// decision.
 func (v Version) IsWaiting() bool { return v.isUndecided() && v.HasCode }
 
 func (v Version) isUndecided() bool { return v.Decision == "" || v.Decision == Pending }

@@ -52,7 +52,7 @@ func Appendix(files []skill.File, location string, problems []string) string {
 	return strings.Join(parts, "\n")
 }
 
-// AlreadyLoaded returns the text for loading a skill that the conversation
+// AlreadyLoaded returns the response to loading a skill that the conversation
 // already contains.
 func AlreadyLoaded(name string) string {
 	return fmt.Sprintf("Skill %s is already loaded and unchanged; its instructions are further up in this conversation.", untrusted.New(name))

@@ -23,8 +23,8 @@ type Tool struct {
 	ReadOnly      bool // whether read_tool calls it
 }
 
-// WriteTools writes a list of tools, one per line. If schemas is set, each tool
-// with a schema has another line for it.
+// WriteTools writes a list of tools, one per line. If schemas is set, the
+// schema of a tool follows on another line.
 func WriteTools(b *strings.Builder, all []Tool, schemas bool) {
 	for _, t := range all {
 		fmt.Fprintf(b, "- %s: %s", t.Name, untrusted.New(t.Description).ForModel())

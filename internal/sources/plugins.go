@@ -21,8 +21,8 @@ type plugin struct {
 }
 
 // installedPlugins returns the plugins in the directory of Claude plugins, in no
-// particular order. It omits those that are installed for other projects than the
-// one in workDir.
+// particular order. It omits plugins that are installed only for projects other
+// than the one in workDir.
 func installedPlugins(dir, workDir string) (plugins []plugin) {
 	var file struct {
 		Plugins map[string]json.RawMessage `json:"plugins"`
@@ -104,7 +104,8 @@ func EnabledPluginSkills(dir, project string) (dirs []string) {
 }
 
 // addEnabledPlugins sets the plugins that a settings file of Claude Code enables
-// or disables. Like Claude Code, it ignores a file with a value of another type.
+// or disables. Like Claude Code, it ignores a file that contains a value of an
+// unknown type.
 func addEnabledPlugins(enabled map[string]bool, file string) {
 	var settings struct {
 		EnabledPlugins map[string]any `json:"enabledPlugins"`

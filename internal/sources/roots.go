@@ -28,10 +28,11 @@ const maxRootSources = 512
 // NewRoots returns the default locations of a project in each of the directories,
 // from it up to its repository root. It omits the locations of the project in
 // o.WorkDir and those of earlier directories, and roots for which no locations
-// remain. A root that is also in current keeps its sources. The labels of other
-// roots are not used in known or current. skipped has an error for each directory
-// that does not exist, or that is not a project because it contains the home
-// directory. o.WorkDir must be absolute. NewRoots reads no skills.
+// remain. A root that is also in current keeps its sources. The labels of the
+// other roots differ from those in known and current. skipped has an error for
+// each directory that does not exist, or that is not a project because it
+// contains the home directory. o.WorkDir must be absolute. NewRoots reads no
+// skills.
 func NewRoots(o *Options, known []catalog.Source, current []Root, dirs []string) (roots []Root, skipped []error) {
 	b := sourceBuilder{opts: o, workDir: o.WorkDir, used: map[string]bool{bundledLabel: true}}
 	for _, s := range known {

@@ -200,8 +200,8 @@ func defaultLocations(o *Options, workDir string) []Location {
 	return append(locations, pluginLocations(home, workDir, o.NoProject)...)
 }
 
-// home returns the home directory, or "" if there is none. There are then no
-// locations below it.
+// home returns the home directory, or "" if there is none. In that case,
+// locations below it are omitted.
 func (o *Options) home() string {
 	if o.Home != "" {
 		return o.Home

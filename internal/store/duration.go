@@ -10,7 +10,7 @@ import (
 )
 
 // Duration counts a user's calls of a tool, or runs of a skill's script, that
-// took about equally long.
+// took about the same time.
 type Duration struct {
 	Owner string // a user id
 	// Skill identifies the skill of the script, and Name is the script's path.
@@ -47,7 +47,7 @@ func DurationBucket(d time.Duration) int {
 	return int(min(n, maxDurationBucket))
 }
 
-// BucketDuration returns the duration that stands for those in a bucket.
+// BucketDuration returns the duration that represents those in a bucket.
 func BucketDuration(bucket int) time.Duration {
 	return time.Duration(math.Exp2(float64(bucket)/bucketsPerDoubling) * float64(time.Microsecond))
 }

@@ -54,8 +54,8 @@ type NewEvents struct {
 	Events []Event
 }
 
-// AppendAll adds events to several streams, all or none. Each stream must be named
-// only once. AppendAll fails as [Events.Append] does if one of the streams does not
+// AppendAll adds events to several streams, all or none. The streams must be
+// distinct. AppendAll fails as [Events.Append] does if one of the streams does not
 // end at the expected event. It accepts up to [MaxAppend] events in total.
 func (t Events) AppendAll(ctx context.Context, all ...NewEvents) error {
 	n := 0

@@ -28,8 +28,7 @@ const (
 	tcpTimeout = 10 * time.Second
 )
 
-// keepAlive detects within about 10 s that the other end of a connection is
-// gone.
+// keepAlive detects a broken connection within about 10 s.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 4 * time.Second, Interval: 2 * time.Second, Count: 3}
 
 // dialer opens connections to the server.

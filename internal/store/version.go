@@ -198,13 +198,13 @@ func (t Versions) List(ctx context.Context, skillID string, end int64, limit int
 }
 
 // pendingSelect selects the versions awaiting review. It omits versions older
-// than their skill's current version, unless that one was rejected.
+// than their skill's current version, unless the current version was rejected.
 const pendingSelect = versionSelect + `JOIN skills s ON s.id = v.skill_id LEFT JOIN versions c ON c.id = s.current
 	WHERE v.review = 'pending' AND (c.id IS NULL OR c.review = 'rejected' OR v.number >= c.number) AND v.id > $1 `
 
 // ListPending returns the versions awaiting review in the given namespaces,
 // oldest first, and the cursor of the next page. It omits versions older than
-// their skill's current version, unless that one was rejected.
+// their skill's current version, unless the current version was rejected.
 func (t Versions) ListPending(ctx context.Context, in []Namespace, p Page) ([]Version, string, error) {
 	keys, err := p.decodeCursor(1)
 	if err == nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// Options configure a [Store]. All fields are required.
+// Options configures a [Store]. All fields are required.
 type Options struct {
 	// Path is the file with the superseded approvals, which need not exist.
 	Path string

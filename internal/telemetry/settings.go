@@ -16,7 +16,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// settings configures the endpoint for traces and how to send to it.
+// settings configures the endpoint for traces and the requests to it.
 type settings struct {
 	endpoint url.URL // scheme is http or https
 	headers  map[string]string

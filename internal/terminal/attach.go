@@ -18,8 +18,8 @@ type attachError struct {
 func (e *attachError) Error() string { return e.err.Error() }
 func (e *attachError) Unwrap() error { return e.err }
 
-// attach returns the text of the files that an input names. It emits a notice
-// about each file that is not read because its path was pasted.
+// attach returns the text of the files that an input mentions. It emits a
+// notice about each file that is not read because its path was pasted.
 func (m *model) attach(ctx context.Context, in input, emit func(agent.Event)) (string, error) {
 	const most = 5
 	for i, name := range in.pastedFiles() {

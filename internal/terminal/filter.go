@@ -17,7 +17,7 @@ const (
 // erase the line (EL). It replaces the sequence that moves the cursor to the
 // first column (CHA) with CR. It removes all other control characters and
 // sequences, such as those that move the cursor, clear the screen, set the
-// title or the clipboard, link text, or reorder text. Invalid UTF-8 becomes
+// title or the clipboard, create links, or reorder text. Invalid UTF-8 becomes
 // U+FFFD.
 //
 // A sequence or character may be split over several writes; it is written when

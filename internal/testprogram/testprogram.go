@@ -33,7 +33,7 @@ type Program struct {
 
 // Loadout is the loadout command, built to assume that its caller is the user,
 // because tests have no terminal and may be run by an agent. It also waits up to a
-// minute for its skills, because machines may be slow.
+// minute to find its skills, because machines may be slow.
 var Loadout = Program{Package: "cmd/loadout", Values: []string{"internal/presence.assumed=of-a-test", "internal/setup.MinSkillWait=1m"}}
 
 // Build builds the program and returns the path of the executable. Each call

@@ -127,8 +127,8 @@ func allowedInContext(r rune, before, after string) bool {
 // changes how the characters around it look in Indic and Arabic scripts. last
 // is the last character of before. That is the case if last is a letter and
 // after begins with a virama of the same script. It is also the case if before
-// ends with a letter that joins the next one, and after does not begin with
-// such a next letter.
+// ends with a letter that joins the next one, and after does not begin with a
+// letter that joins the previous one.
 func keepsForm(last rune, before, after string) bool {
 	next, n := utf8.DecodeRuneInString(after)
 	if inRanges(viramas, next) {

@@ -12,7 +12,7 @@ import (
 // EscapeJSON returns a JSON text with each disallowed character escaped as \u….
 // It escapes the first character of a delimiter too, so that a model that reads
 // the text sees none; see [Text.ForModel]. The values do not change. Carriage
-// returns and form feeds are escaped, line breaks and tabs are not.
+// returns and form feeds are escaped, but line breaks and tabs are not.
 func EscapeJSON(js string) string {
 	escape := func(i int, r rune) bool {
 		switch r {

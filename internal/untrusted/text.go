@@ -101,7 +101,7 @@ func (t Text) LogValue() slog.Value { return slog.StringValue(t.ForLog()) }
 // MarkOrigin returns the description of a skill as a model reads it in a list.
 // For the scope "project", whose skills come with a repository, the description
 // begins with "[project]". That tells a model that someone else wrote the skill,
-// whatever the skill's own text says.
+// regardless of what the skill's text says.
 func MarkOrigin(scope, description string) string {
 	switch {
 	case scope != "project":

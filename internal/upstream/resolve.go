@@ -253,8 +253,8 @@ func (r *resolver) misplacedValue(where string, parts []part) string {
 	return ""
 }
 
-// wholeAddress returns why the value of v is not an address with a host and
-// without a user, or "". It returns "" if v has no value.
+// wholeAddress returns why the value of v is not a URL with a host and without
+// user information, or "". It returns "" if v has no value.
 func (r *resolver) wholeAddress(v *variable) string {
 	if r.v.Platform == nil {
 		return ""

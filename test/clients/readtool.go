@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 )
 
-// checkReadTool runs Codex without a user, so that it rejects every tool for which
-// it would ask, with a server of the user behind Loadout. It checks that read_tool
-// returns the result of a reading tool to the model, and that call_tool is not
-// called.
+// checkReadTool runs Codex without a user, so that Codex rejects every call that
+// needs an approval. Loadout provides the tools of a server that the user
+// configured. checkReadTool checks that read_tool returns the result of a
+// read-only tool to the model, and that call_tool is not called.
 func checkReadTool(loadout, modules string) error {
 	dir, err := os.MkdirTemp("", "clients-readtool-")
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// recording holds what a client shows of MCP servers to its model.
+// recording holds what a client shows its model about MCP servers.
 type recording struct {
 	Client  string `json:"client"`
 	Version string `json:"version"`
@@ -213,8 +213,8 @@ func findTools(tools json.RawMessage) []json.RawMessage {
 	return own
 }
 
-// eachText calls fn for each string of a JSON document, with the members that lead
-// to it.
+// eachText calls fn for each string in a JSON document. where is the path to the
+// string, as member names separated by dots.
 func eachText(body []byte, fn func(where, text string)) error {
 	var v any
 	if err := json.Unmarshal(body, &v); err != nil {

@@ -21,10 +21,11 @@ const setupSkill = "csv-analysis"
 // without Loadout, such as whether to trust a directory.
 const maxAnswers = 2
 
-// checkSetup connects Claude Code and Codex in a new home directory with
-// "loadout setup" in a terminal, checks that a skill is loaded in both, and counts
-// the answers. Then it checks that "loadout disconnect --all" restores Codex's file
-// and removes the entry from that of Claude Code, which Claude Code writes itself.
+// checkSetup connects Claude Code and Codex in a new home directory with "loadout
+// setup" in a terminal, checks that a skill is loaded in both, and counts the
+// answers. Then it checks that "loadout disconnect --all" restores Codex's file,
+// and removes the entry from Claude Code's file, which Claude Code has also
+// changed.
 func checkSetup(loadout, modules string) error {
 	dir, err := os.MkdirTemp("", "clients-setup-")
 	if err != nil {

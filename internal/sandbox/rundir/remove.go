@@ -16,7 +16,8 @@ import (
 
 // Remove removes a directory whose content may be hostile, without following
 // symlinks. [os.RemoveAll] keeps a directory open for each level and fails if
-// there are too many levels; Remove first moves deep directories up.
+// there are too many levels; Remove instead moves nested directories to the top
+// level and removes them there.
 func Remove(dir string) error {
 	parent, err := unix.Open(filepath.Dir(dir), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOENT) {

@@ -7,7 +7,7 @@ import (
 
 // unboundedMemory lists calls that create kernel memory that belongs to no
 // process, so that neither a resource limit nor the memory watch counts it. The
-// calls fail as in a kernel without them, so that programs use something else.
+// calls fail as in a kernel that lacks them, so that programs use alternatives.
 // The calls on existing System V objects are included, because code in the
 // host's namespaces could use objects of other programs.
 var unboundedMemory = []uintptr{
@@ -21,8 +21,9 @@ var unboundedMemory = []uintptr{
 
 // wholePages lists calls that put pages of files into sockets. A socket is
 // charged for the bytes but keeps the pages, even after the file is truncated.
-// The calls fail as for files that do not support them, and programs read and
-// write instead. For splice, Go programs expect EINVAL and no other error.
+// The calls fail as they do for files that do not support them, so that
+// programs fall back to read and write. For splice, Go programs expect EINVAL
+// and no other error.
 var wholePages = []uintptr{unix.SYS_SPLICE, unix.SYS_TEE, unix.SYS_SENDFILE}
 
 // sharedAnonymous matches a request for a shared anonymous mapping, whose

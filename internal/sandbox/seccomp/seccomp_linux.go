@@ -18,8 +18,9 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Isolated returns the program for code in its own namespaces. The program
-// allows internet and Unix sockets, which reach nothing outside the sandbox.
+// Isolated returns the seccomp program for code in its own namespaces. The
+// program allows internet and Unix sockets, which reach nothing outside the
+// sandbox.
 var Isolated = sync.OnceValues(func() ([]byte, error) { return program(kind{isolated: true, unix: true}) })
 
 // IsolatedNoUnix is like Isolated, but for code with access to the user's
@@ -27,8 +28,8 @@ var Isolated = sync.OnceValues(func() ([]byte, error) { return program(kind{isol
 // pairs of connected Unix sockets.
 var IsolatedNoUnix = sync.OnceValues(func() ([]byte, error) { return program(kind{isolated: true}) })
 
-// HostNamespaces returns the program for code in the namespaces of the host.
-// The program denies sockets and calls that affect other processes.
+// HostNamespaces returns the seccomp program for code in the namespaces of the
+// host. The program denies sockets and calls that affect other processes.
 var HostNamespaces = sync.OnceValues(func() ([]byte, error) { return program(kind{}) })
 
 // HostUser is like HostNamespaces, but for code that runs as a user who owns

@@ -111,8 +111,8 @@ func parseStatus(b []byte) (u usage, threads int) {
 }
 
 // socketMemory returns how much memory the sockets of processes may hold beyond
-// normal use. This memory belongs to no process. If the result is at most room,
-// it may be an overestimate.
+// normal use. This memory belongs to no process. A result of at most room may
+// be an overestimate, because an exact count takes longer.
 func (s *stage) socketMemory(processes []usage, room int64) int64 {
 	const usual = 32 // sockets
 	memory := func(sockets int64) int64 { return max(sockets-usual, 0) * s.seal.Socket }

@@ -226,8 +226,8 @@ func mountProc(root string, ownNetwork bool) error {
 }
 
 // limitTCP limits the buffers of TCP connections in this network namespace to
-// the size of other sockets' buffers. The kernel's own limits are per
-// connection, up to 32 MiB, and for the whole machine.
+// the size of other sockets' buffers. The kernel itself limits them only per
+// connection, to up to 32 MiB, and for the whole machine.
 func limitTCP(proc string) error {
 	for name, sizes := range map[string]string{"tcp_rmem": "4096 131072 212992", "tcp_wmem": "4096 16384 212992"} {
 		fd, err := syscall.Open(proc+"/sys/net/ipv4/"+name, syscall.O_WRONLY|syscall.O_CLOEXEC, 0)

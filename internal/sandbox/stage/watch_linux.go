@@ -62,8 +62,8 @@ func threadTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// timeToUse returns the time in which commands can use n more units of a
-// resource.
+// timeToUse returns how long it takes to use n more units of a resource at the
+// given rate.
 func timeToUse(n, perSecond int64) time.Duration {
 	return time.Duration(float64(n) / float64(perSecond) * float64(time.Second))
 }

@@ -136,7 +136,7 @@ func readFDs(t *tally) {
 }
 
 // inheritedFDs looks for descriptors that were open before this program
-// started. Unlike those, descriptors of the Go runtime have no file type.
+// started. It ignores descriptors of the Go runtime, which have no file type.
 func inheritedFDs(t *tally) {
 	for fd := 3; fd < 1024; fd++ {
 		var st unix.Stat_t
