@@ -89,7 +89,7 @@ type Command struct {
 // Choice is a possible value of a command's argument.
 type Choice struct{ Name, Help string }
 
-// AttachNote says what happened to a file that the user named.
+// AttachNote describes whether a file that the user mentioned was attached.
 type AttachNote struct {
 	Text    string
 	Warning bool // whether the file was not attached as a whole

@@ -1,6 +1,7 @@
 package untrusted
 
-// ranges is a sorted list of the first and last characters of ranges.
+// ranges is a sorted list of character ranges, each with its first and last
+// character.
 type ranges [][2]rune
 
 // inRanges reports whether r is in one of the ranges.

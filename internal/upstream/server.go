@@ -77,8 +77,9 @@ func (s *Server) addUser() {
 	s.users++
 }
 
-// Release ends a use that began with [Pool.Server]. The connection stays open
-// for other users until its idle timeout.
+// Release ends the caller's use of a server from [Pool.Server]; each call of
+// Pool.Server needs one. The connection stays open for other users until its
+// idle timeout.
 func (s *Server) Release() {
 	s.mu.Lock()
 	s.users--

@@ -26,7 +26,7 @@ const (
 	InterfaceRun  = "run"
 )
 
-// Kind says what was used.
+// Kind is the kind of thing that was used, such as a skill or a tool.
 type Kind string
 
 // Kinds of uses.
@@ -38,7 +38,7 @@ const (
 	KindModel  Kind = "model"  // a model completed a response
 )
 
-// Outcome says how a use ended.
+// Outcome is the outcome of a recorded use.
 type Outcome string
 
 // Outcomes of a use.
@@ -59,8 +59,8 @@ func NewOutcome(refused, failed bool) Outcome {
 	return OK
 }
 
-// Use is one recorded use. If Skill and Key are not empty, they identify an
-// existing skill.
+// Use records one use of a skill, a tool or a model. If Skill and Key are not
+// empty, they identify an existing skill.
 type Use struct {
 	Time      time.Time     `json:"time"` // time of the use; [Log.Note] sets it if it is zero
 	Interface string        `json:"face"` // mcp, chat or run
