@@ -77,7 +77,7 @@ func takeMemory(t *tally) {
 	t.try(kind, fmt.Errorf("child: %w", err))
 }
 
-// letter returns the letter of a child.
+// letter returns the letter that a child writes, such as "A" for the first.
 func letter(child int) string { return string(rune('A' + child)) }
 
 // take allocates memory and then waits. Its arguments are the kind of memory,
