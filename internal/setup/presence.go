@@ -39,7 +39,7 @@ func (s *Setup) ProcessesDir() string {
 }
 
 // RequireUser returns how the user's presence is established, for
-// [policy.Grant.Presence]. After the command succeeded, call
+// [policy.Grant.Presence]. After the command has succeeded, call
 // [Setup.RemoveAnswered]. If an agent runs the command or there is no terminal,
 // it records the request and returns an error. The error names the command
 // loadout ARGS for the user to type. If no agent runs the command and hint is

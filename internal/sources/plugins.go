@@ -76,7 +76,7 @@ func pluginLocations(home, workDir string, noProject bool) []Location {
 }
 
 // EnabledPluginSkills returns the directories from which Claude Code lists skills
-// of plugins when it runs in project, which is "" if it is not known. dir is its
+// of plugins when it runs in project, which is "" if unknown. dir is its
 // directory of plugins, such as ~/.claude/plugins. A plugin is enabled by the
 // settings of the user, of the project and of the user for the project, in
 // increasing order of precedence. Managed settings and the options of Claude Code

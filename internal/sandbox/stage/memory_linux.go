@@ -199,7 +199,7 @@ func processEnded(err error) bool {
 
 // proportionalMemory returns the anonymous memory of processes in bytes, with
 // shared pages divided by the number of their users. It also counts shared
-// mappings, which the kernel does not call anonymous. It is slower than
+// mappings, which the kernel does not report as anonymous. It is slower than
 // [readUsage].
 func proportionalMemory(processes []usage) (n int64) {
 	for _, u := range processes {
