@@ -186,6 +186,12 @@ func (m *migration) target(ctx context.Context, c *config.Config) (migrate.Targe
 		return m.runtime.NewSession(ctx, &session.Options{Log: log, ID: id, RetentionTurns: c.Skills.Keep, Budget: c.Skills.Budget})
 	}
 	t.HasSkill, t.IsInstalled, t.CreateSkill = m.hasSkill(ctx, c), m.isInstalled, m.createSkill
+	t.SkillName = func(name string) string {
+		if own, ok := findSkill(m.runtime.Catalog().Snapshot(), name); ok {
+			return own
+		}
+		return name
+	}
 	store, err := a.SecretStore()
 	t.Secrets = store
 	return t, err
@@ -210,9 +216,21 @@ func (m *migration) hasSkill(ctx context.Context, c *config.Config) func(name st
 		if all == nil {
 			return false
 		}
-		_, err := all.Get(name)
-		return err == nil
+		_, ok := findSkill(all, name)
+		return ok
 	}
+}
+
+// findSkill returns the name of the skill that another system calls name. A skill
+// that has no name in its SKILL.md is named after its directory, which may have
+// got another name when it was installed: wiki_submit is then wiki-submit.
+func findSkill(all *catalog.Snapshot, name string) (own string, ok bool) {
+	if _, err := all.Get(name); err == nil {
+		return name, true
+	}
+	own = skillname.Slug(name)
+	_, err := all.Get(own)
+	return own, err == nil && own != skillname.Slug("") // which is that of names without Latin letters
 }
 
 // installs reports whether the source has a skill with this name that can be

@@ -21,6 +21,9 @@ type Target struct {
 	// HasSkill reports whether the user has a skill with this name, or gets it
 	// from the same source.
 	HasSkill func(name string) bool
+	// SkillName returns the name of the user's skill that the other system calls
+	// name, or name if there is none. It is called after OpenSession.
+	SkillName func(name string) string
 	// IsInstalled reports whether the user's skills directory has a skill with
 	// this name, or gets it from the same source.
 	IsInstalled func(name string) (bool, error)
@@ -127,7 +130,7 @@ func (c *Change) importConversation(ctx context.Context, past *PastConversation)
 		if err := s.Append(ctx, past.events()...); err != nil {
 			return err
 		}
-		err = s.Restore(ctx, past.history(), nil)
+		err = s.Restore(ctx, past.history(c.target.SkillName), nil)
 		if err == nil || watched.failed || ctx.Err() != nil {
 			return err
 		}

@@ -79,11 +79,17 @@ func (c *PastConversation) events() []session.Event {
 	return out
 }
 
-// history returns the messages for [session.Session.Restore].
-func (c *PastConversation) history() []session.PastMessage {
+// history returns the messages for [session.Session.Restore], with the names
+// that rename returns for the recorded skills.
+func (c *PastConversation) history(rename func(string) string) []session.PastMessage {
 	var out []session.PastMessage
 	for _, m := range c.Messages {
-		out = append(out, m.PastMessage)
+		past := m.PastMessage
+		past.LoadedSkills = slices.Clone(past.LoadedSkills)
+		for i, name := range past.LoadedSkills {
+			past.LoadedSkills[i] = rename(name)
+		}
+		out = append(out, past)
 	}
 	return out
 }

@@ -155,7 +155,8 @@ func TestTextsOfTheReportAreShort(t *testing.T) {
 }
 
 func target(dir string) migrate.Target {
-	return migrate.Target{ServersFile: filepath.Join(dir, "servers.yaml"), Secrets: secrets.New(filepath.Join(dir, "secrets")), Chats: chatlog.Dir(filepath.Join(dir, "chats")), HasSkill: func(string) bool { return true }}
+	return migrate.Target{ServersFile: filepath.Join(dir, "servers.yaml"), Secrets: secrets.New(filepath.Join(dir, "secrets")), Chats: chatlog.Dir(filepath.Join(dir, "chats")), HasSkill: func(string) bool { return true },
+		SkillName: func(name string) string { return name }}
 }
 
 // brokenSkills are skills that exist but cannot be read.
