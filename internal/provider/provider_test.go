@@ -372,6 +372,31 @@ func TestP2LoadFails(t *testing.T) {
 	}
 }
 
+// The error for code that this version of Python cannot parse names the version.
+// ba-agent's report_gen requires Python 3.12.
+func TestUnknownSyntaxNamesPythonVersion(t *testing.T) {
+	w := newFixture(t)
+	w.approve(t, "newer")
+	c, _ := w.dial(t, "newer", nil)
+	_, err := c.ListTools(t.Context(), nil)
+	for _, part := range []string{"SyntaxError", "provider.py, line 3", "this is Python 3.", "newer python3, first in the PATH"} {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("got %v, want %q in it", err, part)
+		}
+	}
+}
+
+// A tool that imports httpx, like download_attachment of Wegent's sandbox, is
+// provided where httpx is not installed. It uses httpx only with a token.
+func TestHTTPXNeedNotBeInstalled(t *testing.T) {
+	w := newFixture(t)
+	w.approve(t, "fetching")
+	c, _ := w.dial(t, "fetching", nil)
+	if got, failed := call(t, c, "download", map[string]any{"url": "http://127.0.0.1/"}); failed || got != "no token" {
+		t.Errorf("%v %q", failed, got)
+	}
+}
+
 // W19: a tool's configuration overrides its skill's configuration. Unknown tools are
 // skipped and the others are provided.
 func TestW19UnknownToolsAreSkipped(t *testing.T) {

@@ -931,6 +931,7 @@ STAND_INS = {
     "langchain_core": {}, "langchain_core.tools": TOOLS, "langchain_core.tools.base": TOOLS, "langchain_core.callbacks": CALLBACKS,
     "langchain_core.callbacks.manager": CALLBACKS, "langchain_core.runnables": {"RunnableConfig": dict},
     "langchain": {}, "langchain.tools": TOOLS,
+    "httpx": {},  # Wegent's tools import it, and use it only with a token, which none gets
     "chat_shell": {}, "chat_shell.skills": CONTEXT, "chat_shell.skills.context": CONTEXT, "chat_shell.skills.provider": CONTEXT, "chat_shell.tools": {},
     "chat_shell.tools.sandbox": {"BaseSandboxTool": BaseSandboxTool, "SandboxManager": SandboxManager, "DEFAULT_EXECUTOR_MANAGER_URL": "", "DEFAULT_SANDBOX_TIMEOUT": 1800},
 }
@@ -1017,6 +1018,8 @@ def where(error, skill, called=()):
     text = "%s: %s" % (type(error).__name__, error)
     if isinstance(error, ModuleNotFoundError) and str(error.name).split(".")[0] not in PROGRAMS:
         text += "; if a package has it, name that in a requirements.txt of the skill"
+    if isinstance(error, SyntaxError):
+        text += "; this is Python %d.%d: code for a newer version needs a newer python3, first in the PATH" % sys.version_info[:2]
     return text + ("\n" + "\n".join(lines[-8:]) if lines else "")
 
 

@@ -1,0 +1,3 @@
+class Newer:
+    provider_name = "newer"
+    later = a syntax of the future
