@@ -30,11 +30,11 @@ func NewIndex(t testing.TB) *Index {
 	return &Index{URL: s.URL + "/simple", mux: mux}
 }
 
-// Add adds a package with the given files. name must be a normalized name that
-// is also a module name.
+// Add adds a package with the given files. name must be a normalized name.
 func (i *Index) Add(name, version string, files map[string]string) {
-	file := fmt.Sprintf("%s-%s-py3-none-any.whl", name, version)
-	i.serve("/files/"+file, "application/zip", Wheel(name, version, files))
+	inFile := strings.ReplaceAll(name, "-", "_")
+	file := fmt.Sprintf("%s-%s-py3-none-any.whl", inFile, version)
+	i.serve("/files/"+file, "application/zip", Wheel(inFile, version, files))
 	i.serve("/simple/"+name+"/", "text/html", fmt.Appendf(nil, "<!DOCTYPE html><html><body><a href=%q>%s</a></body></html>", "/files/"+file, file))
 }
 
