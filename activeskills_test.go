@@ -15,14 +15,15 @@ import (
 )
 
 // withPackages returns a shop with a skill that names the package greeting in
-// SKILL.md. Its registry has that package and another, farewell.
+// SKILL.md. Its registry has that package and another, farewell. The first also has a
+// module that would run in all Python code.
 func withPackages(t *testing.T, commands ...string) *shop {
 	t.Helper()
 	if exec.Command("python3", "-m", "pip", "--version").Run() != nil {
 		t.Skip("pip is not installed")
 	}
 	index := packagestest.NewIndex(t)
-	index.Add("greeting", "1.2", map[string]string{"greeting/__init__.py": "text = 'hello'\n"})
+	index.Add("greeting", "1.2", map[string]string{"greeting/__init__.py": "text = 'hello'\n", "sitecustomize.py": "print('ran')\n"})
 	index.Add("farewell", "1.0", map[string]string{"farewell/__init__.py": "text = 'bye'\n"})
 	dir := filepath.Join(stagetest.OpenDir(t), "packages")
 	return newShop(t, files{
