@@ -268,9 +268,9 @@ func (v *commandView) ensurePackages() error {
 	if err != nil {
 		return err
 	}
-	needs := script.MergePython(append(v.needs, configured)...)
-	if needs == nil {
-		return nil
+	needs, err := script.MergePython(append(v.needs, configured)...)
+	if needs == nil || err != nil {
+		return err
 	}
 	if v.plan, err = script.ResolvePython(needs, v.runner.opts.Host); err != nil {
 		return err

@@ -114,60 +114,105 @@ func PythonNeeds(fsys fs.FS, paths, declared []string) (*Needs, error) {
 	if len(reader.problems) > 0 {
 		return nil, &NeedsError{reader.problems}
 	}
-	all := []*Needs{{Requirements: reader.requirements}}
+	var merged pythonMerge
+	if err := merged.add(&Needs{Requirements: reader.requirements}); err != nil {
+		return nil, err
+	}
 	if fsys != nil {
 		n, _, err := pythonNeeds(fsys, "main.py", nil, detected{}, nil) // reads requirements.txt
+		if err == nil {
+			err = merged.add(n)
+		}
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, n)
 	}
 	for _, p := range paths {
-		src, err := readSource(fsys, p)
-		if err != nil {
-			return nil, fmt.Errorf("read script: %w", err)
+		n, err := scriptNeeds(fsys, p)
+		if err == nil {
+			err = merged.add(n)
 		}
-		how, err := detectInterpreter(p, src[:min(len(src), len(utf8BOM)+maxShebang+1)], 0)
-		if err != nil {
-			return nil, err
-		}
-		if how.kind != Python {
-			continue
-		}
-		n, requires, err := pythonNeeds(fsys, p, src, how, nil)
 		if err != nil {
 			return nil, err
 		}
-		if n == nil {
-			n = &Needs{RequiresPython: requires}
-		}
-		all = append(all, n)
 	}
-	return MergePython(all...), nil
+	return merged.needs(), nil
+}
+
+// scriptNeeds returns the needs of the file p without those in SKILL.md. It
+// returns nil if p is not a Python script.
+func scriptNeeds(fsys fs.FS, p string) (*Needs, error) {
+	src, err := readSource(fsys, p)
+	if err != nil {
+		return nil, fmt.Errorf("read script: %w", err)
+	}
+	how, err := detectInterpreter(p, src[:min(len(src), len(utf8BOM)+maxShebang+1)], 0)
+	if err != nil || how.kind != Python {
+		return nil, err
+	}
+	n, requires, err := pythonNeeds(fsys, p, src, how, nil)
+	if n == nil && err == nil {
+		n = &Needs{RequiresPython: requires}
+	}
+	return n, err
 }
 
 // MergePython returns needs that contain all the given Python needs, which may
-// be nil. It returns nil if there are no packages. The result has no files. If
-// the needs conflict, installing them fails.
-func MergePython(all ...*Needs) *Needs {
-	out := &Needs{Kind: Python, Source: "active skills and the configuration"}
-	var versions []string
+// be nil. It returns nil if there are no packages, and an error if there are more
+// than 2000 requirements and constraints, or 256 KiB of text. The result has no
+// files. If the needs conflict, installing them fails.
+func MergePython(all ...*Needs) (*Needs, error) {
+	var merged pythonMerge
 	for _, n := range all {
-		if n == nil {
-			continue
-		}
-		out.Requirements, out.Constraints = append(out.Requirements, n.Requirements...), append(out.Constraints, n.Constraints...)
-		out.RequireHashes = out.RequireHashes || n.RequireHashes
-		if n.RequiresPython != "" {
-			versions = append(versions, n.RequiresPython)
+		if err := merged.add(n); err != nil {
+			return nil, err
 		}
 	}
-	if len(out.Requirements) == 0 {
+	return merged.needs(), nil
+}
+
+// maxMergedBytes is the maximum total length of merged needs.
+const maxMergedBytes = 256 << 10
+
+// pythonMerge merges needs. The zero value is empty.
+type pythonMerge struct {
+	requirements, constraints []string
+	versions                  []string // values of RequiresPython
+	hashes                    bool
+}
+
+// add adds needs, which may be nil. It returns an error if they are too many or
+// too large.
+func (m *pythonMerge) add(n *Needs) error {
+	if n == nil {
 		return nil
 	}
-	out.Requirements, out.Constraints = sortUnique(out.Requirements), sortUnique(out.Constraints)
-	out.RequiresPython = strings.Join(sortUnique(versions), ",")
-	return out.setDigest()
+	m.requirements, m.constraints = sortUnique(append(m.requirements, n.Requirements...)), sortUnique(append(m.constraints, n.Constraints...))
+	m.hashes = m.hashes || n.RequireHashes
+	if n.RequiresPython != "" {
+		m.versions = sortUnique(append(m.versions, n.RequiresPython))
+	}
+	size := 0
+	for _, line := range slices.Concat(m.requirements, m.constraints, m.versions) {
+		size += len(line)
+	}
+	switch lines := len(m.requirements) + len(m.constraints); {
+	case lines > maxRequirements:
+		return fmt.Errorf("too many requirements (%d, limit %d); name fewer packages or unload skills", lines, maxRequirements)
+	case size > maxMergedBytes:
+		return fmt.Errorf("requirements too large (%d bytes, limit %d KiB); name fewer packages or unload skills", size, maxMergedBytes>>10)
+	}
+	return nil
+}
+
+// needs returns the merged needs, or nil if there are no packages.
+func (m *pythonMerge) needs() *Needs {
+	if len(m.requirements) == 0 {
+		return nil
+	}
+	n := &Needs{Kind: Python, Requirements: m.requirements, Constraints: m.constraints, RequireHashes: m.hashes,
+		RequiresPython: strings.Join(m.versions, ","), Source: "active skills and the configuration"}
+	return n.setDigest()
 }
 
 func sortUnique(lines []string) []string {

@@ -311,7 +311,15 @@ func TestPythonNeedsOfSkill(t *testing.T) {
 func TestMergePython(t *testing.T) {
 	a := &Needs{Kind: Python, Requirements: []string{"rich", "attrs"}, RequiresPython: ">=3.9"}
 	b := &Needs{Kind: Python, Requirements: []string{"rich --hash=sha256:aa"}, Constraints: []string{"attrs<30"}, RequireHashes: true, RequiresPython: "<4"}
-	got, again := MergePython(a, nil, b), MergePython(b, a, b)
+	merge := func(all ...*Needs) *Needs {
+		t.Helper()
+		n, err := MergePython(all...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	got, again := merge(a, nil, b), merge(b, a, b)
 	want := (&Needs{Kind: Python, Requirements: []string{"attrs", "rich", "rich --hash=sha256:aa"}, Constraints: []string{"attrs<30"}, RequireHashes: true, RequiresPython: "<4,>=3.9",
 		Source: "active skills and the configuration"}).setDigest()
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -320,7 +328,43 @@ func TestMergePython(t *testing.T) {
 	if got.Digest != again.Digest {
 		t.Error("the order changes the digest")
 	}
-	if n := MergePython(nil, &Needs{RequiresPython: ">=3.9"}); n != nil {
+	if n := merge(nil, &Needs{RequiresPython: ">=3.9"}); n != nil {
 		t.Errorf("without packages: %+v", n)
+	}
+}
+
+// The merged needs are bounded. Equal requirements count once.
+func TestMergedNeedsAreBounded(t *testing.T) {
+	lines := func(prefix string, n int) *Needs {
+		out := &Needs{Kind: Python}
+		for i := range n {
+			out.Requirements = append(out.Requirements, fmt.Sprint(prefix, i))
+		}
+		return out
+	}
+	for name, test := range map[string]struct {
+		all  []*Needs
+		want string // in the error; "" for none
+	}{
+		"limit":            {[]*Needs{lines("a", 1000), lines("b", 1000), lines("a", 1000)}, ""},
+		"one more":         {[]*Needs{lines("a", 1000), lines("b", 1000), lines("c", 1)}, "too many requirements (2001, limit 2000); name fewer packages or unload skills"},
+		"constraints":      {[]*Needs{lines("a", 2000), {Kind: Python, Constraints: []string{"b"}}}, "too many requirements (2001, limit 2000)"},
+		"too large":        {[]*Needs{lines(strings.Repeat("a", 200), 1000), lines(strings.Repeat("b", 200), 1000)}, "requirements too large ("},
+		"version too long": {[]*Needs{lines("a", 1), {RequiresPython: strings.Repeat(">", 256<<10)}}, "limit 256 KiB)"},
+	} {
+		n, err := MergePython(test.all...)
+		if test.want == "" && (err != nil || len(n.Requirements) != 2000) || test.want != "" && (n != nil || err == nil || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("%s: %v, want %q", name, err, test.want)
+		}
+	}
+	skill := files("a.py", block)
+	paths := []string{"a.py"}
+	for i := range 3 {
+		name := fmt.Sprintf("b%d.py", i)
+		skill[name] = &fstest.MapFile{Data: []byte("# /// script\n# dependencies = [\n# \"" + strings.Join(lines(fmt.Sprint("x", i), 900).Requirements, "\",\n# \"") + "\"\n# ]\n# ///\n")}
+		paths = append(paths, name)
+	}
+	if n, err := PythonNeeds(skill, paths, nil); n != nil || err == nil || !strings.Contains(err.Error(), "too many requirements (") {
+		t.Errorf("of one skill: %v", err)
 	}
 }
