@@ -192,9 +192,10 @@ type Command struct {
 	// returns them. The command can read their files in /needs/NAME and, if they
 	// are approved, run their scripts and import their Python packages; see
 	// [Packages]. Of other skills, only plain text is there, and nothing if
-	// SKILL.md changed after the load. The command does not get what a skill was
-	// granted, such as network access. Revoking the approval of a skill kills the
-	// command, with the reason [sandbox.Disabled].
+	// SKILL.md changed after the load. A skill whose files change while they are
+	// copied is left out. The command does not get what a skill was granted, such
+	// as network access. Revoking the approval of a skill kills the command, with
+	// the reason [sandbox.Disabled].
 	Skills []session.ActiveSkill
 	// Principal and Session are like those of [Run]. They determine which of
 	// the skills are approved.

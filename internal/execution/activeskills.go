@@ -48,10 +48,11 @@ type ActiveSkill struct {
 //
 // If a skill is not approved, the command sees only its plain-text files, and
 // its packages are not installed. If its SKILL.md also changed after it was
-// loaded, the command sees none of its files. A grant for a single run does not
-// count as an approval. Permissions that a skill was granted, such as network
-// access, do not apply to the command. If the approval of a skill is revoked
-// while the command runs, the command is killed.
+// loaded, or if files of any skill change while they are copied, the command sees
+// none of the skill's files. A grant for a single run does not count as an
+// approval. Permissions that a skill was granted, such as network access, do not
+// apply to the command. If the approval of a skill is revoked while the command
+// runs, the command is killed.
 func (r *Runner) RunCommand(ctx context.Context, c *Command) (*Result, error) {
 	if !r.hasSandbox() {
 		return nil, ErrNoScripts
@@ -63,12 +64,7 @@ func (r *Runner) RunCommand(ctx context.Context, c *Command) (*Result, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	res, err := runCommand(v.ctx, r.opts.Sandbox, c, v.spec())
-	if _, ok := errors.AsType[*sandbox.UnsupportedError](err); ok && res == nil && v.packages != nil { // this backend cannot mount them
-		v.addNote("packages not installed: %v", err)
-		v.packages = nil
-		res, err = runCommand(v.ctx, r.opts.Sandbox, c, v.spec())
-	}
+	res, err := v.run()
 	if res != nil {
 		if len(v.trees) > 0 && res.Tier < sandbox.Isolated && v.mentions(mountpoint.Needs) { // files may be elsewhere, and text is not translated
 			v.addNote("if this sandbox has no %s, $LOADOUT_SKILL_NAME is the path of a skill; NAME is its name in capitals, with _ for all characters except letters and digits", mountpoint.Needs)
@@ -79,6 +75,29 @@ func (r *Runner) RunCommand(ctx context.Context, c *Command) (*Result, error) {
 }
 
 // commandView collects what a command sees of active skills.
+// run runs the command. If its sandbox cannot be started with the files of a skill
+// or with the packages, run starts it without them.
+func (v *commandView) run() (*Result, error) {
+	for {
+		res, err := runCommand(v.ctx, v.runner.opts.Sandbox, v.command, v.spec())
+		if res != nil || err == nil {
+			return res, err
+		}
+		if _, ok := errors.AsType[*sandbox.UnsupportedError](err); ok && v.packages != nil { // this backend cannot mount them
+			v.addNote("packages not installed: %v", err)
+			v.packages = nil
+			continue
+		}
+		changed, ok := errors.AsType[*sandbox.ChangedError](err)
+		if !ok || v.keys[changed.Tree] == "" {
+			return nil, err
+		}
+		v.addNote("skill %s is not in %s: its file %s changed; run the command again", path.Base(changed.Tree), mountpoint.Needs, changed.Path)
+		delete(v.trees, changed.Tree)
+		delete(v.keys, changed.Tree)
+	}
+}
+
 type commandView struct {
 	runner  *Runner
 	caller  Caller

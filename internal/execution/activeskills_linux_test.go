@@ -105,6 +105,19 @@ func TestCommandSeesLoadedOrApprovedVersion(t *testing.T) {
 	}
 }
 
+// If the files of a skill change after the approval was checked, the command runs
+// without that skill.
+func TestCommandRunsWithoutSkillThatChanges(t *testing.T) {
+	m := newMachine(t)
+	m.put(t, "other", "other")
+	m.approve(t)
+	m.audited = func() { m.files["tides/notes.txt"] = &fstest.MapFile{Data: []byte("later\n")} }
+	out, notes := m.command(t, "ls /needs; cat /needs/clock/time.txt", m.active(t, "tides"), m.active(t, "other"))
+	if out != "clock\nother\nnoon\n" || notes != "skill tides is not in /needs: its file notes.txt changed; run the command again" {
+		t.Errorf("it printed %q, notes %q", out, notes)
+	}
+}
+
 // A skill that is not approved gives a command only what read_skill_file would give the
 // model as text.
 func TestCommandSeesOnlyTextOfUnapprovedSkill(t *testing.T) {

@@ -34,6 +34,7 @@ type machine struct {
 	catalog *catalog.Catalog
 	grants  policy.Store
 	records []policy.Record
+	audited func() // called after each record; may be nil
 }
 
 func newMachine(t *testing.T) *machine {
@@ -54,6 +55,9 @@ func newMachine(t *testing.T) *machine {
 		Catalog: m.catalog, Sandbox: newBackend(t), Grants: m.grants, Bounds: policy.Bounds{Secrets: []string{"*"}}, Principal: robot, Host: script.Host{},
 		Audit: func(_ context.Context, r policy.Record) error {
 			m.records = append(m.records, r)
+			if m.audited != nil {
+				m.audited()
+			}
 			return nil
 		},
 		Services: func(*catalog.Entry, *skill.Skill) (execution.ServiceNeeds, error) {
