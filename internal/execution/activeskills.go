@@ -13,6 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/decision"
 	"github.com/loadout-dev/loadout/internal/filetype"
+	"github.com/loadout-dev/loadout/internal/lease"
 	"github.com/loadout-dev/loadout/internal/packages"
 	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
@@ -57,7 +58,7 @@ func (r *Runner) RunCommand(ctx context.Context, c *Command) (*Result, error) {
 	if !r.hasSandbox() {
 		return nil, ErrNoScripts
 	}
-	v := &commandView{runner: r, caller: r.caller(c.Caller), command: c, ctx: ctx, trees: map[string]sandbox.Tree{}, keys: map[string]string{}}
+	v := &commandView{runner: r, caller: r.caller(c.Caller), command: c, ctx: ctx, grants: lease.NewGroup(ctx, r.opts.Grants, 0), trees: map[string]sandbox.Tree{}, keys: map[string]string{}}
 	defer v.close()
 	v.addSkills(c.Skills)
 	v.installPackages()
@@ -74,7 +75,6 @@ func (r *Runner) RunCommand(ctx context.Context, c *Command) (*Result, error) {
 	return res, err
 }
 
-// commandView collects what a command sees of active skills.
 // run runs the command. If its sandbox cannot be started with the files of a skill
 // or with the packages, run starts it without them.
 func (v *commandView) run() (*Result, error) {
@@ -98,19 +98,21 @@ func (v *commandView) run() (*Result, error) {
 	}
 }
 
+// commandView collects what a command sees of active skills.
 type commandView struct {
 	runner  *Runner
 	caller  Caller
 	command *Command
 
-	ctx   context.Context // done when the approval of a skill is revoked
-	trees map[string]sandbox.Tree
-	keys  map[string]string // catalog keys of the skills in trees
-	bytes int64
-	files int
-	needs []*script.Needs
-	notes []string // for the model
-	ends  []func() // to call in reverse order
+	ctx    context.Context // done when the approval of a skill is revoked
+	grants *lease.Group
+	trees  map[string]sandbox.Tree
+	keys   map[string]string // catalog keys of the skills in trees
+	bytes  int64
+	files  int
+	needs  []*script.Needs
+	notes  []string // for the model
+	ends   []func() // to call in reverse order
 
 	plan     *script.Plan       // for the interpreter of the packages
 	packages *packages.Packages // nil if there are none
@@ -120,6 +122,7 @@ func (v *commandView) close() {
 	for _, end := range slices.Backward(v.ends) {
 		end()
 	}
+	v.grants.Close()
 }
 
 // mentions reports whether the command contains a text.
@@ -180,7 +183,7 @@ func (v *commandView) authorize(s *openedSkill) bool {
 	if d.Effect != policy.Allow || d.Grant != nil && d.Grant.Scope == policy.Once {
 		return false
 	}
-	a, err := auth.authorize(v.ctx, s, v.caller)
+	a, err := auth.authorizeIn(v.ctx, v.grants, s, v.caller)
 	if err != nil {
 		v.addNote("skill %s: %v", s.name, err)
 		return false

@@ -69,6 +69,20 @@ type authorization struct {
 // authorize checks the policy and returns an authorization, which ends when the
 // grant is revoked. The caller must release the authorization.
 func (a *authorizer) authorize(ctx context.Context, s *openedSkill, c Caller) (*authorization, error) {
+	all := lease.NewGroup(ctx, a.grants, 0)
+	p, err := a.authorizeIn(ctx, all, s, c)
+	if err != nil {
+		all.Close()
+		return nil, err
+	}
+	release := p.release
+	p.release = func() { release(); all.Close() }
+	return p, nil
+}
+
+// authorizeIn is like authorize, but adds the grant to a group. The caller must
+// close the group after it has released the authorization.
+func (a *authorizer) authorizeIn(ctx context.Context, all *lease.Group, s *openedSkill, c Caller) (*authorization, error) {
 	asked, inject, problems, err := RequestedBounds(s.skill, a.limit)
 	if err != nil {
 		return nil, err
@@ -97,7 +111,7 @@ func (a *authorizer) authorize(ctx context.Context, s *openedSkill, c Caller) (*
 	if err := checkIsolation(ctx, a.sandbox, s.owner, p.bounds.MinTier); err != nil {
 		return nil, err
 	}
-	if err := a.holdGrant(ctx, s, p); err != nil {
+	if err := a.holdGrant(ctx, all, s, p); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -192,9 +206,10 @@ func (a *authorizer) recordDecision(ctx context.Context, d decision.Run, q decis
 
 var errUnavailable = errors.New("skill or a dependency is no longer available")
 
-// holdGrant sets p.ctx and p.release. The context is cancelled when the grant
-// is revoked, or when the skill is disabled or removed from the catalog.
-func (a *authorizer) holdGrant(ctx context.Context, s *openedSkill, p *authorization) error {
+// holdGrant adds the grant to a group, and sets p.ctx and p.release. The context
+// is cancelled when a grant of the group is revoked, or when the skill is disabled
+// or removed from the catalog.
+func (a *authorizer) holdGrant(ctx context.Context, all *lease.Group, s *openedSkill, p *authorization) error {
 	held, cancel := context.WithCancelCause(ctx)
 	revoke := func(cause error) { cancel(fmt.Errorf("%w: %w", execute.ErrDisabled, cause)) }
 	unsubscribe := a.catalog.Subscribe(func(_, now *catalog.Snapshot) {
@@ -210,8 +225,7 @@ func (a *authorizer) holdGrant(ctx context.Context, s *openedSkill, p *authoriza
 	}
 	stop := func() {}
 	if p.grant != nil {
-		granted, end, err := lease.Acquire(held, a.grants, *p.grant, 0)
-		if err != nil {
+		if err := all.Add(ctx, *p.grant); err != nil {
 			unsubscribe()
 			cancel(nil)
 			if ctx.Err() != nil {
@@ -219,12 +233,12 @@ func (a *authorizer) holdGrant(ctx context.Context, s *openedSkill, p *authoriza
 			}
 			return p.revokedError(ctx, err)
 		}
-		ended := context.AfterFunc(granted, func() {
+		ended := context.AfterFunc(all.Context(), func() {
 			if held.Err() == nil {
-				revoke(context.Cause(granted))
+				revoke(context.Cause(all.Context()))
 			}
 		})
-		stop = func() { ended(); end() }
+		stop = func() { ended() }
 	}
 	p.ctx, p.release = held, func() { unsubscribe(); stop(); cancel(nil) }
 	return nil

@@ -9,6 +9,7 @@ package lease
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/loadout-dev/loadout/policy"
@@ -43,6 +44,14 @@ type NeedsFinder interface {
 	FindWith(ctx context.Context, p policy.Principal, subject policy.Digest, session string, needs []policy.Need) (*policy.Grant, error)
 }
 
+// GroupChecker is an optional interface of a [policy.Store] that can check several
+// grants with fewer queries than [Check].
+type GroupChecker interface {
+	// AreGranted reports whether [Check] would currently succeed for each of the
+	// grants. It may return false if it does not know; then Check is called.
+	AreGranted(ctx context.Context, all []policy.Grant) bool
+}
+
 // NotGrantedError reports why no grant in a store applies and what the user can
 // do. It matches [policy.ErrNotGranted].
 type NotGrantedError struct{ Reason, Hint string }
@@ -71,21 +80,69 @@ func Find(ctx context.Context, s policy.Store, p policy.Principal, subject polic
 // returns [policy.ErrNotGranted] if another run consumed it. Such a run is
 // cancelled only when the grant expires.
 func Acquire(ctx context.Context, s policy.Store, g policy.Grant, interval time.Duration) (held context.Context, stop func(), err error) {
+	all := NewGroup(ctx, s, interval)
+	if err := all.Add(ctx, g); err != nil {
+		all.Close()
+		return nil, nil, err
+	}
+	return all.Context(), all.Close, nil
+}
+
+// Group holds grants that permit one run together, such as a command that uses
+// several skills. One goroutine checks all of them. A Group is safe for concurrent
+// use. Use [NewGroup] to create one, and close it when the run ends.
+type Group struct {
+	store    policy.Store
+	interval time.Duration
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	watching sync.WaitGroup
+
+	mu     sync.Mutex // guards grants
+	grants []policy.Grant
+}
+
+// NewGroup returns an empty group. Its context is cancelled as that of [Acquire],
+// if any of its grants expires or fails a check.
+func NewGroup(ctx context.Context, s policy.Store, interval time.Duration) *Group {
 	if interval <= 0 {
 		interval = defaultInterval
 	}
-	if err := Consume(ctx, s, g); err != nil {
-		return nil, nil, err
+	g := &Group{store: s, interval: interval}
+	g.ctx, g.cancel = context.WithCancelCause(ctx)
+	return g
+}
+
+// Context returns the context of the group. After Close, its cause is
+// [context.Canceled].
+func (g *Group) Context() context.Context { return g.ctx }
+
+// Add adds a grant, which the caller must not modify before Close returns. Like
+// [Acquire], it consumes a grant for a single run, and returns an error if the
+// grant is no longer valid; the group is then unchanged. Do not call it after
+// Close.
+func (g *Group) Add(ctx context.Context, grant policy.Grant) error {
+	if err := Consume(ctx, g.store, grant); err != nil {
+		return err
 	}
-	held, cancel := context.WithCancelCause(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := watch(held, s, g, interval); err != nil {
-			cancel(err)
-		}
-	}()
-	return held, func() { cancel(context.Canceled); <-done }, nil
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.grants = append(g.grants, grant)
+	if len(g.grants) == 1 {
+		g.watching.Go(func() {
+			if err := g.watch(); err != nil {
+				g.cancel(err)
+			}
+		})
+	}
+	return nil
+}
+
+// Close cancels the context, and waits for the goroutine that checks the grants.
+// It may be called more than once.
+func (g *Group) Close() {
+	g.cancel(context.Canceled)
+	g.watching.Wait()
 }
 
 // Consume checks g at the start of a run or call that g permits. It returns an
@@ -103,27 +160,57 @@ func Consume(ctx context.Context, s policy.Store, g policy.Grant) error {
 	return err
 }
 
-// watch polls the grant until it expires or fails the check. It returns nil if
-// ctx is done first.
-func watch(ctx context.Context, s policy.Store, g policy.Grant, interval time.Duration) error {
+// watch polls the grants until one of them expires or fails the check. It returns
+// nil if the context is done first.
+func (g *Group) watch() error {
 	for {
-		wait := interval
-		if !g.Expires.IsZero() {
-			wait = min(wait, time.Until(g.Expires))
-		}
 		select {
-		case <-ctx.Done():
+		case <-g.ctx.Done():
 			return nil
-		case <-time.After(wait):
+		case <-time.After(g.untilCheck()):
 		}
-		if g.Expired(time.Now()) {
-			return fmt.Errorf("approval of %s expired at %s: %w", g.Name, g.Expires.Format(time.RFC3339), policy.ErrNotGranted)
-		}
-		if g.Scope == policy.Once {
-			continue
-		}
-		if err := Check(ctx, s, g); err != nil && ctx.Err() == nil {
-			return fmt.Errorf("approval of %s was revoked or is unreadable: %w", g.Name, err)
+		g.mu.Lock()
+		grants := g.grants
+		g.mu.Unlock()
+		if err := g.check(grants); err != nil {
+			return err
 		}
 	}
+}
+
+// untilCheck returns the time until the next check: the interval, or less if a
+// grant expires before.
+func (g *Group) untilCheck() time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	wait := g.interval
+	for _, grant := range g.grants {
+		if !grant.Expires.IsZero() {
+			wait = min(wait, time.Until(grant.Expires))
+		}
+	}
+	return wait
+}
+
+// check checks grants once.
+func (g *Group) check(grants []policy.Grant) error {
+	now := time.Now()
+	var reusable []policy.Grant
+	for _, grant := range grants {
+		if grant.Expired(now) {
+			return fmt.Errorf("approval of %s expired at %s: %w", grant.Name, grant.Expires.Format(time.RFC3339), policy.ErrNotGranted)
+		}
+		if grant.Scope != policy.Once {
+			reusable = append(reusable, grant)
+		}
+	}
+	if s, ok := g.store.(GroupChecker); ok && s.AreGranted(g.ctx, reusable) {
+		return nil
+	}
+	for _, grant := range reusable {
+		if err := Check(g.ctx, g.store, grant); err != nil && g.ctx.Err() == nil {
+			return fmt.Errorf("approval of %s was revoked or is unreadable: %w", grant.Name, err)
+		}
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -90,4 +91,73 @@ func TestConsume(t *testing.T) {
 	if err := lease.Consume(t.Context(), s, always); !errors.Is(err, broken) {
 		t.Errorf("error is %v, want %v", err, broken)
 	}
+}
+
+// counting is a store that finds all grants and counts the checks.
+type counting struct {
+	policy.Store
+	mu             sync.Mutex
+	grants         map[policy.Digest]policy.Grant
+	found, grouped int
+}
+
+func (c *counting) Find(_ context.Context, _ policy.Principal, subject policy.Digest, _ string) (*policy.Grant, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.found++
+	g, ok := c.grants[subject]
+	if !ok {
+		return nil, policy.ErrNotGranted
+	}
+	return &g, nil
+}
+
+func (c *counting) AreGranted(_ context.Context, all []policy.Grant) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.grouped++
+	for _, g := range all {
+		if _, ok := c.grants[g.Subject]; !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// A run with several grants checks them together, and ends with the first that is
+// revoked.
+func TestGroupChecksGrantsTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &counting{grants: map[policy.Digest]policy.Grant{}}
+		all := lease.NewGroup(t.Context(), s, 0)
+		defer all.Close()
+		for _, name := range []string{"a", "b", "c"} {
+			g := runGrant()
+			g.Name, g.Subject = name, policy.Digest("sha256:"+strings.Repeat(name, 64))
+			if err := all.Add(t.Context(), g); !errors.Is(err, policy.ErrNotGranted) {
+				t.Errorf("%s is not granted yet: %v", name, err)
+			}
+			s.mu.Lock()
+			s.grants[g.Subject] = g
+			s.mu.Unlock()
+			if err := all.Add(t.Context(), g); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(1900 * time.Millisecond)
+		s.mu.Lock()
+		if s.grouped != 9 || s.found != 6 {
+			t.Errorf("%d checks of the group and %d of single grants, want 9 and 6", s.grouped, s.found)
+		}
+		delete(s.grants, policy.Digest("sha256:"+strings.Repeat("b", 64)))
+		s.mu.Unlock()
+		start := time.Now()
+		<-all.Context().Done()
+		if err := context.Cause(all.Context()); !errors.Is(err, policy.ErrNotGranted) || !strings.HasPrefix(err.Error(), "approval of b was revoked") {
+			t.Errorf("ended by %v", err)
+		}
+		if d := time.Since(start); d > 200*time.Millisecond {
+			t.Errorf("ended after %v", d)
+		}
+	})
 }

@@ -29,7 +29,10 @@ type reviewedGrants struct {
 	known    map[policy.Digest]error
 }
 
-var _ lease.NeedsFinder = (*reviewedGrants)(nil)
+var (
+	_ lease.NeedsFinder  = (*reviewedGrants)(nil)
+	_ lease.GroupChecker = (*reviewedGrants)(nil)
+)
 
 // maxVerdicts is the maximum number of cached checkRunnable results.
 const maxVerdicts = 1000
@@ -54,6 +57,27 @@ func (a *reviewedGrants) FindWith(ctx context.Context, p policy.Principal, subje
 	allows := policy.Permissions{Run: true, Network: []string{"*"}, Secrets: []string{"*"}, WorkspaceWrite: true} // the operator's bounds still apply
 	return &policy.Grant{ID: "review." + subject.Short(), Principal: p, By: reviewers, Subject: subject, Name: "the code", Permissions: allows,
 		Needs: slices.Clone(needs), Created: time.Unix(0, 0).UTC(), Scope: policy.Always}, nil
+}
+
+// AreGranted implements [lease.GroupChecker] with one query. It returns false if a
+// skill has changed since FindWith found the grants.
+func (a *reviewedGrants) AreGranted(ctx context.Context, all []policy.Grant) bool {
+	revisions, err := a.db.Revisions(ctx)
+	if err != nil {
+		return false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	isApproved := func(d policy.Digest) bool {
+		said, known := a.known[d]
+		return known && said == nil
+	}
+	for _, g := range all {
+		if g.By != reviewers || g.Principal != a.principal || !isApproved(g.Subject) || slices.ContainsFunc(g.Needs, func(n policy.Need) bool { return !isApproved(n.Digest) }) {
+			return false
+		}
+	}
+	return a.revision == revisions[store.SkillsRevision]
 }
 
 // checkCached caches the results of checkRunnable until a skill changes, because
