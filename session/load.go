@@ -233,7 +233,7 @@ func (s *Session) runLoad(ctx context.Context, key loadKey, f *inflightLoad) {
 	all, err := s.fetch(ctx, key)
 	provided, alternatives := s.connectTools(ctx, all), ""
 	if err != nil && key.o.ByModel {
-		alternatives = s.describeAlternatives(ctx, key.ref)
+		alternatives = s.describeAlternatives(ctx, key.ref, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -460,11 +460,11 @@ const maxNamed = 20
 
 // describeAlternatives returns a text for the model that lists what it may use
 // instead of a skill that could not be loaded; see [Tools].
-func (s *Session) describeAlternatives(ctx context.Context, ref string) string {
+func (s *Session) describeAlternatives(ctx context.Context, ref string, err error) string {
 	if d, ok := s.tools.(interface {
-		DescribeSkillAlternatives(ctx context.Context, ref string) string
+		DescribeSkillAlternatives(ctx context.Context, ref string, err error) string
 	}); ok {
-		return d.DescribeSkillAlternatives(ctx, ref)
+		return d.DescribeSkillAlternatives(ctx, ref, err)
 	}
 	return ""
 }

@@ -15,8 +15,9 @@ import (
 // Tools, so that a release in one session does not affect others.
 //
 // An implementation may also have a method DescribeSkillAlternatives(ctx
-// context.Context, ref string) string. It returns a text for the model that lists what may replace a
-// skill that the model could not load, or "".
+// context.Context, ref string, err error) string. It returns a text for the model
+// that lists what may replace a skill that the model could not load because of
+// err, or "".
 type Tools interface {
 	// Connect starts the skills' servers and connects to them, unless they are
 	// already connected. It returns the available tools, and messages for the

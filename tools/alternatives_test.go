@@ -1,7 +1,9 @@
 package tools_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -83,6 +85,70 @@ func TestFailedLoadsInSessionsOfferAlternatives(t *testing.T) {
 	}
 	if r, err := s.Load(t.Context(), "photoshop", &session.LoadOptions{ByModel: true}); err != nil || !strings.HasSuffix(r.Text, "Available skills: pdf, tides") {
 		t.Errorf("without alternatives: %q, %v", r.Text, err)
+	}
+}
+
+// In a session, the alternatives are those of its principal with the grants of that
+// session.
+func TestAlternativesInSessionsConsiderGrants(t *testing.T) {
+	robot := policy.Principal{ID: "robot", Kind: policy.AgentPrincipal}
+	w := keeping(t, asking, policy.NewMemoryStore())
+	w.Connect(t.Context(), "")
+	c := noteCall("x")
+	c.Principal, c.Session = robot, "one"
+	grant(t, w, c, policy.ForSession, false)
+	for name, test := range map[string]struct {
+		tools session.Tools
+		asks  bool
+	}{
+		"granted":           {w.ForSessionOf(robot, "one"), false},
+		"another session":   {w.ForSessionOf(robot, "two"), true},
+		"another principal": {w.ForSessionOf(policy.LocalUser(), "one"), true},
+		"local user":        {w.ForSession(), true},
+	} {
+		s, err := w.rt.NewSession(t.Context(), &session.Options{Tools: test.tools})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := s.Load(t.Context(), "write-note", &session.LoadOptions{ByModel: true})
+		if err != nil || !strings.Contains(r.Text, "c__write_note: ") || strings.Contains(r.Text, "[needs approval]") != test.asks {
+			t.Errorf("%s: %q, %v", name, r.Text, err)
+		}
+		s.Close()
+	}
+}
+
+// refusing has a skill that the user does not let the model load.
+type refusing struct {
+	session.Skills
+	err error
+}
+
+func (r refusing) Fetch(context.Context, string) ([]*session.Skill, error) { return nil, r.err }
+
+// In a session, the reason for a failed load matters as for other calls: there are no
+// alternatives to a skill that the user declined, and none that need approval if
+// nobody can approve.
+func TestAlternativesInSessionsConsiderTheError(t *testing.T) {
+	w := newWorld(t, nil, asking, nil)
+	w.Connect(t.Context(), "")
+	for name, test := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"unreadable":   {errors.New("disk on fire"), true},
+		"declined":     {&loadout.RefusedError{Decision: policy.Decision{Code: decision.Declined}}, false},
+		"not approved": {&loadout.RefusedError{Decision: policy.Decision{Code: decision.NotApproved}, NeedsApproval: true}, false},
+	} {
+		s, err := session.Open(t.Context(), refusing{err: test.err}, &session.Options{Tools: w.ForSession()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := s.Load(t.Context(), "write-note", &session.LoadOptions{ByModel: true})
+		if err != nil || strings.Contains(r.Text, "c__write_note") != test.want {
+			t.Errorf("%s: %q, %v", name, r.Text, err)
+		}
+		s.Close()
 	}
 }
 

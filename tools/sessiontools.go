@@ -8,20 +8,32 @@ import (
 	"sync"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/session"
 )
 
 // sessionTools connects the tools of a conversation. A connection shared by
 // several conversations is released when the last one releases it.
-type sessionTools struct{ set *Set }
+type sessionTools struct {
+	set       *Set
+	principal policy.Principal
+	session   string
+}
 
 var _ session.Tools = (*sessionTools)(nil)
 
-// ForSession returns the tools of a conversation, for [session.Options.Tools].
-// The session connects the servers of the skills that it loads, and later
-// releases them. A connection shared by several conversations is released when
-// the last one releases it. The result is safe for concurrent use.
-func (s *Set) ForSession() session.Tools { return &sessionTools{s} }
+// ForSession returns the tools of a conversation of the local user, for
+// [session.Options.Tools]. The session connects the servers of the skills that it
+// loads, and later releases them. A connection shared by several conversations is
+// released when the last one releases it. The result is safe for concurrent use.
+func (s *Set) ForSession() session.Tools { return s.ForSessionOf(policy.LocalUser(), "") }
+
+// ForSessionOf is like [Set.ForSession], for the conversation of a principal. id is
+// the ID of the session. The principal and the ID select the stored grants when
+// the model gets alternatives to a skill that could not be loaded.
+func (s *Set) ForSessionOf(p policy.Principal, id string) session.Tools {
+	return &sessionTools{set: s, principal: p, session: id}
+}
 
 // Connect implements [session.Tools]. It connects the skills' servers
 // concurrently. A tool listed by several skills is returned once.
@@ -65,8 +77,8 @@ func (t *sessionTools) Release(skills []session.ID) {
 
 // DescribeSkillAlternatives is called by the session if a skill cannot be
 // loaded.
-func (t *sessionTools) DescribeSkillAlternatives(ctx context.Context, ref string) string {
-	return t.set.DescribeSkillAlternatives(ctx, ref, nil, &Call{})
+func (t *sessionTools) DescribeSkillAlternatives(ctx context.Context, ref string, err error) string {
+	return t.set.DescribeSkillAlternatives(ctx, ref, err, &Call{Principal: t.principal, Session: t.session})
 }
 
 // sessionTool converts the tool for a session. id is the skill that provides

@@ -149,7 +149,7 @@ func (b *conversationBuilder) openTools(ctx context.Context) error {
 
 // openSession restores the conversation from its log.
 func (b *conversationBuilder) openSession(ctx context.Context) error {
-	s, err := b.runtime.NewSession(ctx, &session.Options{Log: b.host.CountLog(b.log, b.config, b.runtime), ID: b.id, Tools: b.set.ForSession(),
+	s, err := b.runtime.NewSession(ctx, &session.Options{Log: b.host.CountLog(b.log, b.config, b.runtime), ID: b.id, Tools: b.set.ForSessionOf(policy.LocalUser(), b.id),
 		RetentionTurns: b.config.Skills.Keep, Budget: b.config.Skills.Budget, Updates: session.UpdateMode(b.config.Skills.Update)})
 	if err != nil {
 		return err

@@ -42,7 +42,7 @@ func (k *Assembler) ChatSetup(ctx context.Context, r chat.Request) (*chat.Setup,
 		return nil, errors.Join(err, t.close())
 	}
 	return &chat.Setup{
-		Runtime: t.setup.Runtime, Model: t.model, Agent: t.agentOptions(ctx), Tools: t.tools, SkillTools: t.setup.Tools.ForSession(),
+		Runtime: t.setup.Runtime, Model: t.model, Agent: t.agentOptions(ctx), Tools: t.tools, SkillTools: t.setup.Tools.ForSessionOf(t.setup.Principal, t.id),
 		Preload: t.setup.Preload, PreloadReason: t.setup.PreloadReason, Namespace: t.setup.agentNamespace(), SkillID: t.setup.SkillID, Close: t.close,
 	}, nil
 }

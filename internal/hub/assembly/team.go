@@ -114,7 +114,7 @@ func (t *conversation) runMember(ctx context.Context, c *chat.ToolContext, m age
 	if err := sub.stopWhenDisabled(ctx); err != nil {
 		return "", err
 	}
-	s, err := sub.setup.Runtime.NewSession(ctx, &session.Options{ID: t.id, Tools: sub.setup.Tools.ForSession()})
+	s, err := sub.setup.Runtime.NewSession(ctx, &session.Options{ID: t.id, Tools: sub.setup.Tools.ForSessionOf(sub.setup.Principal, t.id)})
 	if err != nil {
 		return "", err
 	}
