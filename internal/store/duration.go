@@ -64,16 +64,22 @@ func (t Durations) Add(ctx context.Context, all ...Duration) error {
 		return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Skill, b.Skill), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Bucket, b.Bucket))
 	})
 	err := t.c.inTransaction(ctx, func(c conn) error {
+		owner, stored := "", int64(0) // number of the owner's rows
 		for _, d := range all {
-			_, err := c.exec(ctx, `INSERT INTO durations (owner, skill, name, bucket, calls, day)
-				SELECT u.id, CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS BIGINT), CAST($5 AS BIGINT), CAST($6 AS BIGINT) FROM users u WHERE u.id = $1 -- may have been deleted
-				AND ((SELECT count(*) FROM durations WHERE owner = $1) < $7
-					OR EXISTS (SELECT 1 FROM durations WHERE owner = $1 AND skill = $2 AND name = $3 AND bucket = $4))
-				ON CONFLICT (owner, skill, name, bucket) DO UPDATE SET calls = durations.calls + excluded.calls,
-				day = CASE WHEN durations.day > excluded.day THEN durations.day ELSE excluded.day END`,
-				d.Owner, d.Skill, d.Name, d.Bucket, d.Calls, dayNumber(d.LastUsed), MaxDurations)
+			var err error
+			if d.Owner != owner {
+				owner = d.Owner
+				stored, err = queryScalar[int64](ctx, c, "SELECT count(*) FROM durations WHERE owner = $1", owner)
+			}
+			added := false
+			if err == nil {
+				added, err = c.addDuration(ctx, d, stored < MaxDurations)
+			}
 			if err != nil {
 				return err
+			}
+			if added {
+				stored++
 			}
 		}
 		return nil
@@ -82,6 +88,24 @@ func (t Durations) Add(ctx context.Context, all ...Duration) error {
 		return fmt.Errorf("add durations: %w", err)
 	}
 	return nil
+}
+
+// addDuration adds a count to its row. If there is no such row, it inserts one,
+// unless there is no room or the user was deleted. It reports whether it inserted
+// one.
+func (c conn) addDuration(ctx context.Context, d Duration, room bool) (added bool, err error) {
+	args := []any{d.Owner, d.Skill, d.Name, d.Bucket, d.Calls, dayNumber(d.LastUsed)}
+	changed, err := c.exec(ctx, `UPDATE durations SET calls = calls + $5, day = CASE WHEN day > $6 THEN day ELSE $6 END
+		WHERE owner = $1 AND skill = $2 AND name = $3 AND bucket = $4`, args...)
+	if err != nil || changed > 0 || !room {
+		return false, err
+	}
+	// Another node may have inserted the row.
+	changed, err = c.exec(ctx, `INSERT INTO durations (owner, skill, name, bucket, calls, day)
+		SELECT u.id, CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS BIGINT), CAST($5 AS BIGINT), CAST($6 AS BIGINT) FROM users u WHERE u.id = $1
+		ON CONFLICT (owner, skill, name, bucket) DO UPDATE SET calls = durations.calls + excluded.calls,
+		day = CASE WHEN durations.day > excluded.day THEN durations.day ELSE excluded.day END`, args...)
+	return changed > 0, err
 }
 
 // List returns a user's counts, sorted by skill, name and bucket.

@@ -35,6 +35,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/hub/queue"
 	"github.com/loadout-dev/loadout/internal/hub/serverauth"
+	"github.com/loadout-dev/loadout/internal/hub/usage"
 	"github.com/loadout-dev/loadout/internal/spawn"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/upstream"
@@ -116,7 +117,7 @@ type Assembler struct {
 	// toolLists maps each toolList to the definitions of its tools, which never
 	// change.
 	toolLists sync.Map
-	durations durations
+	durations *usage.Buffer[durations]
 
 	bundledDigests func() (map[string]bool, error)
 	bundledCatalog func() (*catalog.Catalog, error)
@@ -141,7 +142,7 @@ func New(o Options) *Assembler {
 	o.Bounds.Secrets, o.Bounds.WorkspaceWrite = []string{"*"}, true
 	k := &Assembler{o: o, spawner: spawn.New(nil), bundled: newBundled(), bases: map[string]*base{}}
 	k.pool = k.newPool()
-	k.durations.store = k.storeDurations
+	k.durations = usage.NewBuffer(durationDelay, k.storeDurations)
 	k.bundledDigests = sync.OnceValues(func() (map[string]bool, error) { return k.bundled.skillDigests(context.Background()) })
 	k.bundledCatalog = sync.OnceValues(func() (*catalog.Catalog, error) {
 		c, err := catalog.New([]catalog.Source{k.bundled}, nil)
@@ -168,7 +169,7 @@ func (k *Assembler) Close() error {
 		errs = append(errs, k.endBase(b))
 	}
 	k.ending.Wait()
-	k.durations.close()
+	k.durations.Close()
 	return errors.Join(append(errs, k.pool.Close())...)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/hub/metrics"
 	"github.com/loadout-dev/loadout/internal/hub/serverauth"
+	"github.com/loadout-dev/loadout/internal/hub/usage"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
@@ -42,7 +43,7 @@ type Handlers struct {
 	Calls, Listeners *auth.Limiter
 
 	endpoints *endpoints
-	uses      usageBuffer
+	uses      *usage.Buffer[uses]
 }
 
 // New returns handlers for the given options. The caller must close them.
@@ -52,7 +53,7 @@ func New(o Options) *Handlers {
 		Calls:     auth.NewLimiter("MCP requests", maxCalls, maxAllCalls, 0, 0),
 		Listeners: auth.NewLimiter("MCP streams", maxListeners, maxAllListeners, admittedEvery, 0),
 	}
-	h.endpoints, h.uses.db, h.uses.log = newEndpoints(h), h.DB, h.Log
+	h.endpoints, h.uses = newEndpoints(h), usage.NewBuffer(usageTime, h.storeUses)
 	return h
 }
 
@@ -60,7 +61,7 @@ func New(o Options) *Handlers {
 // stores the uses of skills that have been counted.
 func (h *Handlers) Close() {
 	h.endpoints.close()
-	h.uses.flush()
+	h.uses.Close()
 }
 
 // Count returns the number of cached endpoints.

@@ -1,8 +1,8 @@
 // Package usage counts what a hub's users consume: the use of skills, and the
 // turns, calls and tokens of conversations and MCP clients.
 //
-// It never stores anything: callers write the counts in the same transaction as
-// the counted steps. Start reading at [SkillCounter] and [Meter].
+// It never stores anything: callers write the counts, in the same transaction as the
+// counted steps or from a [Buffer]. Start reading at [SkillCounter] and [Meter].
 package usage
 
 import (
