@@ -97,7 +97,7 @@ func New(root *os.Root, o *Options) *mcp.Server {
 			Annotations: &mcp.ToolAnnotations{OpenWorldHint: &no, DestructiveHint: &yes}}, f.save)
 	}
 	if o.Run != nil {
-		mcp.AddTool(s, &mcp.Tool{Name: toolname.RunCommand, Description: "Run a shell command in the working folder: sh, Python and what else this machine has, in a sandbox without network. Files of loaded skills are in /needs/NAME.",
+		mcp.AddTool(s, &mcp.Tool{Name: toolname.RunCommand, Description: "Run a shell command in the working folder: sh, Python and what else this machine has, in a sandbox without network. Loaded skills are read-only in /needs/NAME; Python can import the packages of approved ones.",
 			Annotations: &mcp.ToolAnnotations{OpenWorldHint: &no, DestructiveHint: &yes}}, f.run)
 	}
 	return s
