@@ -31,7 +31,7 @@ type backendProbe struct {
 
 type probeOutput struct {
 	Backends []backendProbe `json:"backends"`
-	Chosen   string         `json:"chosen"` // "" if no backend isolates enough
+	Chosen   string         `json:"chosen"` // "" if no backend provides the required isolation
 }
 
 func (a *app) sandboxCommand() *cobra.Command {

@@ -41,7 +41,7 @@ man program. With --dir, write the pages of all commands to files. To read them 
 			return a.writeManPages(root, dir)
 		},
 	}
-	cmd.Flags().StringVar(&dir, "dir", "", "write the pages of all commands to `DIR`")
+	cmd.Flags().StringVar(&dir, "dir", "", "`DIR` for the manual pages of all commands")
 	return cmd
 }
 

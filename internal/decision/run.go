@@ -161,7 +161,7 @@ const approveHint = "approve it after a review"
 // approved ones.
 func describeChangedNeeds(approved, now []policy.Need) string {
 	for _, n := range sorted(now) {
-		if !slices.Contains(approved, n) && IsVariableNeed(n) {
+		if !slices.Contains(approved, n) && IsForPlatformValue(n) {
 			return "changed since it was approved: " + printable.Text(DescribeNeed(n), 300) + " was not approved"
 		}
 		if !slices.Contains(approved, n) {
@@ -169,7 +169,7 @@ func describeChangedNeeds(approved, now []policy.Need) string {
 		}
 	}
 	for _, n := range sorted(approved) {
-		if !slices.Contains(now, n) && IsVariableNeed(n) {
+		if !slices.Contains(now, n) && IsForPlatformValue(n) {
 			return "changed since it was approved: it was approved for " + printable.Text(DescribeNeed(n), 300)
 		}
 		if !slices.Contains(now, n) {

@@ -26,14 +26,15 @@ func VariableNeed(name, target string) policy.Need {
 	return policy.Need{Name: variablePrefix + name + "@" + target, Digest: policy.Digest("sha256:" + hex.EncodeToString(sum[:]))}
 }
 
-// IsVariableNeed reports whether n is the result of [VariableNeed].
-func IsVariableNeed(n policy.Need) bool { return strings.HasPrefix(n.Name, variablePrefix) }
+// IsForPlatformValue reports whether n is the need to send a platform value; see
+// [VariableNeed].
+func IsForPlatformValue(n policy.Need) bool { return strings.HasPrefix(n.Name, variablePrefix) }
 
 // DescribeNeed returns a need's name for display, such as: sending task_token to
 // api.example.com.
 func DescribeNeed(n policy.Need) string {
 	name, target, ok := strings.Cut(strings.TrimPrefix(n.Name, variablePrefix), "@")
-	if !ok || !IsVariableNeed(n) {
+	if !ok || !IsForPlatformValue(n) {
 		return n.Name
 	}
 	return "sending " + name + " to " + target

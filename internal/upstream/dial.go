@@ -198,7 +198,7 @@ func transportTypes(c *Config, u string) ([]string, error) {
 // may try another handshake.
 func (d *Dialer) dialType(ctx context.Context, c *Config, o *DialOptions, typ, u string) (*Conn, error) {
 	key := strings.Join(append([]string{typ, u, c.Name, c.Dir, c.Command}, c.Args...), "\x00")
-	plan := firstAttempt(o.Era, d.knownEra(key), d.probeTimeout(ctx))
+	plan := firstAttempt(o.Era, d.findEra(key), d.probeTimeout(ctx))
 	for {
 		conn, l, err := d.dialOnce(ctx, c, o, typ, u, plan)
 		if err == nil {

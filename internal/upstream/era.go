@@ -94,7 +94,9 @@ func (d *Dialer) probeTimeout(ctx context.Context) time.Duration {
 	return b
 }
 
-func (d *Dialer) knownEra(key string) string {
+// findEra returns the protocol era of the last connection to a server, or "" if it
+// is unknown.
+func (d *Dialer) findEra(key string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.eras[key]

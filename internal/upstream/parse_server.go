@@ -337,7 +337,7 @@ func (e *serverEntry) parseURLs(f configfile.Field, key string) {
 	}
 	for _, n := range list {
 		u := strings.TrimSpace(scalarText(n))
-		if why := urlFault(u); why != "" {
+		if why := describeURLProblem(u); why != "" {
 			e.reject("server-url", n, "the url "+why, "write https://HOST/PATH")
 			continue
 		}
@@ -357,9 +357,9 @@ func (e *serverEntry) parseURLs(f configfile.Field, key string) {
 	}
 }
 
-// urlFault returns why a URL is invalid, or "" if it is valid. It does not
-// quote the URL, which may contain a token.
-func urlFault(u string) string {
+// describeURLProblem returns why a URL is invalid, or "" if it is valid. It does
+// not quote the URL, which may contain a token.
+func describeURLProblem(u string) string {
 	switch {
 	case u == "":
 		return "is empty"

@@ -452,7 +452,7 @@ func invalidReason(where, s string) string {
 	case kind == "command" && strings.ContainsFunc(s, unicode.IsControl), strings.ContainsRune(s, 0):
 		return "a value contains a control character"
 	case kind == "url":
-		if why := urlFault(strings.ReplaceAll(s, "$", "%24")); why != "" {
+		if why := describeURLProblem(strings.ReplaceAll(s, "$", "%24")); why != "" {
 			return "after variables are replaced the url " + why
 		}
 	}
