@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,12 +15,19 @@ import (
 // Counts are stored together once the delay is over, on a flush and on a close.
 func TestBuffer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex // guards stored
 		var stored [][]int
-		b := usage.NewBuffer(time.Second, func(_ context.Context, batch *[]int) { stored = append(stored, *batch) })
+		b := usage.NewBuffer(time.Second, func(_ context.Context, batch *[]int) {
+			mu.Lock()
+			defer mu.Unlock()
+			stored = append(stored, *batch)
+		})
 		add := func(n int) { b.Update(func(batch *[]int) { *batch = append(*batch, n) }) }
 		want := func(what string, want ...[]int) {
 			t.Helper()
 			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
 			if !slices.EqualFunc(stored, want, slices.Equal[[]int]) {
 				t.Errorf("%s, stored %v, want %v", what, stored, want)
 			}
