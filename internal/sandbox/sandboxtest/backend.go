@@ -64,16 +64,21 @@ func (s *scene) checkBehaviour(t *testing.T, b sandbox.Backend, c behaviour) err
 	return c.try(k)
 }
 
-// run runs the payload in the test's sandbox and returns its result.
+// run runs the payload in the test's sandbox and returns its result, which is
+// not nil even if there is an error.
 func (k *check) run(opts *execute.Options, command string, args ...string) (*execute.Result, error) {
 	return k.runCmd(opts, payloadCmd(command, k.mark, args...))
 }
 
 func (k *check) runCmd(opts *execute.Options, cmd *sandbox.Cmd) (*execute.Result, error) {
 	if err := k.start(); err != nil {
-		return nil, err
+		return &execute.Result{}, err
 	}
-	return execute.RunIn(k.ctx, k.box, k.spec, cmd, opts)
+	res, err := execute.RunIn(k.ctx, k.box, k.spec, cmd, opts)
+	if res == nil {
+		res = &execute.Result{}
+	}
+	return res, err
 }
 
 func (k *check) start() error {

@@ -3,12 +3,16 @@
 package sandboxtest
 
 import (
+	"context"
+	"errors"
 	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/loadout-dev/loadout/sandbox"
 )
 
 // plainContains lists the attacks that fail without a sandbox, and the reason. All
@@ -151,5 +155,21 @@ func TestUnsandboxedLeavesOrphans(t *testing.T) {
 	err := newScene(t).findOrphans(t)
 	if err == nil || !strings.Contains(err.Error(), "still running") {
 		t.Errorf("%v, want running processes", err)
+	}
+}
+
+// unstartable cannot start any sandbox.
+type unstartable struct{ plain }
+
+func (unstartable) Start(context.Context, *sandbox.Spec) (sandbox.Sandbox, error) {
+	return nil, errors.New("cannot start")
+}
+
+func TestUnstartableMisbehaves(t *testing.T) {
+	s := newScene(t)
+	for _, c := range allBehaviours() {
+		if s.checkBehaviour(t, unstartable{}, c) == nil {
+			t.Errorf("%s: no error", c.name)
+		}
 	}
 }
