@@ -319,7 +319,7 @@ func TestRunOnce(t *testing.T) {
 	if err := u.Run(t.Context(), &Flags{Preload: []string{"tides"}}); err != nil {
 		t.Fatal(err)
 	}
-	if u.stdout.Len() == 0 || !strings.Contains(u.stderr.String(), "no model configured; the built-in demo answers") {
+	if got := u.stderr.String(); u.stdout.Len() == 0 || !strings.Contains(got, "no model configured; the built-in demo answers") || strings.Count(got, "loaded skill tides") != 1 {
 		t.Errorf("printed %q, %q", u.stdout.String(), u.stderr.String())
 	}
 	dir, err := u.chats()
