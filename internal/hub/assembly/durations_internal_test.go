@@ -16,11 +16,13 @@ func TestLatencyReport(t *testing.T) {
 	r := latencyReport([]store.Duration{
 		at("", "a__look", 8*time.Millisecond, 90), at("", "a__look", 256*time.Millisecond, 5), at("", "a__look", 16*time.Second, 5),
 		at("", "a__pay", time.Millisecond, 1),
+		at("", "a__sum", 8*time.Millisecond, 94), at("", "a__sum", 256*time.Millisecond, 6),
 		at("s1", "one.py", 2*time.Millisecond, 1), at("s1", "two.py", 2*time.Millisecond, 3),
 	})
 	for got, want := range map[string]string{
 		r.ToolLatency("a__look"): "p50 8.2 ms, p95 262 ms over 100 calls",
 		r.ToolLatency("a__pay"):  "p50 1.0 ms, p95 1.0 ms over 1 call",
+		r.ToolLatency("a__sum"):  "p50 8.2 ms, p95 262 ms over 100 calls",
 		r.ScriptLatency("s1"):    "two.py p50 2.0 ms, p95 2.0 ms over 3 runs; one.py p50 2.0 ms, p95 2.0 ms over 1 run",
 		r.ScriptLatency("s2"):    "",
 	} {
