@@ -151,6 +151,22 @@ func answer(text string) llm.Done {
 	return llm.Done{Answer: llm.Answer{Message: llm.Message{Role: llm.Assistant, Parts: []llm.Part{llm.Text(text)}}, Stop: llm.StopEnd}}
 }
 
+// lenient finds the grants of all principals and sessions.
+type lenient struct{ policy.Store }
+
+func (s lenient) Find(ctx context.Context, _ policy.Principal, subject policy.Digest, _ string) (*policy.Grant, error) {
+	grants, _, err := s.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range grants {
+		if g.Subject == subject {
+			return &g, nil
+		}
+	}
+	return nil, policy.ErrNotGranted
+}
+
 var faulty = map[string]struct {
 	run  func(*testing.T)
 	want string
@@ -166,6 +182,9 @@ var faulty = map[string]struct {
 		loadouttest.Model(t, scripted{llm.TextDelta("a"), answer("a"), llm.TextDelta("b")})
 	}, "after Done"},
 	"deaf": {func(t *testing.T) { loadouttest.Model(t, deaf{scripted{llm.TextDelta("a"), answer("a")}}) }, "after the context ended"},
+	"lenient": {func(t *testing.T) {
+		loadouttest.PolicyStore(t, func(*testing.T) policy.Store { return lenient{policy.NewMemoryStore()} })
+	}, `in session "s2", want`},
 }
 
 const faultyVariable = "LOADOUTTEST_FAULTY"

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -96,3 +97,8 @@ func (s *planStep) fields() []any { return []any{&s.ID, &s.Parent, &s.Unused, &s
 
 // Keys returns the keys of a page cursor.
 func Keys(p Page, n int) ([]string, error) { return p.decodeCursor(n) }
+
+// FailRead reads a row, which fails with err.
+func FailRead(ctx context.Context, db *DB, err error) error {
+	return conn{db: db}.query(ctx, false, func(*sql.Rows) error { return err }, "SELECT 1")
+}

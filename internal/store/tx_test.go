@@ -203,3 +203,15 @@ func FuzzPage(f *testing.F) {
 		}
 	})
 }
+
+func TestFailedReadReleasesItsConnection(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		errRow := errors.New("unreadable row")
+		wantError(t, store.FailRead(t.Context(), db, errRow), errRow)
+		for name, pool := range db.Pools() {
+			if pool.InUse != 0 {
+				t.Errorf("%d connections of the pool %q are still in use", pool.InUse, name)
+			}
+		}
+	})
+}

@@ -144,6 +144,9 @@ func TestFacts(t *testing.T) {
 			t.Errorf("%q: %q", c.want, faults)
 		}
 	}
+	if faults := b.faults(parseFacts(strings.Replace(good, "= groups", "= /proc/7/stat\n7 (sleep) "+strings.Repeat("1 ", 30)+"\n= groups", 1)), &sandbox.Spec{}); len(faults) > 0 {
+		t.Errorf("of a container with another process of that number: %q", faults)
+	}
 	if faults := b.faults(parseFacts(""), &sandbox.Spec{}); len(faults) != 4 {
 		t.Errorf("of nothing: %q", faults)
 	}
