@@ -18,7 +18,9 @@ func (k *Assembler) planSignIns(ctx context.Context, p *plan) error {
 	}
 	resolved := make([]*upstream.Config, len(p.servers))
 	for i, s := range p.servers {
-		resolved[i], _ = s.Resolve(p.values[s.Name])
+		if resolved[i], _ = s.Resolve(p.values[s.Name]); resolved[i] == nil { // it cannot connect
+			resolved[i] = s.Config
+		}
 	}
 	stamps, err := k.o.SignIns.Fingerprints(ctx, p.principal.User, resolved)
 	for i, stamp := range stamps {
