@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
-	"github.com/loadout-dev/loadout/internal/chatlog"
 	"github.com/loadout-dev/loadout/internal/clientimport"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/console"
@@ -171,7 +169,7 @@ func (m *migration) prepare(ctx context.Context) error {
 // target describes the user's setup, to which the migration adds.
 func (m *migration) target(ctx context.Context, c *config.Config) (migrate.Target, error) {
 	a := m.app
-	t := migrate.Target{ServersFile: a.ServersFile(), Chats: chatlog.Dir(filepath.Join(a.StateDir(), "sessions"))}
+	t := migrate.Target{ServersFile: a.ServersFile(), Chats: migrate.ChatDir(filepath.Join(a.StateDir(), "sessions"))}
 	if t.ServersFile == "" || a.StateDir() == "" {
 		return t, exit.Errorf(exit.Failure, "set HOME, or XDG_CONFIG_HOME and LOADOUT_STATE", "no directory for servers and conversations")
 	}
@@ -187,7 +185,7 @@ func (m *migration) target(ctx context.Context, c *config.Config) (migrate.Targe
 	}
 	t.HasSkill, t.IsInstalled, t.CreateSkill = m.hasSkill(ctx, c), m.isInstalled, m.createSkill
 	t.SkillName = func(name string) string {
-		if own, ok := findSkill(m.runtime.Catalog().Snapshot(), name); ok {
+		if own, ok := migrate.FindSkill(m.runtime.Catalog().Snapshot(), name); ok {
 			return own
 		}
 		return name
@@ -216,21 +214,9 @@ func (m *migration) hasSkill(ctx context.Context, c *config.Config) func(name st
 		if all == nil {
 			return false
 		}
-		_, ok := findSkill(all, name)
+		_, ok := migrate.FindSkill(all, name)
 		return ok
 	}
-}
-
-// findSkill returns the name of the skill that another system calls name. A skill
-// that has no name in its SKILL.md is named after its directory, which may have
-// got another name when it was installed: wiki_submit is then wiki-submit.
-func findSkill(all *catalog.Snapshot, name string) (own string, ok bool) {
-	if _, err := all.Get(name); err == nil {
-		return name, true
-	}
-	own = skillname.Slug(name)
-	_, err := all.Get(own)
-	return own, err == nil && own != skillname.Slug("") // which is that of names without Latin letters
 }
 
 // installs reports whether the source has a skill with this name that can be
@@ -250,7 +236,6 @@ func (m *migration) isInstalled(name string) (bool, error) {
 
 // createSkill creates a converted skill in the user's skills directory.
 func (m *migration) createSkill(ctx context.Context, d skill.Draft) error {
-	d.Description, _ = truncateDescription(d.Description)
 	in := m.skills.to.Path()
 	if err := writeSkillDir(in, filepath.Join(in, d.Name), d.Render()); err != nil {
 		return err
@@ -369,14 +354,6 @@ func (m *migration) hubFiles() []string {
 	return out
 }
 
-// isPage reports whether a problem concerns a page of documentation that is
-// named skill.md: the name is not spelled SKILL.md, and the page has no
-// frontmatter.
-func isPage(files fs.FS, p catalog.Problem) bool {
-	all, err := fs.ReadDir(files, p.Path)
-	return err == nil && p.Code == "frontmatter-missing" && !slices.ContainsFunc(all, func(d fs.DirEntry) bool { return d.Name() == skill.FileName })
-}
-
 // read reads the skills and the other files at a location.
 func (m *migration) read(ctx context.Context, at remote.Location, target migrate.Target) error {
 	m.out.Source = at.String()
@@ -390,7 +367,7 @@ func (m *migration) read(ctx context.Context, at remote.Location, target migrate
 	if offer.Files() == nil {
 		return exit.Errorf(exit.Usage, "give a directory, an archive or a Git repository", "%s is a skill index, which contains no other files", m.source)
 	}
-	offer.Problems = slices.DeleteFunc(offer.Problems, func(p catalog.Problem) bool { return isPage(offer.Files(), p) })
+	offer.Problems = slices.DeleteFunc(offer.Problems, func(p catalog.Problem) bool { return migrate.IsPage(offer.Files(), p) })
 	m.problems, m.dirs = offer.Problems, map[string]string{}
 	for _, s := range offer.Skills {
 		m.dirs[install.Name(at, s)] = s.Dir
@@ -403,6 +380,6 @@ func (m *migration) read(ctx context.Context, at remote.Location, target migrate
 	if err != nil {
 		return err
 	}
-	m.change, err = found.Compare(target)
+	m.change, err = found.Compare(ctx, target)
 	return m.explain(err)
 }

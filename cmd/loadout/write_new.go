@@ -57,8 +57,8 @@ func (a *app) createSkill(ctx context.Context, name string, o newOptions) error 
 			return err
 		}
 		draft = *d
-		if cut, ok := truncateDescription(d.Description); ok && o.description == "" {
-			a.Note("%s: description truncated to %d characters", o.from, maxDescription)
+		if cut, ok := pythonskill.TruncateDescription(d.Description); ok && o.description == "" {
+			a.Note("%s: description truncated to %d characters", o.from, pythonskill.MaxDescription)
 			draft.Description = cut
 		}
 		if name != "" {
@@ -112,23 +112,6 @@ func (a *app) renderDraft(draft skill.Draft, o newOptions) ([]byte, error) {
 		}
 	}
 	return text, nil
-}
-
-// maxDescription is the maximum length of a description in characters.
-const maxDescription = 1024
-
-// truncateDescription truncates a long description at a word boundary. It
-// reports whether it did.
-func truncateDescription(s string) (string, bool) {
-	r := []rune(s)
-	if len(r) <= maxDescription {
-		return s, false
-	}
-	s = string(r[:maxDescription-1])
-	if i := strings.LastIndexByte(s, ' '); i > 0 {
-		s = s[:i]
-	}
-	return s + "…", true
 }
 
 // writeSkillDir creates a skill's directory. On failure it removes what it

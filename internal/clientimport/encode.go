@@ -1,6 +1,7 @@
 package clientimport
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/loadout-dev/loadout/internal/configfile"
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
@@ -15,6 +17,20 @@ func textNode(s string) *yaml.Node {
 	n := &yaml.Node{}
 	n.SetString(s)
 	return n
+}
+
+// EncodeConfig encodes a server configuration as JSON, in the form of a servers
+// file.
+func EncodeConfig(c *upstream.Config) (json.RawMessage, error) {
+	text, err := yaml.Dump(encodeServer(c), yaml.WithLineWidth(-1))
+	if err != nil {
+		return nil, err
+	}
+	docs, invalid := configfile.Parse(text, configfile.YAML)
+	if invalid != nil || len(docs) != 1 {
+		return nil, fmt.Errorf("cannot encode server %q", c.Name)
+	}
+	return docs[0].JSON(), nil
 }
 
 // encodeServer encodes a server configuration as YAML.

@@ -33,6 +33,9 @@ type Definition struct {
 // servers that would receive the user's values: those that refer to secrets, to
 // inputs, to files of environment variables, or to environment variables other
 // than HOME and PATH.
+//
+// A caller that stores the servers elsewhere uses the Config of each server of the
+// plan. serversFile is then "" and store nil.
 func PlanDefinitions(serversFile string, store *secrets.Store, origin string, servers []Definition) (*Plan, error) {
 	file, err := readServersFile(serversFile)
 	if err != nil {

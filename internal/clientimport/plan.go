@@ -59,6 +59,9 @@ type Server struct {
 	Problems  []string `json:"problems,omitempty"`
 	// Secrets are those of Plan.Secrets that this server refers to.
 	Secrets []MovedSecret `json:"-"`
+	// Config is the configuration to add, without the values of secrets. It is nil
+	// unless State is Added.
+	Config *upstream.Config `json:"-"`
 }
 
 // Apply writes the changes in an order that is safe to interrupt. It succeeds
@@ -166,7 +169,7 @@ func (im *Importer) planServer(p *Plan, f clientServer) error {
 		s.As, s.State = c.Name, Present
 		p.step.Shares = append(p.step.Shares, c.Name)
 	} else {
-		c.Name, s.State = s.As, Added
+		c.Name, s.State, s.Config = s.As, Added, c
 		im.servers.add(c)
 		p.step.Servers[c.Name] = c.Digest()
 	}
@@ -224,7 +227,7 @@ func (im *Importer) chooseSecretName(name, value string, planned map[string]stri
 		n := numberedSecret(name, i)
 		have, ok := planned[n]
 		if !ok {
-			stored, err := im.secrets.Get(n)
+			stored, err := im.storedSecret(n)
 			if err != nil && !errors.Is(err, secrets.ErrNotSet) {
 				return "", &Error{SecretStore, err}
 			}
@@ -237,6 +240,14 @@ func (im *Importer) chooseSecretName(name, value string, planned map[string]stri
 			return n, nil
 		}
 	}
+}
+
+// storedSecret returns the value of a secret. Without a store, no secret is set.
+func (im *Importer) storedSecret(name string) (string, error) {
+	if im.secrets == nil {
+		return "", secrets.ErrNotSet
+	}
+	return im.secrets.Get(name)
 }
 
 // secretTarget returns the text that is appended to the secret values of c before
@@ -262,7 +273,7 @@ func numberedSecret(name string, i int) string {
 func (im *Importer) noteSecretsAndLogins(p *Plan) {
 	for _, m := range p.Secrets {
 		if p.values[m.Secret] == "" && !slices.Contains(p.Unset, m.Secret) {
-			if _, err := im.secrets.Get(m.Secret); err != nil {
+			if _, err := im.storedSecret(m.Secret); err != nil {
 				p.Unset = append(p.Unset, m.Secret)
 			}
 		}

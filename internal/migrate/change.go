@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,11 +14,15 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Target is a user's setup on this machine, to which a plan is applied.
+// Target is where a plan is applied: a user's setup on this machine, or a user of
+// a hub.
 type Target struct {
 	ServersFile string // the user's servers file
 	Secrets     *secrets.Store
-	Chats       chatlog.Dir // conversations of the terminal chat
+	// Documents, if set, keeps the servers and the documents of the plan. Otherwise
+	// the servers are added to ServersFile, and documents are only counted.
+	Documents Documents
+	Chats     Conversations
 	// HasSkill reports whether the user has a skill with this name, or gets it
 	// from the same source.
 	HasSkill func(name string) bool
@@ -34,6 +39,43 @@ type Target struct {
 	OpenSession func(ctx context.Context, log session.Log, id string) (*session.Session, error)
 }
 
+// Conversations keeps the conversations of a user.
+type Conversations interface {
+	Contains(ctx context.Context, c *PastConversation) (bool, error)
+	// Import creates a conversation with the events that write appends to its log.
+	// If it or write returns an error, no conversation is created.
+	Import(ctx context.Context, c *PastConversation, write func(session.Log) error) error
+}
+
+// ChatDir is the directory with the conversations of the terminal chat.
+type ChatDir chatlog.Dir
+
+// Contains implements [Conversations].
+func (d ChatDir) Contains(_ context.Context, c *PastConversation) (bool, error) {
+	return chatlog.Dir(d).Contains(c.ID), nil
+}
+
+// Import implements [Conversations].
+func (d ChatDir) Import(_ context.Context, c *PastConversation, write func(session.Log) error) error {
+	return chatlog.Dir(d).Import(c.ID, write)
+}
+
+// Documents keeps servers and documents on a hub.
+type Documents interface {
+	// Compare reports each server and document of a plan. It writes nothing. unset
+	// has the names of the secrets that the user must set.
+	Compare(ctx context.Context, p *Plan) (items []Item, unset []string, err error)
+	// Apply writes the new ones of the last Compare. It returns the names of the
+	// documents that it wrote, and an error or problems for the others.
+	Apply(ctx context.Context) (written, problems []string, err error)
+}
+
+// SkippedError is returned by a function of a [Target] for an item that cannot be
+// stored if others may be.
+type SkippedError struct{ Reason string }
+
+func (e *SkippedError) Error() string { return e.Reason }
+
 // Change is the difference between a plan and a target. It is not safe for
 // concurrent use.
 type Change struct {
@@ -49,24 +91,42 @@ type Change struct {
 	servers       *clientimport.Plan
 	drafts        []Draft             // the new ones
 	conversations []*PastConversation // the new ones
+	documents     bool                // whether the target's Documents have new ones
 	written       map[Kind][]string
 }
 
 // Compare compares a plan with a target. It writes nothing. The target must not
 // change before the result is applied.
-func (p *Plan) Compare(t Target) (*Change, error) {
+func (p *Plan) Compare(ctx context.Context, t Target) (*Change, error) {
 	c := &Change{target: t, written: map[Kind][]string{}}
 	if err := c.compareDrafts(p, t); err != nil {
 		return nil, err
 	}
-	if err := c.compareServers(p, t); err != nil {
+	compare := c.compareServers
+	if t.Documents != nil {
+		compare = c.compareDocuments
+	}
+	if err := compare(ctx, p, t); err != nil {
 		return nil, err
 	}
-	for _, f := range p.Resources {
-		c.Items = append(c.Items, f.item())
+	if err := c.compareConversations(ctx, p, t); err != nil {
+		return nil, err
 	}
+	c.Items = append(c.Items, p.Lost...)
+	for i := range c.Items {
+		c.Items[i].Clip()
+	}
+	return c, nil
+}
+
+// compareConversations plans the conversations to import.
+func (c *Change) compareConversations(ctx context.Context, p *Plan, t Target) error {
 	for _, past := range p.Conversations {
-		item := Item{Kind: Conversation, Name: past.Title, From: past.From, Outcome: Kept, New: !t.Chats.Contains(past.ID)}
+		exists, err := t.Chats.Contains(ctx, past)
+		if err != nil {
+			return err
+		}
+		item := Item{Kind: Conversation, Name: past.Title, From: past.From, ID: past.ID, Outcome: Kept, New: !exists}
 		if len(past.Lost) > 0 {
 			item.Outcome, item.Details = Changed, []string{"without " + strings.Join(past.Lost, ", ")}
 		}
@@ -80,16 +140,24 @@ func (p *Plan) Compare(t Target) (*Change, error) {
 		}
 		c.Items = append(c.Items, item)
 	}
-	c.Items = append(c.Items, p.Lost...)
-	for i := range c.Items {
-		c.Items[i].clip()
+	return nil
+}
+
+// compareDocuments plans the servers and documents to add to a hub.
+func (c *Change) compareDocuments(ctx context.Context, p *Plan, t Target) error {
+	items, unset, err := t.Documents.Compare(ctx, p)
+	if err != nil {
+		return err
 	}
-	return c, nil
+	c.servers = &clientimport.Plan{Action: clientimport.None}
+	c.Items, c.Unset = append(c.Items, items...), unset
+	c.documents = slices.ContainsFunc(items, func(i Item) bool { return i.New })
+	return nil
 }
 
 // IsEmpty reports whether applying the change would write nothing.
 func (c *Change) IsEmpty() bool {
-	return c.servers.Action == clientimport.None && len(c.conversations) == 0 && len(c.drafts) == 0
+	return c.servers.Action == clientimport.None && len(c.conversations) == 0 && len(c.drafts) == 0 && !c.documents
 }
 
 // Apply writes the change. After an error, call [Plan.Compare] and Apply again to
@@ -98,7 +166,10 @@ func (c *Change) IsEmpty() bool {
 func (c *Change) Apply(ctx context.Context) error {
 	for _, d := range c.drafts {
 		if err := c.target.CreateSkill(ctx, d.Draft); err != nil {
-			return err
+			if !c.skip("skill "+d.Name, err) {
+				return err
+			}
+			continue
 		}
 		c.written[Skill] = append(c.written[Skill], d.Name)
 	}
@@ -108,19 +179,38 @@ func (c *Change) Apply(ctx context.Context) error {
 		}
 		c.written[Server] = c.servers.ChangedServers()
 	}
+	if c.documents {
+		written, problems, err := c.target.Documents.Apply(ctx)
+		c.written[Resources], c.Problems = written, append(c.Problems, problems...)
+		if err != nil {
+			return err
+		}
+	}
 	for _, past := range c.conversations {
 		if err := c.importConversation(ctx, past); err != nil {
-			return fmt.Errorf("import conversation %s: %w", past.ID, err)
+			if !c.skip("conversation "+past.ID, err) {
+				return fmt.Errorf("import conversation %s: %w", past.ID, err)
+			}
+			continue
 		}
 		c.written[Conversation] = append(c.written[Conversation], past.ID)
 	}
 	return nil
 }
 
+// skip adds a problem if err is a [*SkippedError]. Otherwise it returns false.
+func (c *Change) skip(what string, err error) bool {
+	skipped, ok := errors.AsType[*SkippedError](err)
+	if ok {
+		c.Problems = append(c.Problems, clip(what+" was not added: "+skipped.Reason))
+	}
+	return ok
+}
+
 // importConversation stores a conversation and loads the skills that would
 // still be active in it. It adds a problem if not all of them can be loaded.
 func (c *Change) importConversation(ctx context.Context, past *PastConversation) error {
-	return c.target.Chats.Import(past.ID, func(log session.Log) error {
+	return c.target.Chats.Import(ctx, past, func(log session.Log) error {
 		watched := &watchedLog{Log: log}
 		s, err := c.target.OpenSession(ctx, watched, past.ID)
 		if err != nil {
@@ -152,7 +242,7 @@ func (l *watchedLog) Append(ctx context.Context, events ...*session.Event) error
 }
 
 // compareServers plans the servers to add to the user's servers file.
-func (c *Change) compareServers(p *Plan, t Target) error {
+func (c *Change) compareServers(_ context.Context, p *Plan, t Target) error {
 	var all []clientimport.Definition
 	for _, s := range p.Servers {
 		all = append(all, s.Definition)
@@ -163,28 +253,36 @@ func (c *Change) compareServers(p *Plan, t Target) error {
 	}
 	c.servers, c.Unset, c.Notes = plan, plan.Unset, plan.Notes
 	for i, s := range plan.Servers { // in the order of the definitions
-		item := Item{Kind: Server, Name: s.Name, From: p.Servers[i].From, Outcome: Kept, New: s.State == clientimport.Added, Details: s.Problems}
-		if item.New {
-			item.Does = s.Does
-		}
-		if s.State == clientimport.Skipped {
-			item.Outcome = Lost
-		} else if s.As != s.Name {
-			item.Details = append(item.Details, "named "+s.As+", because another server has its name")
-		}
-		for _, m := range s.Secrets {
-			if text := m.Where + " is now the secret " + m.Secret; !slices.Contains(item.Details, text) {
-				item.Details = append(item.Details, text)
-			}
-		}
-		if item.Outcome == Kept && len(item.Details) > 0 {
-			item.Outcome = Changed
-		}
-		c.Items = append(c.Items, item)
+		c.Items = append(c.Items, ServerItem(s, p.Servers[i].From))
+	}
+	for _, f := range p.Resources {
+		c.Items = append(c.Items, f.item())
 	}
 	return nil
 }
 
-// Written returns the names of the converted skills, the servers or the
-// conversations that Apply wrote, even if it then returned an error.
+// ServerItem reports a server of a plan, which a file defines.
+func ServerItem(s clientimport.Server, from string) Item {
+	item := Item{Kind: Server, Name: s.Name, From: from, Outcome: Kept, New: s.State == clientimport.Added, Details: s.Problems}
+	if item.New {
+		item.Does = s.Does
+	}
+	if s.State == clientimport.Skipped {
+		item.Outcome = Lost
+	} else if s.As != s.Name {
+		item.Details = append(item.Details, "named "+s.As+", because another server has its name")
+	}
+	for _, m := range s.Secrets {
+		if text := m.Where + " is now the secret " + m.Secret; !slices.Contains(item.Details, text) {
+			item.Details = append(item.Details, text)
+		}
+	}
+	if item.Outcome == Kept && len(item.Details) > 0 {
+		item.Outcome = Changed
+	}
+	return item
+}
+
+// Written returns the names of the converted skills, the servers, the documents or
+// the conversations that Apply wrote, even if it then returned an error.
 func (c *Change) Written(k Kind) []string { return c.written[k] }

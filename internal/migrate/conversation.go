@@ -10,7 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
@@ -92,6 +94,18 @@ func (c *PastConversation) history(rename func(string) string) []session.PastMes
 		out = append(out, past)
 	}
 	return out
+}
+
+// FindSkill returns the name of the skill that another system calls name. A skill
+// that has no name in its SKILL.md is named after its directory, which may have
+// got another name when it was installed: wiki_submit is then wiki-submit.
+func FindSkill(all *catalog.Snapshot, name string) (own string, ok bool) {
+	if _, err := all.Get(name); err == nil {
+		return name, true
+	}
+	own = skillname.Slug(name)
+	_, err := all.Get(own)
+	return own, err == nil && own != skillname.Slug("") // which is that of names without Latin letters
 }
 
 // missingSkills returns the names of the skills that the conversation used and

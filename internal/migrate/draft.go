@@ -36,6 +36,7 @@ func (r *reader) parsePython(p string, data []byte) {
 		r.plan.lose(Skill, d.Name, p, "too many skills (limit %d)", maxDrafts)
 	default:
 		d.Instructions = describeTools(d)
+		d.Description, _ = pythonskill.TruncateDescription(d.Description)
 		r.plan.Drafts = append(r.plan.Drafts, Draft{*d, p})
 	}
 }

@@ -19,10 +19,39 @@ import (
 // API responses of a system.
 func (r *reader) parseExport(p string, data []byte) {
 	var v any
-	if !bytes.Contains(data, []byte(`"role"`)) && !bytes.Contains(data, []byte(`"title"`)) || json.Unmarshal(data, &v) != nil {
+	switch {
+	case !bytes.Contains(data, []byte(`"role"`)) && !bytes.Contains(data, []byte(`"title"`)):
+		return
+	case hasManyValues(data):
+		r.plan.lose(File, path.Base(p), p, "too many JSON values (limit %d)", maxValues)
+		return
+	case json.Unmarshal(data, &v) != nil:
 		return
 	}
 	r.findConversations(p, "", v, 0)
+}
+
+// maxValues is the maximum number of JSON values in a file with responses. Each of
+// them takes two bytes in the file, but hundreds in memory.
+const maxValues = 500_000
+
+// hasManyValues reports whether a JSON text has more than maxValues values.
+func hasManyValues(data []byte) bool {
+	n := 0
+	text, escaped := false, false
+	for _, c := range data {
+		switch {
+		case escaped:
+			escaped = false
+		case text:
+			escaped, text = c == '\\', c != '"'
+		case c == '"':
+			text = true
+		case c == ',' || c == '[' || c == '{':
+			n++
+		}
+	}
+	return n > maxValues
 }
 
 // findConversations adds the conversations in a decoded response.

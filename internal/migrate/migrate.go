@@ -53,6 +53,7 @@ const (
 	Server       Kind = "server"
 	Conversation Kind = "conversation"
 	Resources    Kind = "resources" // a file with documents for a hub
+	Document     Kind = "document"  // a document, on a hub
 	File         Kind = "file"      // a file that was not read, or not completely
 )
 
@@ -69,9 +70,11 @@ const (
 
 // Item is one line of the report of a migration.
 type Item struct {
-	Kind    Kind    `json:"kind"`
-	Name    string  `json:"name"`
-	From    string  `json:"from"` // path of the file or directory in the system
+	Kind Kind   `json:"kind"`
+	Name string `json:"name"`
+	From string `json:"from"` // path of the file or directory in the system
+	// ID is the [PastConversation.ID] of a conversation, or "".
+	ID      string  `json:"-"`
 	Outcome Outcome `json:"outcome"`
 	// New is set if applying the plan adds the item, or updates a skill.
 	// Otherwise it is already there, or it is lost.
@@ -99,16 +102,23 @@ type Plan struct {
 type ServerDefinition struct {
 	clientimport.Definition
 	From string
+	// InDocument is set if the server belongs to a document for a hub.
+	InDocument bool
 }
 
 // Read finds what can be migrated in the files of a system. It returns an error
 // only if ctx is done, the system is unknown or the top directory cannot be
 // read. Files that cannot be read are listed in [Plan.Lost].
 func Read(ctx context.Context, system System, files fs.FS) (*Plan, error) {
+	return ReadUpTo(ctx, system, files, maxTotalBytes)
+}
+
+// ReadUpTo is like [Read], but with a limit on the total size of the files.
+func ReadUpTo(ctx context.Context, system System, files fs.FS, maxBytes int64) (*Plan, error) {
 	if !slices.Contains(Systems(), system) {
 		return nil, fmt.Errorf("unknown system %q", string(system))
 	}
-	r := &reader{ctx: ctx, files: files, plan: &Plan{System: system}, exports: map[string]*exported{}, titles: map[string]string{}}
+	r := &reader{ctx: ctx, files: files, maxBytes: maxBytes, plan: &Plan{System: system}, exports: map[string]*exported{}, titles: map[string]string{}}
 	if err := r.walk(); err != nil {
 		return nil, err
 	}
@@ -123,13 +133,13 @@ func Read(ctx context.Context, system System, files fs.FS) (*Plan, error) {
 func (p *Plan) lose(kind Kind, name, from, format string, args ...any) {
 	if len(p.Lost) < maxLost {
 		p.Lost = append(p.Lost, Item{Kind: kind, Name: name, From: from, Outcome: Lost, Details: []string{fmt.Sprintf(format, args...)}})
-		p.Lost[len(p.Lost)-1].clip()
+		p.Lost[len(p.Lost)-1].Clip()
 	}
 }
 
-// clip truncates the fields of an item, because other programs wrote their
-// text. The field Does has already been truncated.
-func (i *Item) clip() {
+// Clip makes the fields of an item printable and truncates them, because other
+// programs wrote their text. The field Does has already been truncated.
+func (i *Item) Clip() {
 	i.Name, i.From = clip(i.Name), clip(i.From)
 	for n := range i.Details {
 		i.Details[n] = clip(i.Details[n])

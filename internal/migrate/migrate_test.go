@@ -10,7 +10,6 @@ import (
 	"testing/fstest"
 	"unicode/utf8"
 
-	"github.com/loadout-dev/loadout/internal/chatlog"
 	"github.com/loadout-dev/loadout/internal/migrate"
 	"github.com/loadout-dev/loadout/internal/secrets"
 	"github.com/loadout-dev/loadout/session"
@@ -69,8 +68,9 @@ func TestSameServerOfTwoFilesIsOne(t *testing.T) {
 }
 
 func TestUnreadableFilesAreLost(t *testing.T) {
-	p := read(t, map[string]string{"big.json": strings.Repeat(" ", 16<<20+1), "broken.json": `{"mcpServers": `, ".env": "X_MCP_SERVERS={"})
-	want := map[string]string{"big.json": "too large", "broken.json": "invalid file", ".env": "X_MCP_SERVERS is not valid JSON"}
+	p := read(t, map[string]string{"many.json": `{"title": [` + strings.Repeat("[],", 300_000) + `[]]}`, "texts.json": `{"title": "` + strings.Repeat("[", 600_000) + `\""}`,
+		"big.json": strings.Repeat(" ", 16<<20+1), "broken.json": `{"mcpServers": `, ".env": "X_MCP_SERVERS={"})
+	want := map[string]string{"many.json": "too many JSON values", "big.json": "too large", "broken.json": "invalid file", ".env": "X_MCP_SERVERS is not valid JSON"}
 	if len(p.Lost) != len(want) {
 		t.Fatalf("lost %+v", p.Lost)
 	}
@@ -138,7 +138,7 @@ func TestTextsOfTheReportAreShort(t *testing.T) {
 		"b.json":              `{"title": "` + long + `", "messages": [{"role": "user", "content": "x"}]}`,
 	})
 	dir := t.TempDir()
-	c, err := p.Compare(target(dir))
+	c, err := p.Compare(t.Context(), target(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestTextsOfTheReportAreShort(t *testing.T) {
 }
 
 func target(dir string) migrate.Target {
-	return migrate.Target{ServersFile: filepath.Join(dir, "servers.yaml"), Secrets: secrets.New(filepath.Join(dir, "secrets")), Chats: chatlog.Dir(filepath.Join(dir, "chats")), HasSkill: func(string) bool { return true },
+	return migrate.Target{ServersFile: filepath.Join(dir, "servers.yaml"), Secrets: secrets.New(filepath.Join(dir, "secrets")), Chats: migrate.ChatDir(filepath.Join(dir, "chats")), HasSkill: func(string) bool { return true },
 		SkillName: func(name string) string { return name }}
 }
 
@@ -187,7 +187,7 @@ func TestConversationWithUnreadableSkill(t *testing.T) {
 			}
 			return session.Open(ctx, brokenSkills{}, &session.Options{Log: log, ID: id})
 		}
-		c, err := p.Compare(to)
+		c, err := p.Compare(t.Context(), to)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,7 +205,7 @@ func TestConversationWithUnreadableSkill(t *testing.T) {
 		if err != nil || len(names) != 2 || len(c.Problems) != 1 || !strings.Contains(c.Problems[0], "permission denied") {
 			t.Errorf("error %v, written %q, problems %q", err, names, c.Problems)
 		}
-		if c, err = p.Compare(to); err != nil || !c.IsEmpty() {
+		if c, err = p.Compare(t.Context(), to); err != nil || !c.IsEmpty() {
 			t.Errorf("again: %v, items %+v", err, c.Items)
 		}
 	}

@@ -6,15 +6,18 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
+	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/skillpath"
+	"github.com/loadout-dev/loadout/skill"
 )
 
 // Limits on the files of a system.
 const (
 	maxFileBytes  = 16 << 20  // bytes of one file
-	maxTotalBytes = 256 << 20 // bytes of all files
+	maxTotalBytes = 256 << 20 // bytes of all files, unless the caller has another limit
 	maxFiles      = 20_000    // files that are read
 	maxDepth      = 32        // nested directories
 	maxServers    = 500
@@ -29,6 +32,8 @@ type reader struct {
 	count int
 	bytes int64
 
+	maxBytes int64 // limit of bytes
+
 	// exports are the conversations in responses, which may have several pages,
 	// by the ID of the conversation, or by file if it has none. order has their
 	// keys in the order of the files. titles are the titles of conversations by
@@ -42,7 +47,7 @@ type reader struct {
 
 // skippedDirs lists the names of directories whose files belong to other
 // programs, or are examples and tests. The top directory is never skipped.
-var skippedDirs = map[string]bool{"node_modules": true, "vendor": true, "test": true, "tests": true, "testdata": true, "__tests__": true, "locales": true, "i18n": true}
+var skippedDirs = map[string]bool{"node_modules": true, "vendor": true, "test": true, "tests": true, "testdata": true, "__tests__": true, "locales": true, "i18n": true, "__MACOSX": true}
 
 // walk reads all files with a known format. It skips the directories of skills,
 // which are installed as a whole.
@@ -89,6 +94,13 @@ func (r *reader) isSkill(dir string) bool {
 		}
 	}
 	return false
+}
+
+// IsPage reports whether a problem is about a page of documentation that is
+// named skill.md: its name is not written as SKILL.md, and it has no fields.
+func IsPage(files fs.FS, p catalog.Problem) bool {
+	all, err := fs.ReadDir(files, p.Path)
+	return err == nil && p.Code == "frontmatter-missing" && !slices.ContainsFunc(all, func(d fs.DirEntry) bool { return d.Name() == skill.FileName })
 }
 
 // parserOf returns the function that parses files with this name, or nil if
@@ -140,8 +152,8 @@ func (r *reader) read(p string, d fs.DirEntry) ([]byte, bool) {
 	case info.Size() > maxFileBytes:
 		r.plan.lose(File, d.Name(), p, "too large (%d bytes, limit %d)", info.Size(), maxFileBytes)
 		return nil, false
-	case r.count == maxFiles || r.bytes+info.Size() > maxTotalBytes:
-		r.plan.lose(File, d.Name(), p, "not read: more than %d files or %d bytes in all; migrate a subdirectory", maxFiles, maxTotalBytes)
+	case r.count == maxFiles || r.bytes+info.Size() > r.maxBytes:
+		r.plan.lose(File, d.Name(), p, "not read: more than %d files or %d bytes in all; migrate a subdirectory", maxFiles, r.maxBytes)
 		return nil, false
 	}
 	f, err := r.files.Open(p)

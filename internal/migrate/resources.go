@@ -10,14 +10,20 @@ import (
 // resourceKinds lists the kinds of Wegent documents that a hub accepts.
 var resourceKinds = map[string]bool{"Ghost": true, "Bot": true, "Team": true, "Model": true, "Skill": true, "MCPServer": true}
 
+// isResource reports whether a hub accepts documents of this kind.
+func isResource(doc map[string]any) bool {
+	kind, _ := doc["kind"].(string)
+	meta, _ := doc["metadata"].(map[string]any)
+	return resourceKinds[kind] && doc["apiVersion"] != nil && meta["name"] != nil
+}
+
 // countResource counts a document that a hub accepts.
 func (r *reader) countResource(p string, doc any) {
 	top, _ := doc.(map[string]any)
-	kind, _ := top["kind"].(string)
-	meta, _ := top["metadata"].(map[string]any)
-	if !resourceKinds[kind] || top["apiVersion"] == nil || meta["name"] == nil {
+	if !isResource(top) {
 		return
 	}
+	kind, _ := top["kind"].(string)
 	last := len(r.plan.Resources) - 1
 	if last < 0 || r.plan.Resources[last].From != p {
 		if len(r.plan.Resources) == maxServers {

@@ -69,6 +69,7 @@ func isServerFile(p string) bool {
 // Ghost or Bot of Wegent.
 func (r *reader) addServersOf(p string, doc any) {
 	top, _ := doc.(map[string]any)
+	inDocument := r.plan.System == Wegent && isResource(top)
 	if spec, ok := top["spec"].(map[string]any); ok && top["kind"] != nil {
 		top = spec
 	}
@@ -76,20 +77,22 @@ func (r *reader) addServersOf(p string, doc any) {
 	if !ok && isServerFile(p) {
 		servers = top
 	}
-	r.addServers(p, servers)
+	r.addServers(p, servers, inDocument)
 }
 
 // addServers adds servers by name. It skips values that are not configurations,
 // and servers that another file defines in the same way.
-func (r *reader) addServers(p string, servers map[string]any) {
+func (r *reader) addServers(p string, servers map[string]any, inDocument bool) {
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
 		value, ok := servers[name].(map[string]any)
-		d := ServerDefinition{clientimport.Definition{Name: name, Value: value}, p}
+		d := ServerDefinition{clientimport.Definition{Name: name, Value: value}, p, inDocument}
+		same := slices.IndexFunc(r.plan.Servers, func(o ServerDefinition) bool { return reflect.DeepEqual(o.Definition, d.Definition) })
 		switch {
 		case !ok:
 		case usesPluginRoot(value):
 			r.plan.lose(Server, name, p, "it belongs to a plugin: its configuration refers to the directory of the plugin")
-		case slices.ContainsFunc(r.plan.Servers, func(o ServerDefinition) bool { return reflect.DeepEqual(o.Definition, d.Definition) }):
+		case same >= 0:
+			r.plan.Servers[same].InDocument = r.plan.Servers[same].InDocument && inDocument
 		case len(r.plan.Servers) == maxServers:
 			r.plan.lose(Server, name, p, "too many servers (limit %d)", maxServers)
 		default:
@@ -100,7 +103,7 @@ func (r *reader) addServers(p string, servers map[string]any) {
 
 // addServer adds a single server.
 func (r *reader) addServer(p string, name string, value map[string]any) {
-	r.addServers(p, map[string]any{name: value})
+	r.addServers(p, map[string]any{name: value}, false)
 }
 
 // usesPluginRoot reports whether a configuration refers to the directory of a

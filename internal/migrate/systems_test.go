@@ -87,7 +87,7 @@ func TestKeyThatIsNotExportedIsNamed(t *testing.T) {
 	const service = `{"name": "weather", "transport_type": "sse", "url": "https://%.example.com", "credentials": {"token": {"configured": true}}}`
 	p := readSystem(t, migrate.WeKnora, map[string]string{"s.json": "[" + strings.ReplaceAll(service, "%", "a") + "," + strings.ReplaceAll(service, "%", "b") + "]"})
 	to := target(t.TempDir())
-	c, err := p.Compare(to)
+	c, err := p.Compare(t.Context(), to)
 	if err != nil || !slices.Equal(c.Unset, []string{"WEKNORA_WEATHER_AUTHORIZATION", "WEKNORA_WEATHER_AUTHORIZATION_2"}) {
 		t.Errorf("unset %q, %v", c.Unset, err)
 	}
@@ -99,7 +99,7 @@ func TestKeyThatIsNotExportedIsNamed(t *testing.T) {
 	if err := c.Apply(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if c, err = p.Compare(to); err != nil || !c.IsEmpty() {
+	if c, err = p.Compare(t.Context(), to); err != nil || !c.IsEmpty() {
 		t.Errorf("again: %v, items %+v", err, c.Items)
 	}
 }
@@ -112,7 +112,7 @@ func TestPythonSkillsWithTheSameName(t *testing.T) {
 		"a.py": strings.ReplaceAll(module, "%", "图表"), "b.py": strings.ReplaceAll(module, "%", "表格"), "c.py": strings.ReplaceAll(module, "%", "图表")})
 	to := target(t.TempDir())
 	to.IsInstalled = func(string) (bool, error) { return false, nil }
-	c, err := p.Compare(to)
+	c, err := p.Compare(t.Context(), to)
 	if err != nil || len(c.Items) != 3 {
 		t.Fatalf("%v, items %+v", err, c.Items)
 	}
@@ -154,7 +154,7 @@ func TestConversationsOfWeKnora(t *testing.T) {
 	to := target(t.TempDir())
 	for _, have := range []bool{true, false} {
 		to.HasSkill = func(name string) bool { return have && name == "pdf" }
-		change, err := p.Compare(to)
+		change, err := p.Compare(t.Context(), to)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +213,7 @@ func TestPythonSkillOfLocalLLMProvider(t *testing.T) {
 		return nil
 	}
 	for _, fresh := range []bool{true, false} {
-		c, err := p.Compare(to)
+		c, err := p.Compare(t.Context(), to)
 		if err != nil || c.IsEmpty() == fresh || c.Items[0].New != fresh || c.Items[0].Outcome != migrate.Changed {
 			t.Fatalf("%v, items %+v", err, c.Items)
 		}
@@ -231,7 +231,7 @@ func TestResourcesOfWegent(t *testing.T) {
 	const doc = "apiVersion: agent.wecode.io/v1\nkind: %\nmetadata: {name: x}\n---\n"
 	text := strings.ReplaceAll(doc, "%", "Ghost") + strings.ReplaceAll(doc, "%", "Bot") + strings.ReplaceAll(doc, "%", "Ghost") + strings.ReplaceAll(doc, "%", "Shell")
 	p := readSystem(t, migrate.Wegent, map[string]string{"kinds.yaml": text, "chart.yaml": "apiVersion: v1\nkind: Deployment\nmetadata: {name: x}\n", "template.yaml": "apiVersion: {{ .V }}\n"})
-	c, err := p.Compare(target(t.TempDir()))
+	c, err := p.Compare(t.Context(), target(t.TempDir()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,6 +67,23 @@ func newDraft(v pyValue) *skill.Draft {
 	return d
 }
 
+// MaxDescription is the maximum length of a description in characters.
+const MaxDescription = 1024
+
+// TruncateDescription truncates a long description at a word boundary. It
+// reports whether it did.
+func TruncateDescription(s string) (string, bool) {
+	r := []rune(s)
+	if len(r) <= MaxDescription {
+		return s, false
+	}
+	s = string(r[:MaxDescription-1])
+	if i := strings.LastIndexByte(s, ' '); i > 0 {
+		s = s[:i]
+	}
+	return s + "…", true
+}
+
 type pyKind uint8
 
 const (
