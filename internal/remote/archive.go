@@ -93,6 +93,9 @@ type archive struct {
 	close  func() error
 }
 
+// gzipMagic is the beginning of each gzip file.
+var gzipMagic = [2]byte{0x1f, 0x8b}
+
 // openArchive reads the file list of an archive. close, which removes the data
 // of r, is called as soon as r is no longer needed.
 func (c *Client) openArchive(ctx context.Context, r io.ReaderAt, size int64, close func() error) (*archive, error) {
@@ -101,7 +104,7 @@ func (c *Client) openArchive(ctx context.Context, r io.ReaderAt, size int64, clo
 	a := &archive{close: close}
 	list := &archiveListing{limits: c.opts.Limits}
 	var err error
-	if magic == [2]byte{0x1f, 0x8b} {
+	if magic == gzipMagic {
 		var spool *tempFile
 		if spool, err = c.gunzip(ctx, io.NewSectionReader(r, 0, size)); err == nil {
 			err = close()
@@ -114,7 +117,9 @@ func (c *Client) openArchive(ctx context.Context, r io.ReaderAt, size int64, clo
 		a.commit, err = list.readZip(r, size)
 	}
 	if err == nil {
-		list.stripTop()
+		if !c.opts.KeepTop {
+			list.stripTop()
+		}
 		a.tree, err = newTree(list.entries)
 	}
 	if err != nil {

@@ -82,7 +82,9 @@ type Options struct {
 	// Progress is called repeatedly during long operations, but never
 	// concurrently. It may be nil.
 	Progress func(Progress)
-	Limits   Limits
+	// KeepTop keeps the top folder of an archive that is common to all entries.
+	KeepTop bool
+	Limits  Limits
 }
 
 // Progress reports how far an operation has advanced.

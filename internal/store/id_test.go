@@ -52,3 +52,19 @@ func TestNewIDStartsWithTheTime(t *testing.T) {
 		t.Errorf("%s is of %d, not between %d and %d", id, at, before, after)
 	}
 }
+
+// A derived ID depends only on the time and the seed, and sorts by the time.
+func TestDeriveID(t *testing.T) {
+	at := time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC)
+	id := store.DeriveID(at, "a")
+	if !regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`).MatchString(id) {
+		t.Errorf("%s is no UUID of version 8", id)
+	}
+	if store.DeriveID(at, "a") != id || store.DeriveID(at, "b") == id {
+		t.Error("the ID does not identify the seed")
+	}
+	in := []string{store.DeriveID(time.Time{}, "a"), store.DeriveID(at.Add(-time.Millisecond), "c"), id, store.DeriveID(at.AddDate(0, 0, 1), "d"), store.NewID()}
+	if now := time.Now(); now.After(at.AddDate(0, 0, 1)) && !slices.IsSorted(in) {
+		t.Errorf("not sorted by time: %q", in)
+	}
+}

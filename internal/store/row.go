@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"database/sql"
 	"database/sql/driver"
 	"encoding/base64"
@@ -36,7 +37,26 @@ func NewID() string {
 	var id [16]byte
 	binary.BigEndian.PutUint64(id[:], uint64(at>>12<<16|7<<12|at&0xfff))
 	rand.Read(id[8:])
-	id[8] = id[8]&0x3f | 0x80 // the variant of RFC 9562
+	return formatID(id)
+}
+
+// DeriveID returns a version 8 UUID that depends only on a time and a seed. It sorts
+// among the IDs of [NewID] by this time, in milliseconds.
+func DeriveID(at time.Time, seed string) string {
+	sum := sha256.Sum256([]byte(seed))
+	var id [16]byte
+	copy(id[6:], sum[:])
+	id[6] = id[6]&0x0f | 8<<4
+	ms := uint64(max(0, at.UnixMilli()))
+	for i := range 6 {
+		id[i] = byte(ms >> (40 - 8*i))
+	}
+	return formatID(id)
+}
+
+// formatID sets the variant of RFC 9562 and formats a UUID.
+func formatID(id [16]byte) string {
+	id[8] = id[8]&0x3f | 0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 }
 

@@ -134,23 +134,32 @@ func (l *Library) applyVersion(ctx context.Context, tx *store.Tx, p account.Prin
 // a package slot, because the holder of a slot may be waiting for this
 // transaction.
 func (l *Library) textContent(ctx context.Context, tx *store.Tx, t SkillText) (*content, error) {
-	only := skill.Manifest{{Path: skill.FileName, Size: int64(len(t.File)), SHA256: skillfile.Hash(t.File)}}
-	files, err := newManifestFS(only, func(skill.File) ([]byte, error) { return t.File, nil })
+	c, err := l.readText(ctx, t)
 	if err != nil {
 		return nil, err
-	}
-	c, err := l.readContent(ctx, skill.NewBundle(files, t.Name, nil))
-	if err != nil {
-		return nil, err
-	}
-	if c.skill.Name != t.Name {
-		return nil, &NameError{Name: c.skill.Name, Why: fmt.Sprintf("the document names %q", t.Name)}
 	}
 	if err := l.scan(ctx, c); err != nil {
 		return nil, err
 	}
 	_, err = tx.Blobs.Put(ctx, t.File)
 	return c, err
+}
+
+// readText checks t like an upload.
+func (l *Library) readText(ctx context.Context, t SkillText) (*content, error) {
+	only := skill.Manifest{{Path: skill.FileName, Size: int64(len(t.File)), SHA256: skillfile.Hash(t.File)}}
+	files, err := newManifestFS(only, func(skill.File) ([]byte, error) { return t.File, nil })
+	if err != nil {
+		return nil, err
+	}
+	c, err := l.readContent(ctx, skill.NewBundle(files, t.Name, nil))
+	if err == nil && c.skill.Name != t.Name {
+		err = &NameError{Name: c.skill.Name, Why: fmt.Sprintf("the document names %q", t.Name)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // findInNamespace returns the skill with the given name that the namespace owns.

@@ -179,14 +179,14 @@ func mapDiskFull(err error) error {
 	return err
 }
 
-// spoolUpload copies an upload to a temporary file, which Close removes.
-func (l *Library) spoolUpload(r io.Reader) (*uploadFile, error) {
+// spoolUpload copies an upload of up to most bytes to a temporary file, which Close
+// removes.
+func (l *Library) spoolUpload(r io.Reader, most int64) (*uploadFile, error) {
 	f, err := os.CreateTemp(l.opts.TempDir, "upload-")
 	if err != nil {
 		return nil, fmt.Errorf("store upload: %w", mapDiskFull(err))
 	}
 	s := &uploadFile{File: f}
-	most := l.opts.Limits.PackedBytes
 	s.size, err = io.Copy(f, io.LimitReader(r, most+1))
 	switch {
 	case err != nil:

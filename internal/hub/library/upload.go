@@ -129,7 +129,7 @@ func (c *content) checkSameSkill(h *skillRecord) error {
 
 // withPackage reads a package and passes its content to f.
 func (l *Library) withPackage(ctx context.Context, pkg Package, f func(*content) error) error {
-	file, err := l.spoolUpload(pkg.Data)
+	file, err := l.spoolUpload(pkg.Data, l.opts.Limits.PackedBytes)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,166 @@
+package library
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/quota"
+	"github.com/loadout-dev/loadout/internal/remote"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// Collection is an uploaded file with any number of skills and other files, for a
+// namespace. It is not safe for concurrent use.
+type Collection struct {
+	*remote.Collection
+	l  *Library
+	p  account.Principal
+	in Namespace
+}
+
+// WithCollection opens an uploaded file and calls f, which must not keep the
+// collection. The file is a ZIP, a gzipped tar, or a single other file named name.
+// The principal must be allowed to upload to the namespace.
+func (l *Library) WithCollection(ctx context.Context, p account.Principal, in Namespace, name string, data io.Reader, f func(*Collection) error) error {
+	if err := l.authorizeIn(ctx, p, account.SkillUpload, in, name); err != nil {
+		return err
+	}
+	ctx, stop := withTimeLimit(ctx)
+	defer stop()
+	file, err := l.spoolUpload(data, maxDownload)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	done, err := acquireSlot(ctx, l.sourceSlots)
+	if err != nil {
+		return err
+	}
+	defer done()
+	client := remote.New(&remote.Options{KeepTop: true, TempDir: l.opts.TempDir,
+		Limits: remote.Limits{Unpacked: maxUnpacked, Entries: maxEntries, Skills: maxOffered, Time: inspectTimeout, Skill: l.opts.Limits}})
+	offer, err := client.OpenUpload(ctx, name, file, file.size)
+	if err != nil {
+		return uploadError(ctx, err)
+	}
+	defer offer.Close()
+	return f(&Collection{offer, l, p, in})
+}
+
+// uploadError converts an error from opening an uploaded file. Errors other than
+// those of this machine are caused by the file.
+func uploadError(ctx context.Context, err error) error {
+	_, here := errors.AsType[*fs.PathError](err)
+	_, refused := errors.AsType[*skill.RefusedError](err)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case here, refused:
+		return mapDiskFull(err)
+	}
+	return invalidf("%v", err)
+}
+
+// Presence describes a skill of a [Collection] in comparison with its namespace.
+type Presence struct {
+	ID      string // existing skill of the same name, or ""
+	Same    bool   // whether a version of that skill has the same files
+	Problem string // why the skill cannot be added
+}
+
+// Compare checks a skill of the collection like an upload, and compares it with the
+// skill of the same name in the namespace.
+func (c *Collection) Compare(ctx context.Context, s remote.Skill) (out Presence, err error) {
+	out.Problem, err = c.withSkill(ctx, s, func(content *content) (err error) {
+		out.ID, out.Same, err = c.l.findVersion(ctx, c.in, content)
+		return err
+	})
+	return out, err
+}
+
+// withSkill reads and checks a skill of the collection and passes its content to f.
+// If the skill is invalid, or f fails for a reason that concerns only this skill or
+// because of a quota, problem is the reason.
+func (c *Collection) withSkill(ctx context.Context, s remote.Skill, f func(*content) error) (problem string, err error) {
+	read := false
+	err = c.l.withOffered(ctx, c.Collection, s, func(content *content) error {
+		read = true
+		return f(content)
+	})
+	_, here := errors.AsType[*fs.PathError](err) // would reveal a path on this machine
+	if err != nil && !read && !here && ctx.Err() == nil && !errors.Is(err, ErrFull) {
+		return err.Error(), nil
+	}
+	return splitProblem(err)
+}
+
+// splitProblem returns an error that concerns only one skill, or a quota, as its
+// text.
+func splitProblem(err error) (problem string, other error) {
+	_, full := errors.AsType[*quota.ExceededError](err)
+	if full || isSkillError(err) {
+		return err.Error(), nil
+	}
+	return "", err
+}
+
+// findVersion returns the skill that a namespace lists under the name of c, or "",
+// and whether a version of it has the files of c.
+func (l *Library) findVersion(ctx context.Context, in Namespace, c *content) (id string, same bool, err error) {
+	found, err := l.db.Skills.Find(ctx, c.skill.Name, []Namespace{in})
+	if err != nil || len(found) == 0 {
+		return "", false, err
+	}
+	_, err = l.db.Versions.GetByDigest(ctx, found[0].ID, c.manifest.Digest())
+	if isNotFound(err) {
+		return found[0].ID, false, nil
+	}
+	return found[0].ID, err == nil, err
+}
+
+// Add adds a skill of the collection to the namespace, as [Library.Upload] does. It
+// never changes an existing skill. If the skill cannot be added, but others may be,
+// problem is the reason.
+func (c *Collection) Add(ctx context.Context, s remote.Skill) (id, problem string, err error) {
+	problem, err = c.withSkill(ctx, s, func(content *content) (err error) {
+		id, err = c.l.addContent(ctx, c.p, c.in, content)
+		return err
+	})
+	return id, problem, err
+}
+
+// AddText is like [Collection.Add] for a skill that consists of a SKILL.md.
+func (c *Collection) AddText(ctx context.Context, name string, file []byte) (id, problem string, err error) {
+	content, err := c.l.readText(ctx, SkillText{In: c.in, Name: name, File: file})
+	if err == nil {
+		id, err = c.l.addContent(ctx, c.p, c.in, content)
+	}
+	problem, err = splitProblem(err)
+	return id, problem, err
+}
+
+// Find returns the ID of the skill that the namespace lists under a name, or "".
+func (c *Collection) Find(ctx context.Context, name string) (string, error) {
+	found, err := c.l.db.Skills.Find(ctx, name, []Namespace{c.in})
+	if err != nil || len(found) == 0 {
+		return "", err
+	}
+	return found[0].ID, nil
+}
+
+// addContent stores a new skill.
+func (l *Library) addContent(ctx context.Context, p account.Principal, in Namespace, c *content) (string, error) {
+	if err := c.checkFirstRelease(false); err != nil {
+		return "", err
+	}
+	if err := l.checkNameFree(ctx, in, c.skill.Name); err != nil {
+		return "", err
+	}
+	if err := l.storeFiles(ctx, in, c, 1); err != nil {
+		return "", err
+	}
+	return l.create(ctx, p, in, c, nil)
+}
