@@ -28,11 +28,7 @@ func packageProblem(err error) *Problem {
 		return &Problem{Status: 413, Code: "too_large", Detail: e.Error(), Next: "remove files that the skill does not need"}
 	}
 	if e, ok := errors.AsType[*skill.RefusedError](err); ok {
-		p := &Problem{Status: 400, Code: "bad_package", Detail: e.Error(), Next: "fix the errors and pack it again: loadout pack DIR"}
-		for _, r := range e.Refusals {
-			p.Errors = append(p.Errors, Fault{Where: cmp.Or(r.Entry, "package"), Message: r.Message})
-		}
-		return p
+		return RefusedPackage(e, "fix the errors and pack it again: loadout pack DIR")
 	}
 	if e, ok := errors.AsType[*library.BrokenError](err); ok {
 		return &Problem{Status: 400, Code: "bad_skill", Detail: e.Error(), Next: "fix the diagnostics: loadout validate DIR", Diagnostics: DiagnosticsOf(e.Diagnostics)}
@@ -41,6 +37,16 @@ func packageProblem(err error) *Problem {
 		return &Problem{Status: 422, Code: "bad_name", Detail: e.Error(), Next: "give the skill another name in its SKILL.md"}
 	}
 	return nil
+}
+
+// RefusedPackage returns the problem for a refused archive, with all reasons. next is
+// the next step for the user.
+func RefusedPackage(e *skill.RefusedError, next string) *Problem {
+	p := &Problem{Status: 400, Code: "bad_package", Detail: e.Error(), Next: next}
+	for _, r := range e.Refusals {
+		p.Errors = append(p.Errors, Fault{Where: cmp.Or(r.Entry, "package"), Message: r.Message})
+	}
+	return p
 }
 
 // referencedProblem returns a problem that lists the references that prevent an
