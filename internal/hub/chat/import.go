@@ -1,0 +1,182 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/quota"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/llm"
+	"github.com/loadout-dev/loadout/session"
+)
+
+// Importer stores the conversations of other systems as conversations of a user.
+// The caller must close it. It is not safe for concurrent use.
+type Importer struct {
+	e     *Engine
+	p     account.Principal
+	setup *Setup
+}
+
+// OpenImporter returns an importer for the principal's own conversations. It opens
+// a setup of the default agent, because the skills of imported conversations are
+// loaded from it.
+func (e *Engine) OpenImporter(ctx context.Context, p account.Principal) (*Importer, error) {
+	if err := account.Check(p, account.SessionWrite, account.OwnedBy(p.User)); err != nil {
+		return nil, err
+	}
+	setup, err := e.opts.Setup(ctx, Request{Principal: p, Conversation: Conversation{ID: store.NewID(), Owner: p.User}})
+	if err != nil {
+		return nil, fmt.Errorf("open skills for imported conversations: %w", err)
+	}
+	return &Importer{e, p, setup}, nil
+}
+
+// Close releases the skills.
+func (i *Importer) Close() error {
+	if i.setup.Close == nil {
+		return nil
+	}
+	return i.setup.Close()
+}
+
+// Skills returns the skills that the user can load.
+func (i *Importer) Skills() *catalog.Snapshot { return i.setup.Runtime.Catalog().Snapshot() }
+
+// Imported describes a conversation of another system.
+type Imported struct {
+	Key   string    // identifies it among the imported conversations of its user
+	Title string    // of up to [MaxTitle] bytes
+	Last  time.Time // time of the last message; zero if unknown
+}
+
+// ID returns the ID that the conversation has, or would have, on this hub. It is
+// the same at each import, so that a conversation is not imported twice.
+func (i *Importer) ID(c Imported) string {
+	return store.DeriveID(c.Last, fmt.Sprintf("%q %q", i.p.User, c.Key))
+}
+
+// Contains reports whether the user already has the conversation.
+func (i *Importer) Contains(ctx context.Context, c Imported) (bool, error) {
+	s, err := i.e.db.Sessions.Get(ctx, i.ID(c))
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil && s.Owner == string(i.p.User), err
+}
+
+// OpenSession opens a session on a log, with the user's current skills. The caller
+// must close it.
+func (i *Importer) OpenSession(ctx context.Context, log session.Log, id string) (*session.Session, error) {
+	if refresh := i.setup.Agent.BeforeCall; refresh != nil {
+		if err := refresh(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return i.setup.Runtime.NewSession(ctx, &session.Options{Log: log, ID: id, RetentionTurns: i.e.opts.Retention, Budget: i.e.opts.Budget})
+}
+
+// importDetails holds the details of the audit record for an imported conversation.
+type importDetails struct {
+	From string `json:"from"`
+}
+
+// Import stores a conversation with the events that write appends to its log. It
+// fails with a [*quota.ExceededError] if the user may not store it, and with
+// [store.ErrExists] if the user has it.
+func (i *Importer) Import(ctx context.Context, imported Imported, write func(session.Log) error) error {
+	title, err := checkTitle(imported.Title)
+	if err != nil {
+		return err
+	}
+	log := &session.MemoryLog{}
+	if err := write(log); err != nil {
+		return err
+	}
+	events, err := log.Read(ctx, 0)
+	if err != nil {
+		return err
+	}
+	rows, err := i.importRows(events)
+	if err != nil {
+		return err
+	}
+	id := i.ID(imported)
+	err = i.e.update(ctx, id, func(c *conversationTx) error {
+		if err := c.quotas.Check(ctx, &c.Tables, store.UserNamespace(string(i.p.User)), quota.Amounts{Sessions: 1}); err != nil {
+			return err
+		}
+		data, err := json.Marshal(state{Wanted: int64(len(rows.inbox)), Taken: int64(len(rows.inbox))})
+		if err != nil {
+			return err
+		}
+		if _, err := c.Sessions.Create(ctx, store.Session{ID: id, Owner: string(i.p.User), Title: title, Data: data, Created: imported.Last}); err != nil {
+			return err
+		}
+		for _, r := range slices.Concat(rows.transcript, rows.inbox, rows.events) {
+			if err := c.reserve(ctx, int64(len(r.Data))); err != nil {
+				return err
+			}
+		}
+		c.queueEvents(id, 0, rows.transcript)
+		if _, err := c.appendEvents(ctx, inboxStream(id), rows.inbox...); err != nil {
+			return err
+		}
+		if _, err := c.appendEvents(ctx, eventStream(id), rows.events...); err != nil {
+			return err
+		}
+		return c.Audit.Append(ctx, auditRecord(i.p.User, "session.begin", id, importDetails{imported.Key}))
+	})
+	if err != nil {
+		return fmt.Errorf("import conversation: %w", err)
+	}
+	return nil
+}
+
+// importedRows are the rows of an imported conversation in its three streams.
+type importedRows struct{ transcript, inbox, events []store.Event }
+
+// importRows returns the rows of a conversation with the given transcript. Each
+// message of the user starts a turn, which has ended.
+func (i *Importer) importRows(transcript []session.Event) (importedRows, error) {
+	var out importedRows
+	var failed error
+	add := func(rows *[]store.Event, kind string, at time.Time, v any) {
+		data, err := json.Marshal(v)
+		failed = errors.Join(failed, err)
+		*rows = append(*rows, store.Event{Kind: kind, Data: data, Created: at})
+	}
+	publish := func(at time.Time, e eventRow) {
+		e.Input = int64(len(out.inbox))
+		add(&out.events, string(e.Type), at, e)
+	}
+	endTurn := func(at time.Time) {
+		if len(out.inbox) > 0 {
+			publish(at, eventRow{Event: Event{Type: TurnEnded, Reason: Done}})
+		}
+	}
+	var last time.Time
+	for _, e := range transcript {
+		s := step{Event: e}
+		if e.Message != nil && e.Message.Role == llm.User {
+			endTurn(last)
+			add(&out.inbox, string(MessageInput), e.Time, input{})
+			publish(e.Time, eventRow{Event: Event{Type: MessageReceived, Kind: MessageInput, Text: e.Message.Text}})
+			s.Input = int64(len(out.inbox))
+		}
+		if e.Loaded != nil && i.setup.SkillID != nil {
+			s.SkillID = i.setup.SkillID(e.Loaded.Skill)
+		}
+		add(&out.transcript, e.Type, e.Time, s)
+		publish(e.Time, eventRow{Event: Event{Type: Step}, TranscriptSeq: e.Seq})
+		last = e.Time
+	}
+	endTurn(last)
+	return out, failed
+}
