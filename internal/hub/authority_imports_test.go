@@ -13,6 +13,10 @@ var authorityOfImports = []row{
 	{"update-skills", "one that was uploaded", nil, aSkillOfGroup, "401 404 403 200 200 200 200", "200 write"},
 	{"get-upgrade", "of one that was uploaded", theSkill, nil, "401 404 403 403 422 422 422", "422 write"},
 
+	{"migrate", "", fromWegent, anUpload, "401 200 200 200 200 200 200", "200 write"},
+	{"migrate", "into the group", fromWegentIntoTheGroup, anUpload, "401 404 403 200 200 200 200", "200 write"},
+	{"migrate", "for a user", fromWegentForTheUser, anUpload, "401 404 404 404 404 404 200", "200 write"},
+
 	{"list-defaults", "of the group", ofTheGroup, nil, "401 404 200 200 200 200 200", "200 read chat"},
 	{"list-defaults", "of oneself", nil, nil, "401 200 200 200 200 200 200", "200 read chat"},
 	{"list-defaults", "of somebody else", ofTheUser, nil, "401 404 404 404 404 404 200", "200 read chat"},
@@ -42,6 +46,17 @@ var authorityOfImports = []row{
 	{"see-notice", "of oneself", noticeOfMine, nil, "401 204 204 204 204 204 204", "204 read"},
 
 	{"get-skill-index", "", nil, nil, "401 200 200 200 200 200 200", "200 read"},
+}
+
+func fromWegent(*scene) map[string]string { return map[string]string{"?system": "wegent&apply=true"} }
+func fromWegentIntoTheGroup(s *scene) map[string]string {
+	return map[string]string{"?system": "wegent&apply=true&namespace=group:" + s.group}
+}
+func fromWegentForTheUser(s *scene) map[string]string {
+	return map[string]string{"?system": "wegent&apply=true&namespace=user:" + s.victim}
+}
+func anUpload(s *scene) any {
+	return archiveOf(s.t, map[string]string{s.name("new") + "/SKILL.md": "---\nname: " + s.name("new") + "\ndescription: Does it.\n---\nDo it.\n"})
 }
 
 func aFolder(s *scene) any {

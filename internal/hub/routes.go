@@ -12,6 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/agentapi"
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/mcpapi"
+	"github.com/loadout-dev/loadout/internal/hub/migrateapi"
 	"github.com/loadout-dev/loadout/internal/hub/page"
 	"github.com/loadout-dev/loadout/internal/hub/queue"
 	"github.com/loadout-dev/loadout/internal/hub/sessionapi"
@@ -58,6 +59,8 @@ func (h *Hub) registerOperations() {
 	h.sessions = sessionapi.New(sessionapi.Options{Server: h.server, Chat: h.chat, Agents: h.kinds, Library: h.library, Users: h.db.Users, Gate: h.gate,
 		Credentials: h.credentialWatch, Price: h.opts.Price, Window: h.opts.Window})
 	h.sessions.Register()
+	migrations := &migrateapi.Handlers{Server: h.server, Library: h.library, Agents: h.kinds, Chat: h.chat}
+	migrations.Register()
 	h.mcp = mcpapi.New(mcpapi.Options{Server: h.server, DB: h.db, Cipher: h.cipher, Agents: h.kinds, Library: h.library, Assemblies: h.assemblies,
 		SignIns: h.signIns, Gate: h.gate, Credentials: h.credentialWatch, Metrics: h.metrics, PriceHint: h.priceHint, Version: h.opts.Version})
 	h.mcp.Register(h.mux)

@@ -1,0 +1,208 @@
+package migrateapi
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/loadout-dev/loadout/internal/clientimport"
+	"github.com/loadout-dev/loadout/internal/hub/agents"
+	"github.com/loadout-dev/loadout/internal/hub/quota"
+	"github.com/loadout-dev/loadout/internal/migrate"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// documents stores the documents of the upload, and its other servers as documents of
+// the kind MCPServer. It never changes existing documents.
+type documents struct {
+	*migration
+	all []*uploadedDocument
+}
+
+// uploadedDocument is a document of the upload.
+type uploadedDocument struct {
+	*agents.Document
+	item    migrate.Item
+	details []string // of item, besides the warnings about the document
+	secrets []string // names of the secrets that a new server needs
+}
+
+// Compare implements [migrate.Documents].
+func (d *documents) Compare(ctx context.Context, p *migrate.Plan) (items []migrate.Item, unset []string, err error) {
+	if err := d.addServers(p); err != nil {
+		return nil, nil, err
+	}
+	for _, f := range p.Resources {
+		if err := d.addFile(f); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := d.settle(ctx); err != nil {
+		return nil, nil, err
+	}
+	for _, doc := range d.all {
+		items = append(items, doc.item)
+		if doc.item.New {
+			unset = append(unset, doc.secrets...)
+		}
+	}
+	slices.Sort(unset)
+	return items, slices.Compact(unset), nil
+}
+
+// addServers adds the servers that do not belong to a document.
+func (d *documents) addServers(p *migrate.Plan) error {
+	var all []clientimport.Definition
+	var from []string
+	for _, s := range p.Servers {
+		if !s.InDocument {
+			all, from = append(all, s.Definition), append(from, s.From)
+		}
+	}
+	plan, err := clientimport.PlanDefinitions("", nil, string(p.System), all)
+	if err != nil {
+		return err
+	}
+	for i, s := range plan.Servers { // in the order of the definitions
+		doc := &uploadedDocument{item: migrate.ServerItem(s, from[i])}
+		d.all = append(d.all, doc)
+		if s.Config == nil {
+			continue // lost
+		}
+		doc.details = doc.item.Details
+		config, err := clientimport.EncodeConfig(s.Config)
+		if err != nil {
+			return err
+		}
+		text, err := json.Marshal(map[string]any{"apiVersion": agents.APIVersion, "kind": agents.ServerKind, "metadata": map[string]string{"name": s.As}, "spec": config})
+		if err != nil {
+			return err
+		}
+		doc.Document = agents.Parse(text, "server.json")[0]
+		for _, m := range s.Secrets {
+			doc.secrets = append(doc.secrets, m.Secret)
+		}
+	}
+	return nil
+}
+
+// addFile adds the documents of a file.
+func (d *documents) addFile(f migrate.ResourceFile) error {
+	data, err := fs.ReadFile(d.files.Files(), f.From)
+	if err != nil {
+		return fmt.Errorf("read documents: %w", err)
+	}
+	for _, doc := range agents.Parse(data, f.From) {
+		name := cmp.Or(strings.TrimSpace(doc.Kind+" "+doc.Name), f.From)
+		d.all = append(d.all, &uploadedDocument{Document: doc, item: migrate.Item{Kind: migrate.Document, Name: name, From: f.From}})
+	}
+	return nil
+}
+
+// settle determines by a dry run which documents are new. If a document is refused,
+// others that refer to it are refused in the next dry run.
+func (d *documents) settle(ctx context.Context) error {
+	for i, doc := range d.all {
+		if doc.Document != nil {
+			if doc.Namespace = string(d.in); i >= agents.MaxDocuments {
+				doc.lose("too many documents (limit %d)", agents.MaxDocuments)
+			}
+		}
+	}
+	for {
+		docs, parsed := d.fresh()
+		if len(docs) == 0 {
+			return nil
+		}
+		result, err := d.Agents.Apply(ctx, d.p, parsed, true)
+		if err != nil {
+			return err
+		}
+		lost := false
+		for i, c := range result.Changes {
+			lost = docs[i].update(c) || lost
+		}
+		if !lost {
+			return nil
+		}
+	}
+}
+
+// fresh returns the documents that may be new.
+func (d *documents) fresh() (docs []*uploadedDocument, parsed []*agents.Document) {
+	for _, doc := range d.all {
+		if doc.Document != nil && doc.item.Outcome != migrate.Lost {
+			docs, parsed = append(docs, doc), append(parsed, doc.Document)
+		}
+	}
+	return docs, parsed
+}
+
+// update records the outcome of a dry run. It reports whether the document is lost.
+func (d *uploadedDocument) update(c agents.Change) bool {
+	d.item.New, d.item.Outcome, d.item.Details = c.Outcome == agents.Created, migrate.Kept, slices.Clone(d.details)
+	for _, f := range c.Findings {
+		if f.Severity == skill.Warning {
+			d.item.Details = append(d.item.Details, f.Message)
+		}
+	}
+	if len(d.item.Details) > 0 {
+		d.item.Outcome = migrate.Changed
+	}
+	switch c.Outcome {
+	case agents.Updated:
+		d.lose("there is another %s with this name; rename one of them to keep both", d.Kind)
+	case agents.Skipped:
+		d.lose("a hub has no documents of this kind")
+	case agents.Refused:
+		d.lose("%s", refusal(c))
+	}
+	return d.item.Outcome == migrate.Lost
+}
+
+// refusal returns the first error of a refused document.
+func refusal(c agents.Change) string {
+	for _, f := range c.Findings {
+		if f.Severity == skill.Error {
+			return strings.TrimSuffix(f.Message+"; "+f.Fix, "; ")
+		}
+	}
+	return "it is invalid"
+}
+
+func (d *uploadedDocument) lose(format string, args ...any) {
+	d.item.Outcome, d.item.New, d.item.Does, d.item.Details = migrate.Lost, false, "", []string{fmt.Sprintf(format, args...)}
+}
+
+// Apply implements [migrate.Documents]. It compares the documents again, because the
+// skills of the upload were added since.
+func (d *documents) Apply(ctx context.Context) (written, problems []string, err error) {
+	if err := d.settle(ctx); err != nil {
+		return nil, nil, err
+	}
+	docs, parsed := d.fresh()
+	result, err := d.Agents.Apply(ctx, d.p, parsed, false)
+	if full, ok := errors.AsType[*quota.ExceededError](err); ok {
+		return nil, []string{"documents and servers were not added: " + full.Error()}, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, c := range result.Changes {
+		if !result.Committed && c.Outcome == agents.Refused {
+			problems = append(problems, docs[i].item.Name+" was not added: "+refusal(c))
+		}
+		if result.Committed && c.Outcome == agents.Created {
+			written = append(written, docs[i].item.Name)
+		}
+		if result.Committed && c.Kind == agents.SkillKind && c.Outcome != agents.Unchanged {
+			d.Library.NotifyChanged()
+		}
+	}
+	return written, problems, nil
+}

@@ -1,0 +1,101 @@
+// Package migrateapi serves the migration from other agent systems over HTTP. Package
+// migrate reads the uploaded files; packages library, agents and chat check the user's
+// permissions and store what is new.
+package migrateapi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/agents"
+	"github.com/loadout-dev/loadout/internal/hub/api"
+	"github.com/loadout-dev/loadout/internal/hub/chat"
+	"github.com/loadout-dev/loadout/internal/hub/library"
+	"github.com/loadout-dev/loadout/internal/migrate"
+	"github.com/loadout-dev/loadout/internal/untrusted"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// Handlers serves the operation of this package. All fields are required.
+type Handlers struct {
+	*api.Server
+	Library *library.Library
+	Agents  *agents.Registry
+	Chat    *chat.Engine
+}
+
+// Register adds the operation to the API.
+func (h *Handlers) Register() {
+	api.AddUpload(h.Server, api.Operation("migrate", "POST", "/migrate", "Migrate skills, agents, MCP servers and conversations from files of another system. Existing items are never changed; a second call changes nothing"),
+		"A ZIP or gzipped tar of the files, or one file", h.migrate)
+}
+
+// migrationJSON is the report of a migration.
+type migrationJSON struct {
+	System    string             `json:"system"`
+	Source    string             `json:"source" doc:"Name of the file"`
+	Namespace string             `json:"namespace" doc:"Namespace of the skills, agents and servers: user:ID, group:ID or public. Conversations are always your own"`
+	Done      bool               `json:"done" doc:"Whether something was stored; false after a dry run, and if nothing is new"`
+	Items     []migratedItemJSON `json:"items" nullable:"false"`
+	Notes     []string           `json:"notes" nullable:"false" doc:"What was not stored completely, and why"`
+	Secrets   []string           `json:"secrets" nullable:"false" doc:"Names of the secrets that new servers need. Values are never migrated"`
+}
+
+// migratedItemJSON is an item of a report.
+type migratedItemJSON struct {
+	Kind    string   `json:"kind" enum:"skill,document,server,conversation,file"`
+	Name    string   `json:"name"`
+	From    string   `json:"from" doc:"Path in the upload"`
+	Outcome string   `json:"outcome" enum:"kept,changed,lost"`
+	New     bool     `json:"new" doc:"Whether it is stored, or would be with apply. Otherwise it is already there, or lost"`
+	Does    string   `json:"does,omitempty" doc:"Which command a new server runs, or to which hosts it connects"`
+	Details []string `json:"details" nullable:"false" doc:"What changed, or why it is lost"`
+	ID      string   `json:"id,omitempty" doc:"ID of the skill or conversation, if it is there"`
+}
+
+func newItemJSON(i migrate.Item) migratedItemJSON {
+	return migratedItemJSON{Kind: string(i.Kind), Name: visible(i.Name), From: visible(i.From), Outcome: string(i.Outcome), New: i.New, Does: visible(i.Does), Details: visibleTexts(i.Details)}
+}
+
+// visible makes disallowed characters in text of the upload visible.
+func visible(s string) string { return untrusted.New(s).Visible() }
+
+func visibleTexts(list []string) []string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = visible(s)
+	}
+	return out
+}
+
+func (h *Handlers) migrate(ctx context.Context, in *struct {
+	System    string `query:"system" required:"true" enum:"wegent,weknora,ba-agent,local-llm-provider,loadout" doc:"System that the files are from; loadout is another machine or hub"`
+	Namespace string `query:"namespace" maxLength:"100" doc:"Namespace as in lists; default your own"`
+	FileName  string `query:"file_name" maxLength:"255" doc:"Name of the file, for example export.zip or task.json, if neither Content-Disposition nor the form has it"`
+	Apply     bool   `query:"apply" doc:"Store what is new. Without it, the response only reports what would be stored"`
+}) (*api.Body[migrationJSON], error) {
+	p := account.FromContext(ctx)
+	to, err := h.Agents.ResolveNamespace(ctx, p, in.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	m := &migration{Handlers: h, p: p, in: to, system: migrate.System(in.System), ids: map[string]string{}}
+	defer m.close()
+	err = api.ReceiveUpload(ctx, func(name string, data io.Reader) error {
+		m.source = cmp.Or(in.FileName, name, "upload")
+		return h.Library.WithCollection(ctx, p, to, m.source, data, func(c *library.Collection) error {
+			m.files = c
+			return m.run(ctx, in.Apply)
+		})
+	})
+	if refused, ok := errors.AsType[*skill.RefusedError](err); ok {
+		return nil, api.RefusedPackage(refused, "make another archive of the files, and upload that")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return api.BodyOf(m.report(), nil)
+}

@@ -1,0 +1,260 @@
+package migrateapi
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/chat"
+	"github.com/loadout-dev/loadout/internal/hub/library"
+	"github.com/loadout-dev/loadout/internal/hub/quota"
+	"github.com/loadout-dev/loadout/internal/migrate"
+	"github.com/loadout-dev/loadout/internal/remote"
+	"github.com/loadout-dev/loadout/internal/skillname"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/session"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// maxBytes is the maximum total size of the files that are parsed, besides the files
+// of skills. They are held in memory.
+const maxBytes = 64 << 20
+
+// migration holds the state of one request.
+type migration struct {
+	*Handlers
+	p      account.Principal
+	in     store.Namespace // of skills and documents
+	system migrate.System
+	source string
+	files  *library.Collection
+
+	skills   []uploadedSkill
+	plan     *migrate.Plan
+	change   *migrate.Change
+	importer *chat.Importer    // nil if the upload has no conversations
+	ids      map[string]string // on the hub, of converted skills by name and of conversations by their IDs in the plan
+	done     bool
+}
+
+// uploadedSkill is a skill of the upload.
+type uploadedSkill struct {
+	remote.Skill
+	item migrate.Item
+	id   string // on the hub, or ""
+}
+
+// run compares the upload with what the user has. With apply, it stores what is new.
+func (m *migration) run(ctx context.Context, apply bool) error {
+	if err := m.compareSkills(ctx); err != nil {
+		return err
+	}
+	var err error
+	if m.plan, err = migrate.ReadUpTo(ctx, m.system, m.files.Files(), maxBytes); err != nil {
+		return err
+	}
+	if err := m.openImporter(ctx); err != nil {
+		return err
+	}
+	m.change, err = m.plan.Compare(ctx, m.target(ctx))
+	if err != nil || !apply || m.change.IsEmpty() && !slices.ContainsFunc(m.skills, func(s uploadedSkill) bool { return s.item.New }) {
+		return err
+	}
+	if err := m.addSkills(ctx); err != nil {
+		return err
+	}
+	if err := m.openImporter(ctx); err != nil { // with the new skills
+		return err
+	}
+	err = m.change.Apply(ctx)
+	for _, kind := range []migrate.Kind{migrate.Skill, migrate.Resources, migrate.Conversation} {
+		m.done = m.done || len(m.change.Written(kind)) > 0
+	}
+	return err
+}
+
+// target returns where the plan is applied.
+func (m *migration) target(ctx context.Context) migrate.Target {
+	return migrate.Target{
+		Documents: &documents{migration: m},
+		Chats:     conversations{m},
+		HasSkill: func(name string) bool {
+			_, ok := migrate.FindSkill(m.importer.Skills(), name)
+			return ok || m.provides(name)
+		},
+		SkillName: func(name string) string {
+			if own, ok := migrate.FindSkill(m.importer.Skills(), name); ok {
+				return own
+			}
+			return name
+		},
+		IsInstalled: func(name string) (bool, error) { return m.isInstalled(ctx, name) },
+		CreateSkill: m.createSkill,
+		OpenSession: func(ctx context.Context, log session.Log, id string) (*session.Session, error) {
+			return m.importer.OpenSession(ctx, log, id)
+		},
+	}
+}
+
+// openImporter opens the user's skills if the upload has conversations. It closes
+// those that are open.
+func (m *migration) openImporter(ctx context.Context) error {
+	if len(m.plan.Conversations) == 0 {
+		return nil
+	}
+	m.close()
+	var err error
+	m.importer, err = m.Chat.OpenImporter(ctx, m.p)
+	return err
+}
+
+// close releases what the migration opened.
+func (m *migration) close() {
+	if m.importer == nil {
+		return
+	}
+	if err := m.importer.Close(); err != nil {
+		m.Log.Warn("cannot close the skills of a migration", "error", err)
+	}
+	m.importer = nil
+}
+
+// compareSkills checks the skills of the upload and compares them with those of the
+// namespace.
+func (m *migration) compareSkills(ctx context.Context) error {
+	dirs := map[string]string{} // by name
+	for _, s := range m.files.Skills {
+		out := uploadedSkill{Skill: s, item: migrate.Item{Kind: migrate.Skill, Name: s.Name, From: s.Dir, Outcome: migrate.Kept}}
+		lose := func(why string) { out.item.Outcome, out.item.Details = migrate.Lost, []string{why} }
+		found, err := m.files.Compare(ctx, s)
+		switch other := dirs[s.Name]; {
+		case err != nil:
+			return err
+		case found.Problem != "":
+			lose(found.Problem)
+		case other != "":
+			lose("it has the same name as the skill in " + other)
+		case found.ID == "":
+			out.item.New = true
+		case !found.Same:
+			lose("a skill with this name and other files exists; to replace its files, upload them as a version of that skill")
+		}
+		if out.id = found.ID; found.Problem == "" {
+			dirs[s.Name] = s.Dir
+		}
+		m.skills = append(m.skills, out)
+	}
+	for _, p := range m.files.Problems {
+		if p.Severity == skill.Error && !migrate.IsPage(m.files.Files(), p) {
+			m.skills = append(m.skills, uploadedSkill{item: lostSkill(p)})
+		}
+	}
+	return nil
+}
+
+// lostSkill reports a skill that cannot be read.
+func lostSkill(p catalog.Problem) migrate.Item {
+	return migrate.Item{Kind: migrate.Skill, Name: p.Path, From: p.Path, Outcome: migrate.Lost, Details: []string{p.Message}}
+}
+
+// addSkills stores the new skills.
+func (m *migration) addSkills(ctx context.Context) error {
+	for i := range m.skills {
+		s := &m.skills[i]
+		if !s.item.New {
+			continue
+		}
+		id, problem, err := m.files.Add(ctx, s.Skill)
+		if err != nil {
+			return err
+		}
+		m.done = m.done || problem == ""
+		if s.id = id; problem != "" {
+			s.item.Outcome, s.item.New, s.item.Details = migrate.Lost, false, []string{problem}
+		}
+	}
+	return nil
+}
+
+// provides reports whether the upload has a skill by this name that is there, or will
+// be.
+func (m *migration) provides(name string) bool {
+	return slices.ContainsFunc(m.skills, func(s uploadedSkill) bool {
+		return s.item.Outcome != migrate.Lost && skillname.Slug(s.Name) == skillname.Slug(name)
+	})
+}
+
+func (m *migration) isInstalled(ctx context.Context, name string) (bool, error) {
+	if m.provides(name) {
+		return true, nil
+	}
+	id, err := m.files.Find(ctx, name)
+	m.ids[name] = id
+	return id != "", err
+}
+
+// createSkill stores a converted skill.
+func (m *migration) createSkill(ctx context.Context, d skill.Draft) error {
+	id, problem, err := m.files.AddText(ctx, d.Name, d.Render())
+	m.ids[d.Name] = id
+	if problem != "" {
+		return &migrate.SkippedError{Reason: problem}
+	}
+	return err
+}
+
+// conversations stores conversations of the upload as the user's own.
+type conversations struct{ *migration }
+
+func importedOf(past *migrate.PastConversation) chat.Imported {
+	return chat.Imported{Key: past.ID, Title: past.Title, Last: past.Messages[len(past.Messages)-1].Time}
+}
+
+// Contains implements [migrate.Conversations].
+func (c conversations) Contains(ctx context.Context, past *migrate.PastConversation) (bool, error) {
+	found, err := c.importer.Contains(ctx, importedOf(past))
+	if found {
+		c.ids[past.ID] = c.importer.ID(importedOf(past))
+	}
+	return found, err
+}
+
+// Import implements [migrate.Conversations].
+func (c conversations) Import(ctx context.Context, past *migrate.PastConversation, write func(session.Log) error) error {
+	err := c.importer.Import(ctx, importedOf(past), write)
+	if err == nil {
+		c.ids[past.ID] = c.importer.ID(importedOf(past))
+	}
+	if full, ok := errors.AsType[*quota.ExceededError](err); ok {
+		return &migrate.SkippedError{Reason: full.Error()}
+	}
+	if errors.Is(err, store.ErrExists) { // imported in the meantime
+		return nil
+	}
+	return err
+}
+
+// report returns the report of the migration.
+func (m *migration) report() migrationJSON {
+	out := migrationJSON{System: string(m.system), Source: visible(m.source), Namespace: string(m.in), Done: m.done,
+		Items: []migratedItemJSON{}, Notes: visibleTexts(m.change.Problems), Secrets: visibleTexts(m.change.Unset)}
+	for _, s := range m.skills {
+		s.item.Clip()
+		item := newItemJSON(s.item)
+		item.ID = s.id
+		out.Items = append(out.Items, item)
+	}
+	for _, i := range m.change.Items {
+		item := newItemJSON(i)
+		switch i.Kind {
+		case migrate.Conversation:
+			item.ID = m.ids[i.ID]
+		case migrate.Skill:
+			item.ID = m.ids[i.Name]
+		}
+		out.Items = append(out.Items, item)
+	}
+	return out
+}
