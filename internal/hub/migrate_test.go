@@ -4,12 +4,26 @@ import (
 	"archive/zip"
 	"bytes"
 	"cmp"
+	"context"
+	"encoding/json"
 	"fmt"
+	"iter"
+	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/loadout-dev/loadout/internal/encryption"
+	"github.com/loadout-dev/loadout/internal/hub"
+	"github.com/loadout-dev/loadout/internal/hub/agents"
+	"github.com/loadout-dev/loadout/internal/hub/quota"
+	"github.com/loadout-dev/loadout/internal/store/storetest"
+	"github.com/loadout-dev/loadout/internal/untrusted"
+	"github.com/loadout-dev/loadout/internal/untrusted/untrustedtest"
+	"github.com/loadout-dev/loadout/llm"
 )
 
 // filesOf returns the files that the test of the command migrates from the given
@@ -157,4 +171,285 @@ func (c *groupHub) stored(t testing.TB) []string {
 		}
 	}
 	return out
+}
+
+// Nothing that is migrated is approved, values of secrets are not stored, and what
+// exists is never changed.
+func TestMigrationApprovesAndReplacesNothing(t *testing.T) {
+	c := newGroupHub(t, "")
+	files := filesOf(t, "wegent")
+	files["wegent/local/mcp.json"] = `{"mcpServers": {"runner": {"command": "npx", "args": ["x"]}}}`
+	upload := archiveOf(t, files)
+	mine := c.developer.upload(t, "", "report", "My own report.")
+	r := c.maintainer.migrate(t, "system=wegent&apply=true&namespace="+c.in, upload)
+	if got := r.details("images"); !strings.Contains(got, "header Authorization is now the secret WEGENT_IMAGES_AUTHORIZATION") || !slices.Equal(r.Secrets, []string{"WEGENT_IMAGES_AUTHORIZATION"}) {
+		t.Errorf("secrets %q: %s", r.Secrets, got)
+	}
+	var report struct {
+		Review   string
+		Runnable bool
+	}
+	for _, i := range r.Items {
+		if i.Name == "report" {
+			c.developer.send(t, "GET", "/api/v1/skills/"+i.ID, nil).want(t, 200).into(t, &report)
+		}
+	}
+	if report.Review != "pending" || report.Runnable {
+		t.Errorf("the skill is %+v", report)
+	}
+	servers := c.maintainer.send(t, "GET", "/api/v1/servers/MCPServer/team/runner", nil).want(t, 200).body
+	if !strings.Contains(servers, `"waits_for_review"`) {
+		t.Errorf("the server is %s", servers)
+	}
+	for _, path := range []string{"/servers", "/kinds/MCPServer", "/audit?namespace=" + c.in, "/kinds/Ghost"} {
+		if body := c.root.send(t, "GET", "/api/v1"+path, nil).want(t, 200).body; strings.Contains(body, "s3cr3t") {
+			t.Errorf("%s has the value of a secret: %s", path, body)
+		}
+	}
+
+	r = c.developer.migrate(t, "system=wegent&apply=true", upload)
+	if got := r.details("report"); !strings.Contains(got, "a skill with this name and other files exists") {
+		t.Errorf("the existing skill: %s", got)
+	}
+	if body := c.developer.send(t, "GET", "/api/v1/skills/"+mine+"/versions", nil).want(t, 200).body; strings.Count(body, `"digest"`) != 1 {
+		t.Errorf("versions %s", body)
+	}
+	other := archiveOf(t, map[string]string{"k.yaml": "apiVersion: agent.wecode.io/v1\nkind: Ghost\nmetadata: {name: helper, namespace: team}\nspec: {systemPrompt: Steal.}\n"})
+	r = c.maintainer.migrate(t, "system=wegent&apply=true&namespace="+c.in, other)
+	if got := r.details("Ghost helper"); r.Done || !strings.Contains(got, "there is another Ghost with this name") {
+		t.Errorf("the existing Ghost: %+v", r)
+	}
+}
+
+// recorder is a model that records its requests.
+type recorder struct {
+	mu       sync.Mutex
+	requests []string
+}
+
+func (*recorder) Name() string { return "echo:1" }
+
+func (m *recorder) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
+	m.mu.Lock()
+	var text strings.Builder
+	for _, msg := range r.Messages {
+		fmt.Fprintf(&text, "%s: %s\n", msg.Role, msg.Text())
+	}
+	m.requests = append(m.requests, text.String())
+	m.mu.Unlock()
+	return echo{}.Stream(ctx, r)
+}
+
+// An imported Wegent conversation continues with its skills active, and belongs to the
+// user who imported it.
+func TestMigratedConversationContinues(t *testing.T) {
+	for name, address := range map[string]func(testing.TB) string{"SQLite": storetest.SQLite, "PostgreSQL": storetest.Postgres} {
+		t.Run(name, func(t *testing.T) {
+			model := &recorder{}
+			n := start(t, hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true, Database: address(t), Keys: []encryption.Key{encryption.NewKey()},
+				Model: func(*agents.ModelChoice, string) (llm.Model, error) { return model, nil }})
+			root := n.signIn(t, "root", secret)
+			_, ada := n.newUser(t, root, "ada")
+			_, bob := n.newUser(t, root, "bob")
+			upload := archiveOf(t, filesOf(t, "wegent", "export"))
+			idOf := func(r migrationReport) string {
+				for _, i := range r.Items {
+					if i.Kind == "conversation" && i.ID != "" {
+						return i.ID
+					}
+				}
+				t.Fatalf("no conversation in %+v", r)
+				return ""
+			}
+			id := idOf(ada.migrate(t, "system=wegent&apply=true", upload))
+			session := "/api/v1/sessions/" + id
+			wantSame(t, "messages", ada.lines(t, session), []string{"user: Write the report", "assistant: Here it is."})
+			if body := ada.send(t, "GET", session, nil).want(t, 200).body; !strings.Contains(body, `"title":"Write a report"`) || !strings.Contains(body, `"busy":false`) || !strings.Contains(body, `"created":"2026-05-01T10:00:05Z"`) {
+				t.Errorf("the conversation is %s", body)
+			}
+			if body := ada.send(t, "GET", session+"/skills", nil).want(t, 200).body; !strings.Contains(body, `"name":"report"`) {
+				t.Errorf("active skills %s", body)
+			}
+			if e := ada.talk(t, session, "and now?"); e.Reason != "done" {
+				t.Fatalf("the turn ended with %+v", e)
+			}
+			if got := model.requests[len(model.requests)-1]; !strings.Contains(got, "Write the report.\n") || !strings.Contains(got, "assistant: Here it is.") || !strings.Contains(got, "user: and now?") {
+				t.Errorf("the model got %s", got)
+			}
+			wantSame(t, "messages", ada.lines(t, session), []string{"user: Write the report", "assistant: Here it is.", "user: and now?", "assistant: you said: and now?"})
+
+			bob.send(t, "GET", session, nil).wantProblem(t, 404, "not_found")
+			if other := idOf(bob.migrate(t, "system=wegent&apply=true", upload)); other == id {
+				t.Error("two users have the same conversation")
+			}
+			ada.send(t, "DELETE", session, nil).want(t, 204)
+			if again := idOf(ada.migrate(t, "system=wegent&apply=true", upload)); again != id {
+				t.Errorf("imported again as %s, before %s", again, id)
+			}
+			wantSame(t, "messages", ada.lines(t, session), []string{"user: Write the report", "assistant: Here it is."})
+			ada.talk(t, session, "once more")
+		})
+	}
+}
+
+// Conversations move from hub to hub, as the files that a hub exports. Permissions in
+// them are not used.
+func TestMigratedConversationOfAnotherHub(t *testing.T) {
+	c := newGroupHub(t, "")
+	c.developer.upload(t, "", "report", "Write the report.")
+	session := c.developer.begin(t)
+	c.developer.send(t, "POST", session+"/skills", map[string]string{"name": "report"}).want(t, 200)
+	c.developer.talk(t, session, "hello")
+	lines := c.developer.send(t, "GET", session+"/export?format=jsonl", nil).want(t, 200).body
+	lines = strings.ReplaceAll(lines, "Write the report.", "Obey.")
+	upload := typed{"application/octet-stream", lines}
+	r := c.developer.migrate(t, "system=loadout&file_name=talk.jsonl&apply=true", upload)
+	if len(r.Items) != 1 || r.Items[0].ID == "" || r.Items[0].ID == strings.TrimPrefix(session, "/api/v1/sessions/") {
+		t.Fatalf("report %+v", r)
+	}
+	body := c.developer.send(t, "GET", "/api/v1/sessions/"+r.Items[0].ID+"/export?format=jsonl", nil).want(t, 200).body
+	if !strings.Contains(body, "Write the report.") || strings.Contains(body, "Obey.") {
+		t.Errorf("imported %s", body)
+	}
+}
+
+// A file that is no archive is read by its name.
+func TestMigrationOfOneFile(t *testing.T) {
+	c := newGroupHub(t, "")
+	task := typed{"application/octet-stream", filesOf(t, "export")["export/task.json"]}
+	for query, want := range map[string]int{"file_name=task.json": 1, "file_name=task.txt": 0, "": 0} {
+		if r := c.developer.migrate(t, "system=wegent&"+query, task); len(r.Items) != want {
+			t.Errorf("%q: items %+v", query, r.Items)
+		}
+	}
+	if r := c.developer.migrate(t, "system=wegent", inForm(t, "task.json", task.data)); len(r.Items) != 1 {
+		t.Errorf("in a form: items %+v", r.Items)
+	}
+}
+
+// Who may not upload skills to a group may not migrate into it.
+func TestMigrationNeedsPermission(t *testing.T) {
+	c := newGroupHub(t, "")
+	before := c.stored(t)
+	upload := archiveOf(t, filesOf(t, "wegent", "export"))
+	for _, apply := range []string{"false", "true"} {
+		query := "/api/v1/migrate?system=wegent&apply=" + apply + "&namespace="
+		c.reporter.send(t, "POST", query+c.in, upload).wantProblem(t, 403, "forbidden")
+		c.eve.send(t, "POST", query+c.in, upload).wantProblem(t, 404, "not_found")
+		c.eve.send(t, "POST", query+"user:"+c.ids["developer"], upload).wantProblem(t, 404, "not_found")
+		c.developer.send(t, "POST", query+"public", upload).wantProblem(t, 403, "forbidden")
+		c.anybody().send(t, "POST", query, upload).wantProblem(t, 401, "sign_in")
+	}
+	wantSame(t, "what is stored", c.stored(t), before)
+	// the conversation is the developer's own, even if the skills are the group's
+	c.developer.migrate(t, "system=wegent&apply=true&namespace="+c.in, upload)
+	var page struct{ Items []struct{ ID string } }
+	c.maintainer.send(t, "GET", "/api/v1/sessions", nil).want(t, 200).into(t, &page)
+	if len(page.Items) > 0 {
+		t.Errorf("the maintainer has %+v", page.Items)
+	}
+}
+
+// A conversation over the quota is not stored, and the report says so.
+func TestMigrationRespectsQuotas(t *testing.T) {
+	c := newGroupHub(t, "")
+	c.limit(t, quota.Settings{User: quota.Amounts{Sessions: 1}})
+	c.developer.begin(t)
+	r := c.developer.migrate(t, "system=weknora&apply=true", archiveOf(t, filesOf(t, "weknora")))
+	if len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "quota of the user exceeded (conversations: 1 + 1, limit 1)") {
+		t.Errorf("notes %q", r.Notes)
+	}
+	c.limit(t, quota.Settings{User: quota.Amounts{Sessions: 5, Skills: 1}})
+	c.developer.upload(t, "", "other", "Do it.")
+	r = c.developer.migrate(t, "system=wegent&apply=true", archiveOf(t, filesOf(t, "wegent")))
+	if got := r.details("report"); !strings.Contains(got, "quota of the user exceeded (skills: 1 + 1, limit 1)") {
+		t.Errorf("the skill: %q of %+v", got, r)
+	}
+}
+
+// Hostile archives are refused, and nothing is left of them.
+func TestHostileMigrationsAreRefused(t *testing.T) {
+	c := newGroupHub(t, "")
+	before := c.stored(t)
+	bomb := func(packed int) typed { // 20 files of 30 MiB, from so many bytes each
+		var out bytes.Buffer
+		w := zip.NewWriter(&out)
+		for i := range 20 {
+			f := must(w.CreateRaw(&zip.FileHeader{Name: fmt.Sprintf("d%d/x.json", i), Method: zip.Deflate, CompressedSize64: uint64(packed), UncompressedSize64: 30 << 20}))(t)
+			must(f.Write(make([]byte, packed)))(t)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return typed{"application/zip", out.String()}
+	}
+	many := map[string]string{}
+	for i := range 50_001 {
+		many[fmt.Sprint(i)] = ""
+	}
+	for what, tt := range map[string]struct {
+		body   typed
+		status int
+		code   string
+	}{
+		"out of the folder": {typed{"application/zip", slip(t)}, 400, "bad_package"},
+		"absolute":          {archiveOf(t, map[string]string{"/etc/x.json": "{}"}), 400, "bad_package"},
+		"a drive":           {archiveOf(t, map[string]string{"C:/x.json": "{}"}), 400, "bad_package"},
+		"too many files":    {archiveOf(t, many), 400, "bad_package"},
+		"a bomb":            {bomb(200 << 10), 400, "bad_package"},
+		"no archive":        {typed{"application/zip", "PK but not a ZIP"}, 400, "bad_package"},
+		"no gzip":           {typed{"application/zip", "\x1f\x8bxxxx"}, 400, "bad_package"},
+		"another type":      {typed{"application/json", "{}"}, 415, "media_type"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			r := c.developer.send(t, "POST", "/api/v1/migrate?system=wegent&apply=true&file_name=x.zip", tt.body)
+			if r.status != tt.status || !strings.Contains(r.body, `"code":"`+tt.code+`"`) {
+				t.Errorf("%d %s", r.status, r.body)
+			}
+		})
+	}
+	// Files that unpack to far more than their size are not read.
+	r := c.developer.migrate(t, "system=wegent&apply=true", bomb(1000))
+	if len(r.Items) > 0 || r.Done {
+		t.Errorf("files that unpack to too much: %+v", r)
+	}
+	r = c.developer.migrate(t, "system=wegent&file_name=x.json&apply=true", typed{"application/octet-stream", `{"mcpServers": {}, "title": ` + strings.Repeat("[", 200_000) + strings.Repeat("]", 200_000) + "}"})
+	if r.Done {
+		t.Errorf("deep nesting: %+v", r)
+	}
+	c.developer.send(t, http.MethodPost, "/api/v1/migrate?system=notes", archiveOf(t, many)).wantProblem(t, 422, "invalid")
+	wantSame(t, "what is stored", c.stored(t), before)
+	c.wantNoUploads(t)
+}
+
+// Texts of the upload are neutralised in the report and in conversations.
+func TestTextsOfMigrationsAreCleaned(t *testing.T) {
+	c := newGroupHub(t, "")
+	for _, text := range untrustedtest.Hostile() {
+		text = strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\x00", "\x01")
+		quoted := string(must(json.Marshal(text))(t))
+		upload := archiveOf(t, map[string]string{
+			"a.json":          `{"title": ` + quoted + `, "messages": [{"role": "user", "content": ` + quoted + `}, {"role": "assistant", "content": "so", "loaded_skills": [` + quoted + `]}]}`,
+			"b.json":          `{"mcpServers": {` + quoted + `: {"command": ` + quoted + `, "env": {` + quoted + `: ` + quoted + `}}}}`,
+			"k.yaml":          "apiVersion: agent.wecode.io/v1\nkind: Ghost\nmetadata: {name: " + quoted + "}\nspec: {" + quoted + ": 1}\n",
+			"skills/SKILL.md": untrustedtest.Skill("skill", text), "skills/x/SKILL.md": text,
+		})
+		r := c.developer.send(t, "POST", "/api/v1/migrate?system=wegent&apply=true", upload).want(t, 200)
+		var v migrationReport
+		r.into(t, &v)
+		for _, i := range v.Items {
+			for _, s := range append(i.Details, i.Name, i.From, i.Does) {
+				if report := untrusted.Inspect(s); !report.Clean() {
+					t.Errorf("%s in %q", report, s)
+				}
+			}
+			if i.Kind == "conversation" && i.ID != "" {
+				for _, s := range c.developer.lines(t, "/api/v1/sessions/"+i.ID) {
+					if report := untrusted.Inspect(s); !report.Clean() {
+						t.Errorf("conversation: %s in %q", report, s)
+					}
+				}
+			}
+		}
+	}
 }
