@@ -75,6 +75,7 @@ export async function furnish(hub) {
     audit: "/audit",
     settings: "/settings",
     storage: "/settings/storage",
+    migrate: "/settings/migrate",
     admin: "/admin",
     quotas: "/admin/quotas",
   };

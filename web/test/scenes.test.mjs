@@ -688,3 +688,58 @@ test("a message whose response is lost is sent again and accepted once", async (
   assert.equal(lost, 2);
   page.calm();
 });
+
+test("migration: a report of the files, then the skill and the conversation, which continues", async (t) => {
+  const hub = await scene(t);
+  const page = await window_(t, hub);
+  const task = {
+    id: 7,
+    title: "Write a report",
+    subtasks: [
+      { id: 1, task_id: 7, role: "USER", prompt: "Write it", created_at: "2026-05-01T10:00:00" },
+      {
+        id: 2,
+        task_id: 7,
+        role: "ASSISTANT",
+        created_at: "2026-05-01T10:00:05",
+        result: { value: "Here it is.", loaded_skills: ["report"] },
+      },
+    ],
+  };
+  const files = zip(
+    {
+      "skills/report/SKILL.md": skill("report", "Writes reports. Use for reports."),
+      "task.json": JSON.stringify(task),
+    },
+    "wegent",
+  );
+  await page.goto("/settings/migrate");
+  await page
+    .locator('input[type="file"]')
+    .first()
+    .setInputFiles({ name: "wegent.zip", mimeType: "application/zip", buffer: files });
+  const report = page.getByRole("region", { name: "Report" });
+  await report.getByText("wegent.zip: 2 kept, 0 changed, 0 lost").waitFor();
+  assert.equal((await hub.ask("GET", "/sessions")).items.length, 0, "the report stores nothing");
+  await report.getByRole("button", { name: "Migrate", exact: true }).click();
+  const done = page.getByRole("region", { name: "Migrated" });
+  await done.getByRole("link", { name: "report", exact: true }).waitFor();
+  await done.getByRole("link", { name: "Write a report" }).click();
+  await page.getByText("Here it is.").waitFor();
+  const [session] = (await hub.ask("GET", "/sessions")).items;
+  const active = (await hub.ask("GET", `/sessions/${session.id}/skills`)).items;
+  assert.deepEqual(
+    active.map((s) => s.skill.name),
+    ["report"],
+  );
+  await page.getByRole("textbox", { name: "Message" }).fill("and now?");
+  await page.keyboard.press("Enter");
+  await over(hub, session.id);
+  await page.goto("/settings/migrate");
+  await page
+    .locator('input[type="file"]')
+    .first()
+    .setInputFiles({ name: "wegent.zip", mimeType: "application/zip", buffer: files });
+  await page.getByText("Everything that can be migrated is already there.").waitFor();
+  page.calm();
+});

@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { api, got, type Schema } from "../../shared/api/client";
-import { me } from "../../shared/api/me";
+import { hasRole, isAdmin, me } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import { failed } from "../../shared/ui";
 
@@ -72,4 +72,10 @@ export function useScopes(): [namespace: string, name: string][] {
     ...all.map((g): [string, string] => [`group:${g.id}`, g.display || g.name]),
     ["public", msg("library.everybody")],
   ];
+}
+
+/** mayAdd reports whether the user may add skills to a namespace. */
+export function mayAdd(namespace: string): boolean {
+  const [kind, id = ""] = namespace.split(":");
+  return kind === "user" || (kind === "group" ? hasRole(id, "developer") : isAdmin.value);
 }

@@ -10,6 +10,7 @@ import { type Section, sectionOf, Sections } from "../../shared/ui/sections";
 import { Appearance } from "./appearance";
 import { Defaults } from "./defaults";
 import { Grants } from "./grants";
+import { Migrate } from "./migrate";
 import { Notices } from "./notifications";
 import { Password } from "./password";
 import { Profile } from "./profile";
@@ -27,6 +28,7 @@ type Tab =
   | "defaults"
   | "groups"
   | "storage"
+  | "migrate"
   | "notices";
 
 const parts: Record<Tab, () => ComponentChildren> = {
@@ -40,6 +42,7 @@ const parts: Record<Tab, () => ComponentChildren> = {
   defaults: () => <Defaults />,
   groups: () => <Groups base="/settings/groups" />,
   storage: () => <Storage />,
+  migrate: () => <Migrate />,
   appearance: () => <Appearance />,
 };
 
@@ -47,7 +50,7 @@ const parts: Record<Tab, () => ComponentChildren> = {
 const ofAccounts: Tab[] = ["password", "sign-ins", "tokens"];
 const order: ["you" | "work" | "access", Tab[]][] = [
   ["you", ["profile", "appearance", "notices"]],
-  ["work", ["defaults", "groups", "storage"]],
+  ["work", ["defaults", "groups", "storage", "migrate"]],
   ["access", ["password", "sign-ins", "tokens", "secrets", "grants"]],
 ];
 

@@ -455,6 +455,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/migrate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Migrate skills, agents, MCP servers and conversations from files of another system. Existing items are never changed; a second call changes nothing */
+        post: operations["migrate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/models": {
         parameters: {
             query?: never;
@@ -2816,6 +2833,37 @@ export interface components {
             group: string;
             /** @enum {string} */
             role: "reporter" | "developer" | "maintainer" | "owner";
+        };
+        MigratedItem: {
+            /** @description What changed, or why it is lost */
+            details: string[];
+            /** @description Which command a new server runs, or to which hosts it connects */
+            does?: string;
+            /** @description Path in the upload */
+            from: string;
+            /** @description ID of the skill or conversation, if it is there */
+            id?: string;
+            /** @enum {string} */
+            kind: "skill" | "document" | "server" | "conversation" | "file";
+            name: string;
+            /** @description Whether it is stored, or would be with apply. Otherwise it is already there, or lost */
+            new: boolean;
+            /** @enum {string} */
+            outcome: "kept" | "changed" | "lost";
+        };
+        Migration: {
+            /** @description Whether something was stored; false after a dry run, and if nothing is new */
+            done: boolean;
+            items: components["schemas"]["MigratedItem"][];
+            /** @description Namespace of the skills, agents and servers: user:ID, group:ID or public. Conversations are always your own */
+            namespace: string;
+            /** @description What was not stored completely, and why */
+            notes: string[];
+            /** @description Names of the secrets that new servers need. Values are never migrated */
+            secrets: string[];
+            /** @description Name of the file */
+            source: string;
+            system: string;
         };
         Model: {
             /** @description Absent for the address of the vendor or the operator */
@@ -5543,6 +5591,56 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Me"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    migrate: {
+        parameters: {
+            query: {
+                /** @description System that the files are from; loadout is another machine or hub */
+                system: "wegent" | "weknora" | "ba-agent" | "local-llm-provider" | "loadout";
+                /** @description Namespace as in lists; default your own */
+                namespace?: string;
+                /** @description Name of the file, for example export.zip or task.json, if neither Content-Disposition nor the form has it */
+                file_name?: string;
+                /** @description Store what is new. Without it, the response only reports what would be stored */
+                apply?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": string;
+                "application/zip": string;
+                "multipart/form-data": {
+                    /**
+                     * Format: binary
+                     * @description A ZIP or gzipped tar of the files, or one file
+                     */
+                    file: string;
+                };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Migration"];
                 };
             };
             /** @description Error */

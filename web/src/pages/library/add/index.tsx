@@ -1,7 +1,6 @@
 import { useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
-import { useScopes } from "../../../features/skills/namespaces";
-import { hasRole, isAdmin } from "../../../shared/api/me";
+import { mayAdd, useScopes } from "../../../features/skills/namespaces";
 import { msg } from "../../../shared/i18n/messages";
 import { SelectField, Tabs } from "../../../shared/ui";
 import { Page } from "../../../shared/ui/page";
@@ -49,10 +48,4 @@ export default function Add() {
       </Tabs>
     </Page>
   );
-}
-
-/** mayAdd reports whether the user may add skills to a namespace. */
-function mayAdd(namespace: string): boolean {
-  const [kind, id = ""] = namespace.split(":");
-  return kind === "user" || (kind === "group" ? hasRole(id, "developer") : isAdmin.value);
 }

@@ -1,3 +1,5 @@
+import { isIgnored, pack } from "../../../features/upload/zip";
+
 /** A package to upload: a ZIP, named after the skill or its file. */
 export interface Package {
   name: string;
@@ -55,17 +57,6 @@ function folders(files: [path: string, File][]): Package[] {
   }));
 }
 
-async function pack(files: [path: string, File][]): Promise<Blob> {
-  const { zip } = await import("fflate");
-  const tree: Record<string, Uint8Array> = {};
-  for (const [path, f] of files) tree[path] = new Uint8Array(await f.arrayBuffer());
-  return new Promise((resolve, reject) =>
-    zip(tree, { level: 6 }, (error, data) =>
-      error ? reject(error) : resolve(new Blob([data as Uint8Array<ArrayBuffer>], { type: "application/zip" })),
-    ),
-  );
-}
-
 const fileOf = (entry: FileSystemFileEntry) => new Promise<File>((resolve, reject) => entry.file(resolve, reject));
 
 const maxFiles = 5000; // more files cannot be a folder of skills
@@ -77,7 +68,7 @@ async function filesIn(dir: FileSystemDirectoryEntry, path: string): Promise<[st
     const some = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
     if (!some.length || out.length > maxFiles) return out;
     for (const e of some) {
-      if (e.name === ".git" || e.name === "node_modules") continue;
+      if (isIgnored(e.name)) continue;
       const at = `${path}/${e.name}`;
       if (e.isDirectory) out.push(...(await filesIn(e as FileSystemDirectoryEntry, at)));
       else out.push([at, await fileOf(e as FileSystemFileEntry)]);

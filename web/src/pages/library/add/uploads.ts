@@ -1,10 +1,10 @@
 import { signal } from "@preact/signals";
+import { send } from "../../../features/upload/send";
 import { api, got, Refusal, type Schema } from "../../../shared/api/client";
 import { limits } from "../../../shared/api/limits";
 import { size } from "../../../shared/i18n/format";
 import { msg } from "../../../shared/i18n/messages";
 import { NoSkill, type Package } from "./pack";
-import { send } from "./send";
 
 /** The progress of an upload. */
 type State =

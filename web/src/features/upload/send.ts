@@ -1,14 +1,14 @@
-import { refusal } from "../../../shared/api/client";
+import { refusal } from "../../shared/api/client";
 
 /**
- * send uploads a package and reports the progress. The API client cannot, because fetch has no
- * upload progress.
+ * send uploads a file and reports the progress. The API client cannot, because fetch has no upload
+ * progress.
  */
-export function send<T>(path: string, zip: Blob, progress: (share: number) => void): Promise<T> {
+export function send<T>(path: string, file: Blob, progress: (share: number) => void): Promise<T> {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     request.open("POST", path);
-    request.setRequestHeader("Content-Type", "application/zip");
+    request.setRequestHeader("Content-Type", "application/octet-stream");
     request.upload.onprogress = (e) => progress(e.total ? e.loaded / e.total : 0);
     request.upload.onload = () => progress(1);
     request.onload = () => {
@@ -17,7 +17,7 @@ export function send<T>(path: string, zip: Blob, progress: (share: number) => vo
       else reject(refusal(request.status, body));
     };
     request.onerror = () => reject(new Error("could not reach the hub, or the upload was interrupted"));
-    request.send(zip);
+    request.send(file);
   });
 }
 

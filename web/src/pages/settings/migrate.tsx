@@ -1,0 +1,251 @@
+import type { ComponentChildren } from "preact";
+import { useRef, useState } from "preact/hooks";
+import { mayAdd, useScopes } from "../../features/skills/namespaces";
+import { send } from "../../features/upload/send";
+import { isIgnored, pack } from "../../features/upload/zip";
+import type { Schema } from "../../shared/api/client";
+import { limits } from "../../shared/api/limits";
+import { count, size } from "../../shared/i18n/format";
+import { msg } from "../../shared/i18n/messages";
+import { Button, Empty, Problem, SelectField, Tag, Waiting } from "../../shared/ui";
+import { Part } from "../../shared/ui/sections";
+import "./migrate.css";
+
+type Report = Schema["Migration"];
+type Item = Schema["MigratedItem"];
+type System = "wegent" | "weknora" | "ba-agent" | "local-llm-provider" | "loadout";
+
+/** The systems, with their names. */
+const systems: [System, string][] = [
+  ["wegent", "Wegent"],
+  ["weknora", "WeKnora"],
+  ["ba-agent", "ba-agent"],
+  ["local-llm-provider", "local-llm-provider"],
+  ["loadout", "Loadout"],
+];
+
+/** A file to upload. The browser keeps it until the migration ends. */
+interface Upload {
+  name: string;
+  file: Blob;
+}
+
+type Step =
+  | { at: "ask" }
+  | { at: "reading" | "storing"; share: number }
+  | { at: "report"; upload: Upload; report: Report }
+  | { at: "done"; report: Report };
+
+/** Migrate uploads files of another system, shows what would be stored, and stores it. */
+export function Migrate() {
+  const places = useScopes().filter(([n]) => mayAdd(n));
+  const [system, setSystem] = useState<System>("wegent");
+  const [chosen, choose] = useState("");
+  const [step, setStep] = useState<Step>({ at: "ask" });
+  const [error, setError] = useState<unknown>();
+  const namespace = chosen || places[0]?.[0] || "";
+
+  const request = (upload: Upload, at: "reading" | "storing") => {
+    setStep({ at, share: 0 });
+    const query = new URLSearchParams({ system, namespace, file_name: upload.name });
+    if (at === "storing") query.set("apply", "true");
+    return send<Report>(`/api/v1/migrate?${query}`, upload.file, (share) => setStep({ at, share }));
+  };
+  const attempt = async (back: Step, act: () => Promise<Step>) => {
+    setError(undefined);
+    try {
+      setStep(await act());
+    } catch (e) {
+      setError(e);
+      setStep(back);
+    }
+  };
+  const read = (files: File[]) =>
+    attempt({ at: "ask" }, async () => {
+      const upload = await uploadOf(files);
+      return { at: "report", upload, report: await request(upload, "reading") };
+    });
+  const store = (upload: Upload, report: Report) =>
+    attempt({ at: "report", upload, report }, async () => ({ at: "done", report: await request(upload, "storing") }));
+  const again = () => setStep({ at: "ask" });
+
+  return (
+    <Part title={msg("settings.tabs.migrate")} lead={msg("migrate.lead")}>
+      {error !== undefined && <Problem error={error} />}
+      {step.at === "ask" && (
+        <div class="stack">
+          <div class="settings-form stack">
+            <SelectField
+              label={msg("migrate.system")}
+              hint={msg(`migrate.systems.${system}`)}
+              value={system}
+              onText={(s) => setSystem(s as System)}
+              options={systems}
+            />
+            <SelectField
+              label={msg("migrate.namespace")}
+              hint={msg("migrate.namespaceHint")}
+              value={namespace}
+              onText={choose}
+              options={places}
+            />
+          </div>
+          <div class="row">
+            <Choose text={msg("migrate.choose")} onFiles={(files) => void read(files)} />
+            <Choose text={msg("migrate.folder")} folder onFiles={(files) => void read(files)} />
+          </div>
+        </div>
+      )}
+      {(step.at === "reading" || step.at === "storing") && (
+        <Waiting
+          for={
+            step.share > 0 && step.share < 1
+              ? msg("migrate.sending", { percent: Math.floor(step.share * 100) })
+              : msg(`migrate.${step.at}`)
+          }
+        />
+      )}
+      {step.at === "report" && (
+        <ReportView report={step.report} title={msg("migrate.report")} onAgain={again}>
+          {step.report.items.some((i) => i.new) ? (
+            <Button look="primary" onClick={() => void store(step.upload, step.report)}>
+              {msg("migrate.store")}
+            </Button>
+          ) : (
+            <p class="note">{msg("migrate.nothingNew")}</p>
+          )}
+        </ReportView>
+      )}
+      {step.at === "done" && <ReportView report={step.report} title={msg("migrate.done")} onAgain={again} />}
+    </Part>
+  );
+}
+
+/** uploadOf returns one chosen file, or a ZIP of several. */
+async function uploadOf(files: File[]): Promise<Upload> {
+  const only = files[0];
+  const several = files.length > 1 || !!only?.webkitRelativePath;
+  const upload =
+    several || !only
+      ? {
+          name: "files.zip",
+          file: await pack(
+            files.map((f): [string, File] => [f.webkitRelativePath || f.name, f]).filter(([path]) => !isIgnored(path)),
+          ),
+        }
+      : { name: only.name, file: only };
+  const most = (await limits()).body;
+  if (upload.file.size > most) throw new Error(msg("migrate.tooBig", { most: size(most) }));
+  return upload;
+}
+
+/** Choose is a button that opens a file dialog. */
+function Choose({ text, folder, onFiles }: { text: string; folder?: boolean; onFiles: (files: File[]) => void }) {
+  const input = useRef<HTMLInputElement>(null);
+  return (
+    <>
+      <Button icon={folder ? "folder" : "file"} look={folder ? "" : "primary"} onClick={() => input.current?.click()}>
+        {text}
+      </Button>
+      <input
+        ref={input}
+        type="file"
+        multiple
+        hidden
+        aria-label={text}
+        {...(folder && { webkitdirectory: true })}
+        onChange={(e) => {
+          const files = [...(e.currentTarget.files ?? [])];
+          e.currentTarget.value = "";
+          if (files.length) onFiles(files);
+        }}
+      />
+    </>
+  );
+}
+
+interface ReportProps {
+  report: Report;
+  title: string;
+  onAgain: () => void;
+  children?: ComponentChildren;
+}
+
+/** ReportView is a report with what the user can do next. */
+function ReportView({ report, title, onAgain, children }: ReportProps) {
+  const { items, notes, secrets, done } = report;
+  const outcomes = (["kept", "changed", "lost"] as const).map((o) =>
+    msg(`migrate.counts.${o}`, { n: count(items.filter((i) => i.outcome === o).length) }),
+  );
+  return (
+    <section class="stack" aria-label={title}>
+      <h3>{title}</h3>
+      {items.length === 0 ? (
+        <Empty title={msg("migrate.empty")}>{msg("migrate.emptyText")}</Empty>
+      ) : (
+        <>
+          <p class="muted">
+            {report.source}: {outcomes.join(", ")}
+          </p>
+          <ul class="migrate-items">
+            {items.map((i, n) => (
+              <li key={n}>
+                <Line item={i} done={done} />
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+      {notes.length > 0 && (
+        <div class="note warn">
+          <strong>{msg("migrate.notes")}</strong>
+          <ul>
+            {notes.map((n) => (
+              <li key={n}>{n}</li>
+            ))}
+          </ul>
+        </div>
+      )}
+      {secrets.length > 0 && (
+        <div class="note">
+          {msg("migrate.secrets")} <a href="/settings/secrets">{msg("settings.tabs.secrets")}</a>
+          <ul>
+            {secrets.map((s) => (
+              <li key={s}>
+                <code>{s}</code>
+              </li>
+            ))}
+          </ul>
+        </div>
+      )}
+      <div class="row">
+        {items.length > 0 && children}
+        <Button onClick={onAgain}>{msg("migrate.another")}</Button>
+      </div>
+    </section>
+  );
+}
+
+/** Line is an item of a report. */
+function Line({ item: i, done }: { item: Item; done: boolean }) {
+  const state = i.outcome === "lost" ? "lost" : !i.new ? "there" : done ? "stored" : "fresh";
+  const look = { lost: "bad", there: "", stored: "good", fresh: "good" } as const;
+  const to = i.id && `/${i.kind === "conversation" ? "chat" : "library"}/${i.id}`;
+  return (
+    <>
+      <div class="row">
+        <span class="muted small">{msg(`migrate.kinds.${i.kind}`)}</span>
+        <strong>{to ? <a href={to}>{i.name}</a> : i.name}</strong>
+        <Tag look={look[state]}>{msg(`migrate.states.${state}`)}</Tag>
+      </div>
+      {(i.details.length > 0 || i.does) && (
+        <ul class="small muted">
+          {i.does && <li>{i.does}</li>}
+          {i.details.map((d) => (
+            <li key={d}>{d}</li>
+          ))}
+        </ul>
+      )}
+    </>
+  );
+}
