@@ -225,20 +225,31 @@ func (r *runtimeServers) acquirePermission(ctx context.Context, e *catalog.Entry
 	}
 	p := &permission{digest: l.Digest, isolated: l.Isolated, done: l.Done(), release: l.Release, check: l.Check, values: Variables{
 		User: r.variables.User, Secret: func(name string) (string, bool) { return l.Secret(context.WithoutCancel(ctx), name) },
-		Platform: r.variables.Platform, PlatformPermitted: l.PermitsVariable, Names: r.namesFor(l)}}
+		Platform: r.variables.Platform, CheckPlatform: checkApproved(l), Names: r.namesFor(l)}}
 	if r.Values != nil {
 		v, err := r.Values(ctx, e, l.Digest)
 		if err != nil {
 			l.Release()
 			return nil, err
 		}
-		permitted := v.PlatformPermitted
-		if permitted == nil {
-			permitted = l.PermitsVariable
+		check := v.CheckPlatform
+		if check == nil {
+			check = checkApproved(l)
 		}
-		p.values = Variables{User: v.User, Secret: v.Secret, Platform: v.Platform, PlatformPermitted: permitted, Names: v.Names}
+		p.values = Variables{User: v.User, Secret: v.Secret, Platform: v.Platform, CheckPlatform: check, Names: v.Names}
 	}
 	return p, nil
+}
+
+// checkApproved returns a function that permits the platform values that the
+// skill with the lease l was approved to send to a target.
+func checkApproved(l *execution.Lease) func(name, target string) error {
+	return func(name, target string) error {
+		if l.PermitsVariable(name, target) {
+			return nil
+		}
+		return errors.New("approve the skill again")
+	}
 }
 
 // namesFor returns a function that lists the names of the values that a skill

@@ -28,11 +28,12 @@ type Variables struct {
 	Input  func(id string) (string, bool)   // ${input:ID}
 	User   func(name string) (string, bool) // ${{user.NAME}}
 	Secret func(name string) (string, bool) // ${{secrets.NAME}}
-	// Platform returns a platform value, for ${{NAME}}. If PlatformPermitted is
-	// set, it reports whether the server may receive the value. target is that of
-	// [Config.TargetWith].
-	Platform          func(name string) (string, bool)
-	PlatformPermitted func(name, target string) bool
+	// Platform returns a platform value, for ${{NAME}}.
+	Platform func(name string) (string, bool)
+	// CheckPlatform returns nil if the server may receive a platform value, or an
+	// error that says what the user can do. target is that of [Config.TargetWith].
+	// If CheckPlatform is nil, the server may receive all values.
+	CheckPlatform func(name, target string) error
 	// Names returns the names that have a value, for messages. kind is
 	// [FromUser], [FromSecret] or [FromPlatform]. If Names is nil, messages list
 	// no names.
@@ -59,8 +60,8 @@ type Variables struct {
 // skillNames are the variables for the skill directory.
 var skillNames = []string{"SKILL_DIR", "CLAUDE_SKILL_DIR", "CLAUDE_PLUGIN_ROOT", "LOADOUT_SKILL"}
 
-// UnsetVariable describes a variable that has no value or an invalid one. It
-// never contains values.
+// UnsetVariable describes a variable that has no value, an invalid one, or one
+// that the server may not receive. It never contains values.
 type UnsetVariable struct {
 	Kind  string // such as [FromEnv]
 	Name  string // name of the variable; "" for kind [Invalid]
@@ -70,8 +71,11 @@ type UnsetVariable struct {
 
 // String returns the problem and its solution on one line.
 func (u UnsetVariable) String() string {
-	if u.Kind == Invalid {
+	switch u.Kind {
+	case Invalid:
 		return u.Where + " is invalid: " + u.Hint
+	case NotPermitted:
+		return u.Where + ": " + u.reference() + " " + u.Hint
 	}
 	return fmt.Sprintf("%s has no value for %s: %s", u.Where, u.reference(), u.Hint)
 }
@@ -84,7 +88,7 @@ func (u UnsetVariable) reference() string {
 		return "${{user." + u.Name + "}}"
 	case FromSecret:
 		return "${{secrets." + u.Name + "}}"
-	case FromPlatform:
+	case FromPlatform, NotPermitted:
 		return "${{" + u.Name + "}}"
 	case Unknown:
 		return quoteText(u.Name)
@@ -173,7 +177,7 @@ type resolver struct {
 // checkTarget adds a problem for each platform value that the resolved
 // configuration must not send to its target.
 func (r *resolver) checkTarget(resolved *Config) {
-	if r.v.PlatformPermitted == nil {
+	if r.v.CheckPlatform == nil {
 		return
 	}
 	target := r.c.Target()
@@ -181,8 +185,8 @@ func (r *resolver) checkTarget(resolved *Config) {
 		target = resolved.origins()
 	}
 	for _, u := range r.platform {
-		if !r.v.PlatformPermitted(u.Name, target) {
-			r.addProblem(Invalid, "", u.Where, "${{"+u.Name+"}} may not be sent to "+target+" without approval: approve the skill again")
+		if err := r.v.CheckPlatform(u.Name, target); err != nil {
+			r.addProblem(NotPermitted, u.Name, u.Where, "may not be sent to "+target+": "+err.Error())
 		}
 	}
 }
@@ -507,7 +511,7 @@ func (c *Config) Target() string {
 // TargetWith replaces nothing if a variable in the URLs has no value. It does
 // not need secrets.
 func (c *Config) TargetWith(v Variables) string {
-	v.PlatformPermitted = nil
+	v.CheckPlatform = nil
 	v.Secret = func(string) (string, bool) { return "secret", true } // it is not part of the host
 	r := &resolver{c: c, v: v}
 	resolved := &Config{}

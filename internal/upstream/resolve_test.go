@@ -1,6 +1,7 @@
 package upstream_test
 
 import (
+	"errors"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -154,11 +155,21 @@ func TestNamesAreListedForMessagesOnly(t *testing.T) {
 	}
 }
 
+// permitOnly returns a check that permits one target.
+func permitOnly(target string) func(name, target string) error {
+	return func(_, actual string) error {
+		if actual == target {
+			return nil
+		}
+		return errors.New("approve the skill again")
+	}
+}
+
 // A platform value is sent only to its approved target, however the address is
 // written.
 func TestPlatformValueNeedsApprovedTarget(t *testing.T) {
 	v := upstream.Variables{Platform: from(map[string]string{"backend_url": "https://wegent.example", "task_token": "t0ken"}), User: from(map[string]string{"host": "user.example"}),
-		PlatformPermitted: func(name, target string) bool { return target == "wegent.example" }}
+		CheckPlatform: permitOnly("wegent.example")}
 	for url, allowed := range map[string]bool{
 		"${{backend_url}}/mcp":                                     true,
 		"https://wegent.example/mcp":                               true,
@@ -186,7 +197,7 @@ func TestPlatformValueNeedsApprovedTarget(t *testing.T) {
 // contain none, but for the host of a value that is a whole address.
 func TestPlatformValuesDoNotMakeTheTarget(t *testing.T) {
 	v := upstream.Variables{Platform: from(map[string]string{"backend_url": "https://wegent.example", "task_token": "t0ken", "user_url": "https://u:t0ken@wegent.example"}),
-		User: from(map[string]string{"x": "x"}), Env: from(nil), PlatformPermitted: func(string, string) bool { return true }}
+		User: from(map[string]string{"x": "x"}), Env: from(nil), CheckPlatform: func(string, string) error { return nil }}
 	for _, c := range []*upstream.Config{
 		{Command: "${{task_token}}"},
 		{Command: "run-${{task_token}}"},

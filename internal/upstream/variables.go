@@ -19,6 +19,8 @@ const (
 	FromPlatform = "platform"
 	// Unknown is text that looks like a variable but is not one.
 	Unknown = "unknown"
+	// NotPermitted is a platform value that the server may not receive.
+	NotPermitted = "not permitted"
 	// Invalid is a value that is not valid where its variable is used.
 	Invalid = "invalid"
 )
