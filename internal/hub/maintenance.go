@@ -97,7 +97,8 @@ func (h *Hub) sweep(ctx context.Context) error {
 		h.log.Debug("deleted unreferenced files", "swept", swept)
 	}
 	_, pruned := h.db.ToolDefinitions.Prune(ctx, time.Now().AddDate(0, 0, -1))
-	return errors.Join(err, pruned, h.signIns.Prune(ctx))
+	_, secrets := h.db.Secrets.Prune(ctx)
+	return errors.Join(err, pruned, secrets, h.signIns.Prune(ctx))
 }
 
 func (h *Hub) checkSources(ctx context.Context) error {

@@ -3,6 +3,7 @@ package store_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -69,6 +70,35 @@ func TestUsage(t *testing.T) {
 		wantEqual(t, unused(at(0)), []string{}) // all were made later
 		mustDo(t, db.Skills.Delete(ctx, a.ID))
 		wantEqual(t, len(must(db.Usage.ListDays(ctx, a.ID, at(0)))(t)), 0)
+	})
+}
+
+// The secrets of a session are deleted with it, or later if an older version of the
+// hub deleted it.
+func TestSecretsOfSessions(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		first := must(db.Sessions.Create(ctx, store.Session{Owner: "a"}))(t)
+		second := must(db.Sessions.Create(ctx, store.Session{Owner: "a"}))(t)
+		owners := []string{"session:" + first.ID, "session:" + second.ID, "session:gone", "user:a"}
+		for _, owner := range owners {
+			mustDo(t, db.Secrets.Put(ctx, store.Secret{Owner: owner, Name: "variable.x", Encrypted: []byte{1}}))
+			mustDo(t, db.Secrets.Put(ctx, store.Secret{Owner: owner, Name: "KEY", Encrypted: []byte{1}}))
+		}
+		list := func() (found []string) {
+			for _, s := range must(db.Secrets.ListByPrefix(ctx, owners, "variable."))(t) {
+				if s.Name != "variable.x" || s.Encrypted != nil || s.Updated.IsZero() {
+					t.Errorf("got %+v", s)
+				}
+				found = append(found, s.Owner)
+			}
+			return found
+		}
+		wantEqual(t, list(), slices.Sorted(slices.Values(owners)))
+		mustDo(t, db.Sessions.Delete(ctx, first.ID))
+		wantEqual(t, must(db.Secrets.Prune(ctx))(t), int64(2))
+		wantEqual(t, list(), []string{owners[1], "user:a"})
+		wantEqual(t, len(must(db.Secrets.ListByPrefix(ctx, nil, "variable."))(t)), 0)
 	})
 }
 

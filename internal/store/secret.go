@@ -3,12 +3,13 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
 // Secret is an encrypted value. Decrypting it requires its owner and name.
 type Secret struct {
-	Owner     string // for example "user:ID" or "skill:ID"
+	Owner     string // for example "user:ID", "skill:ID" or "session:ID"
 	Name      string
 	Encrypted []byte // nil in lists
 	KeyID     string // ID of the encryption key
@@ -73,6 +74,23 @@ func (t Secrets) List(ctx context.Context, owner string) ([]Secret, error) {
 	return out, nil
 }
 
+// ListByPrefix returns the secrets of owners whose names have a prefix, sorted by
+// owner and name, without their values. The prefix must not contain % and _.
+func (t Secrets) ListByPrefix(ctx context.Context, owners []string, prefix string) ([]Secret, error) {
+	var out []Secret
+	for some := range slices.Chunk(owners, MaxNamespaces) {
+		found, err := queryAll[secretInfo](ctx, t.c, "SELECT owner, name, key_id, updated_by, updated FROM secrets WHERE name LIKE $1 AND owner IN ("+placeholders(2, len(some))+") ORDER BY owner, name",
+			append([]any{prefix + "%"}, toArgs(some)...)...)
+		if err != nil {
+			return nil, fmt.Errorf("list secrets with prefix %q: %w", prefix, err)
+		}
+		for _, b := range found {
+			out = append(out, b.Secret)
+		}
+	}
+	return out, nil
+}
+
 // ListByOtherKeys returns secrets that are not encrypted with the given key.
 // They must be encrypted again after a key change. It returns up to limit
 // secrets, but no more than [MaxPage].
@@ -115,6 +133,17 @@ func (t Secrets) DeleteByOwner(ctx context.Context, owner string) (int64, error)
 	n, err := t.c.execSecrets(ctx, "DELETE FROM secrets WHERE owner = $1", owner)
 	if err != nil {
 		return 0, fmt.Errorf("delete secrets of %q: %w", owner, err)
+	}
+	return n, nil
+}
+
+// Prune deletes the secrets of sessions that no longer exist, and returns their
+// number. An older version of the hub does not delete them with the session.
+func (t Secrets) Prune(ctx context.Context) (int64, error) {
+	n, err := t.c.exec(ctx, `DELETE FROM secrets WHERE owner LIKE 'session:%'
+		AND NOT EXISTS (SELECT 1 FROM sessions s WHERE secrets.owner = 'session:' || s.id)`)
+	if err != nil {
+		return 0, fmt.Errorf("delete secrets without a session: %w", err)
 	}
 	return n, nil
 }

@@ -84,8 +84,8 @@ func (t Sessions) List(ctx context.Context, owner string, p Page) ([]Session, st
 	return found, next, nil
 }
 
-// Delete deletes a session with its events, approval requests, grants, files
-// and lease.
+// Delete deletes a session with its events, approval requests, grants, secrets,
+// files and lease.
 func (t Sessions) Delete(ctx context.Context, id string) error {
 	err := t.c.inTransaction(ctx, func(c conn) error {
 		for _, query := range []string{
@@ -94,6 +94,7 @@ func (t Sessions) Delete(ctx context.Context, id string) error {
 			"DELETE FROM asks WHERE session = $1",
 			"DELETE FROM leases WHERE name = $1",
 			"DELETE FROM grants WHERE session = $1",
+			"DELETE FROM secrets WHERE owner = 'session:' || $1",
 		} {
 			if _, err := c.exec(ctx, query, id); err != nil {
 				return err

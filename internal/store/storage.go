@@ -20,7 +20,7 @@ func (t Storage) Sessions(ctx context.Context, n Namespace) (int64, error) {
 }
 
 // storedBytes adds up sizes without reading the content. Only users own
-// sessions. Namespaces, skills and resources own secrets.
+// sessions. Namespaces, skills, resources and sessions own secrets.
 const storedBytes = `SELECT CAST(
 	(SELECT COALESCE(SUM(v.size + octet_length(v.meta) + octet_length(v.findings)), 0) FROM skills s JOIN versions v ON v.skill_id = s.id WHERE s.namespace = $1)
 	+ (SELECT COALESCE(SUM(octet_length(k.spec)), 0) FROM kinds k WHERE k.namespace = $1)
@@ -29,13 +29,14 @@ const storedBytes = `SELECT CAST(
 	+ (SELECT COALESCE(SUM(e.bytes), 0) FROM sessions c JOIN stream_sizes e ON e.session = c.id WHERE c.owner = $2)
 	+ (SELECT COALESCE(SUM(octet_length(x.sealed)), 0) FROM secrets x WHERE x.owner = $1)
 	+ (SELECT COALESCE(SUM(octet_length(x.sealed)), 0) FROM skills s JOIN secrets x ON x.owner = 'skill:' || s.id WHERE s.namespace = $1)
-	+ (SELECT COALESCE(SUM(octet_length(x.sealed)), 0) FROM kinds k JOIN secrets x ON x.owner = 'server:' || k.id WHERE k.namespace = $1) AS BIGINT)`
+	+ (SELECT COALESCE(SUM(octet_length(x.sealed)), 0) FROM kinds k JOIN secrets x ON x.owner = 'server:' || k.id WHERE k.namespace = $1)
+	+ (SELECT COALESCE(SUM(octet_length(x.sealed)), 0) FROM sessions c JOIN secrets x ON x.owner = 'session:' || c.id WHERE c.owner = $2) AS BIGINT)`
 
 // Bytes returns the total size of the data in a namespace. This includes all
 // versions of its skills with their files, metadata and findings, its other
 // resources, and its secrets with those of its skills and resources. It also
-// includes the events, files and drafts in the sessions of its user. A file is
-// counted in each version that contains it.
+// includes the events, files, drafts and secrets in the sessions of its user. A
+// file is counted in each version that contains it.
 func (t Storage) Bytes(ctx context.Context, n Namespace) (int64, error) {
 	return t.measure(ctx, n, storedBytes, string(n), n.User())
 }

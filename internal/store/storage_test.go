@@ -47,15 +47,15 @@ func TestStorage(t *testing.T) {
 		_, err := db.Events.Append(ctx, talk.ID, 1, store.Event{Kind: "late", Data: json.RawMessage(`1`)})
 		wantError(t, err, store.ErrConflict)
 		wantEqual(t, measure(own), [3]int64{19 + 1100 + 3*102, 1, 2})
-		for _, owner := range []string{string(own), "skill:" + s.ID, string(team)} {
+		for _, owner := range []string{string(own), "skill:" + s.ID, "session:" + talk.ID, string(team)} {
 			for _, text := range []string{"longer", "text"} { // the second one replaces the first
 				mustDo(t, db.Secrets.Put(ctx, store.Secret{Owner: owner, Name: "key", Encrypted: []byte(text)}))
 			}
 		}
-		wantEqual(t, measure(own), [3]int64{19 + 1100 + 3*102 + 8, 1, 2})
+		wantEqual(t, measure(own), [3]int64{19 + 1100 + 3*102 + 12, 1, 2})
 		wantEqual(t, measure(team), [3]int64{4, 0, 0})
 		mustDo(t, db.Events.Delete(ctx, talk.ID+"/in"))
-		wantEqual(t, measure(own), [3]int64{19 + 1100 + 2*102 + 8, 1, 2})
+		wantEqual(t, measure(own), [3]int64{19 + 1100 + 2*102 + 12, 1, 2})
 		mustDo(t, db.Events.Delete(ctx, talk.ID+"/out"))
 		must(db.Secrets.DeleteByOwner(ctx, string(team)))(t)
 
