@@ -1,8 +1,8 @@
 package upstream_test
 
 import (
-	"errors"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"

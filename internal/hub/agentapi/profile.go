@@ -45,7 +45,7 @@ func (h *Handlers) getProfile(ctx context.Context, in *ResourcePath) (*api.Body[
 	}
 	out := newProfileJSON(profile)
 	for i, s := range profile.Servers {
-		v, err := h.Agents.Secrets().ServerVariables(ctx, p, s)
+		v, err := h.Agents.Secrets().ServerVariables(ctx, p, s, "")
 		if err != nil {
 			return nil, err
 		}

@@ -3,6 +3,7 @@ package agentapi
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
@@ -15,12 +16,12 @@ import (
 
 // OwnerQuery is the query parameter that selects the owner of secrets.
 type OwnerQuery struct {
-	Owner string `query:"owner" maxLength:"150" default:"default" doc:"default is your own; public, the name of a group, user:ID or group:ID; skill:ID; or server:ID with the id of an MCPServer, Ghost, Bot or Model"`
+	Owner string `query:"owner" maxLength:"150" default:"default" doc:"default is your own; public, the name of a group, user:ID or group:ID; skill:ID; server:ID with the id of an MCPServer, Ghost, Bot or Model; or session:ID for the platform values of a conversation"`
 }
 
 // owner returns the owner that the parameter selects.
 func (h *Handlers) owner(ctx context.Context, o OwnerQuery) (agents.Owner, error) {
-	if strings.HasPrefix(o.Owner, "skill:") || strings.HasPrefix(o.Owner, "server:") {
+	if kind, _, ok := strings.Cut(o.Owner, ":"); ok && slices.Contains([]string{"skill", "server", "session"}, kind) {
 		return agents.Owner(o.Owner), nil
 	}
 	in, err := h.Agents.ResolveNamespace(ctx, account.FromContext(ctx), o.Owner)
@@ -29,7 +30,7 @@ func (h *Handlers) owner(ctx context.Context, o OwnerQuery) (agents.Owner, error
 
 // SecretPath identifies a secret by path and owner.
 type SecretPath struct {
-	Secret string `path:"secret" minLength:"1" maxLength:"256"`
+	Secret string `path:"secret" minLength:"1" maxLength:"256" doc:"Name of the secret; variable.NAME is the platform value ${{NAME}}, for example variable.task_token"`
 	OwnerQuery
 }
 
@@ -62,7 +63,7 @@ func (h *Handlers) setSecret(ctx context.Context, in *struct {
 		return nil, err
 	}
 	err = h.Agents.Secrets().Set(ctx, account.FromContext(ctx), o, in.Secret, in.Body.Value)
-	if bad := secretname.Check(in.Secret); bad != nil && errors.Is(err, store.ErrInvalid) {
+	if bad := secretname.Check(in.Secret); bad != nil && !strings.HasPrefix(in.Secret, agents.VariablePrefix) && errors.Is(err, store.ErrInvalid) {
 		return nil, api.InvalidFields(api.Fault{Where: "path.secret", Message: bad.Error()})
 	}
 	return nil, err
@@ -98,6 +99,7 @@ type secretFor struct {
 	Name      string `json:"name" minLength:"1" maxLength:"1024"`
 	Server    string `json:"server,omitempty" maxLength:"256" doc:"Name of the server of a Ghost or Bot"`
 	Digest    string `json:"digest" minLength:"1" maxLength:"80" doc:"Digest of the inspected item; the grant fails if the item has changed"`
+	Target    string `json:"target,omitempty" maxLength:"1000" doc:"Hosts or command that may receive a platform value, as in the load result; required for variable.NAME, and for no other secret"`
 }
 
 func (h *Handlers) grantSecret(ctx context.Context, in *struct {
@@ -109,7 +111,7 @@ func (h *Handlers) grantSecret(ctx context.Context, in *struct {
 		return nil, err
 	}
 	to := agents.Subject{Kind: in.Body.Kind, Namespace: in.Body.Namespace, Name: in.Body.Name, Server: in.Body.Server}
-	return nil, h.Agents.Secrets().Grant(ctx, account.FromContext(ctx), o, in.Secret, to, policy.Digest(in.Body.Digest))
+	return nil, h.Agents.Secrets().Grant(ctx, account.FromContext(ctx), o, in.Secret, to, policy.Digest(in.Body.Digest), in.Body.Target)
 }
 
 func (h *Handlers) revokeSecret(ctx context.Context, in *struct {

@@ -23,7 +23,7 @@ func TestReadsFailWithTheirSteps(t *testing.T) {
 	model := agents.Subject{Kind: agents.ModelKind, Namespace: "team", Name: "big"}
 	digest, err := h.SubjectDigest(ctx, p, model)
 	must(t, err)
-	must(t, h.Secrets().Grant(ctx, p, agents.NamespaceOwner(h.team), "LLM", model, digest))
+	must(t, h.Secrets().Grant(ctx, p, agents.NamespaceOwner(h.team), "LLM", model, digest, ""))
 	must(t, h.SetSkillSettings(ctx, p, "team", agents.SkillSettings{Allow: []string{"plans"}}))
 	lead := h.profile("maintainer", agents.BotKind, "team", "lead")
 	weather := agents.Subject{Kind: agents.ServerKind, Namespace: "team", Name: "weather"}
@@ -90,7 +90,7 @@ func TestReadsFailWithTheirSteps(t *testing.T) {
 			return []any{text, ok}, nil
 		},
 		"variables": func(ctx context.Context) (any, error) {
-			_, err := h.Secrets().ServerVariables(ctx, p, h.profile("maintainer", agents.GhostKind, "team", "plan").Servers[0])
+			_, err := h.Secrets().ServerVariables(ctx, p, h.profile("maintainer", agents.GhostKind, "team", "plan").Servers[0], "")
 			return nil, err
 		},
 		"fingerprint": func(ctx context.Context) (any, error) { return h.Secrets().Fingerprint(ctx, p) },
@@ -146,7 +146,9 @@ func TestChangesFailWithTheirSteps(t *testing.T) {
 			return err
 		}, func() bool { return exists(agents.TeamKind, "crew") && exists(agents.ServerKind, "weather") }},
 		{"set a secret", func(ctx context.Context) error { return h.Secrets().Set(ctx, p, team, "LLM", "s3cret") }, func() bool { return secrets() == 1 }},
-		{"grant", func(ctx context.Context) error { return h.Secrets().Grant(ctx, p, team, "LLM", model, digest(model)) }, func() bool { return grants() == 1 }},
+		{"grant", func(ctx context.Context) error {
+			return h.Secrets().Grant(ctx, p, team, "LLM", model, digest(model), "")
+		}, func() bool { return grants() == 1 }},
 		{"revoke", func(ctx context.Context) error { return h.Secrets().Revoke(ctx, p, team, "LLM", digest(model)) }, func() bool { return grants() == 0 }},
 		{"delete a secret", func(ctx context.Context) error { return h.Secrets().Delete(ctx, p, team, "LLM") }, func() bool { return secrets() == 0 }},
 		{"settings", func(ctx context.Context) error {

@@ -48,6 +48,9 @@ type Profile struct {
 	// SettingsNamespaces lists the namespaces whose skill settings apply: those of
 	// the agent and its parts. See [Registry.WithKillSwitch].
 	SettingsNamespaces []store.Namespace
+	// Owners lists the owners of the platform values of the agent, in order of
+	// increasing precedence: the namespaces of the Ghost and the Bot, then both.
+	Owners []Owner
 	// Filter selects the skills permitted by the agent and the skill settings.
 	Filter catalog.Filter
 	// Problems describes unavailable skills, members and servers.
@@ -194,11 +197,14 @@ func (r *Registry) buildProfile(ctx context.Context, a actor, k store.Kind, extr
 	if err := r.addSkills(ctx, a, p, parts); err != nil {
 		return nil, err
 	}
+	var resources []Owner
 	for _, part := range parts {
 		if err := r.addSettings(ctx, p, part.In); err != nil {
 			return nil, err
 		}
+		p.Owners, resources = append(p.Owners, NamespaceOwner(part.In)), append(resources, ServerOwner(part.ID))
 	}
+	p.Owners = append(p.Owners, resources...)
 	return p, r.addServers(ctx, a, p, parts)
 }
 

@@ -43,7 +43,7 @@ func TestWegentExample(t *testing.T) {
 		server := p.Servers[0]
 		resolve := func() (*upstream.Config, []upstream.UnsetVariable) {
 			t.Helper()
-			v, err := h.Secrets().ServerVariables(ctx, ada, server)
+			v, err := h.Secrets().ServerVariables(ctx, ada, server, "")
 			must(t, err)
 			return server.Resolve(v)
 		}
@@ -56,7 +56,7 @@ func TestWegentExample(t *testing.T) {
 			t.Error("a token that was not granted is used")
 		}
 		of := agents.Subject{Kind: agents.GhostKind, Name: "weibo-test", Server: "weiboServer"}
-		must(t, h.Secrets().Grant(ctx, ada, own, "weibo_token", of, server.PolicyDigest()))
+		must(t, h.Secrets().Grant(ctx, ada, own, "weibo_token", of, server.PolicyDigest(), ""))
 		c, unset := resolve()
 		if c == nil || c.Headers["Authorization"] != "Bearer t0ken-of-ada" {
 			t.Fatalf("%v %v", c, unset)
@@ -217,7 +217,7 @@ func TestBotAndTeamProfiles(t *testing.T) {
 	_, err = h.Secrets().ModelKey(ctx, h.people["reporter"], p.Model)
 	wantError(t, err, policy.ErrNotGranted)
 	must(t, h.Secrets().Set(ctx, h.people["maintainer"], team, "LLM", "sk-of-the-team"))
-	must(t, h.Secrets().Grant(ctx, h.people["maintainer"], team, "LLM", agents.Subject{Kind: agents.ModelKind, Namespace: "team", Name: "big"}, p.Model.Digest))
+	must(t, h.Secrets().Grant(ctx, h.people["maintainer"], team, "LLM", agents.Subject{Kind: agents.ModelKind, Namespace: "team", Name: "big"}, p.Model.Digest, ""))
 	key, err := h.Secrets().ModelKey(ctx, h.people["reporter"], p.Model)
 	must(t, err)
 	wantEqual(t, key, "sk-of-the-team")
@@ -363,14 +363,14 @@ func TestW22Variables(t *testing.T) {
 	s := h.profile("reporter", agents.GhostKind, "", "x").Servers[0]
 	of := agents.Subject{Kind: agents.GhostKind, Name: "x", Server: "s"}
 	must(t, h.Secrets().Set(ctx, me, own, "S", "${{user.id}}"))
-	must(t, h.Secrets().Grant(ctx, me, own, "S", of, s.PolicyDigest()))
-	v, err := h.Secrets().ServerVariables(ctx, me, s)
+	must(t, h.Secrets().Grant(ctx, me, own, "S", of, s.PolicyDigest(), ""))
+	v, err := h.Secrets().ServerVariables(ctx, me, s, "")
 	must(t, err)
 	if c, unset := s.Resolve(v); c != nil || len(unset) != 1 || unset[0].Name != "name" {
 		t.Errorf("%v %v", c, unset)
 	}
-	must(t, h.Secrets().Grant(ctx, me, own, "name", of, s.PolicyDigest()))
-	v, err = h.Secrets().ServerVariables(ctx, me, s)
+	must(t, h.Secrets().Grant(ctx, me, own, "name", of, s.PolicyDigest(), ""))
+	v, err = h.Secrets().ServerVariables(ctx, me, s, "")
 	must(t, err)
 	c, unset := s.Resolve(v)
 	if c == nil || c.Headers["A"] != "reporter/${{user.id}}" || c.Headers["B"] != "none" {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,7 +13,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/encryption"
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/quota"
-	"github.com/loadout-dev/loadout/internal/secretname"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
@@ -26,7 +24,11 @@ var ErrNoKey = errors.New("no encryption key configured for secrets")
 // MaxSecrets is the maximum number of secrets per owner.
 const MaxSecrets = 200
 
-// Owner identifies the owner of a secret: a namespace, a skill or a resource.
+// MaxSecretGrants is the maximum number of grants per owner.
+const MaxSecretGrants = 2000
+
+// Owner identifies the owner of a secret: a namespace, a skill, a resource or a
+// conversation.
 type Owner string
 
 // NamespaceOwner returns the owner of a namespace's secrets.
@@ -38,6 +40,15 @@ func SkillOwner(id string) Owner { return Owner("skill:" + id) }
 // ServerOwner returns the owner of a resource's secrets. id identifies an
 // MCPServer, Ghost, Bot or Model.
 func ServerOwner(id string) Owner { return Owner("server:" + id) }
+
+// sessionPrefix is the prefix of owners that are conversations.
+const sessionPrefix = "session:"
+
+// SessionOwner returns the owner of a conversation's platform values. It owns no
+// other secrets and has no grants.
+func SessionOwner(id string) Owner { return Owner(sessionPrefix + id) }
+
+func (o Owner) isSession() bool { return strings.HasPrefix(string(o), sessionPrefix) }
 
 // Subject identifies the recipient of a secret or the subject of a review: a
 // skill, a Model, an MCPServer, or a server of a Ghost or Bot.
@@ -65,6 +76,7 @@ type SecretGrant struct {
 	Secret  string        `json:"secret"`
 	Subject string        `json:"subject" doc:"Who may use it, as named at the time of the grant"`
 	Digest  policy.Digest `json:"digest" doc:"Digest of the item that may use the secret; a change invalidates the grant"`
+	Target  string        `json:"target,omitempty" doc:"Hosts or command to which it may be sent; only for a platform value"`
 	By      string        `json:"by"`
 	Created time.Time     `json:"created"`
 }
@@ -92,6 +104,12 @@ func (a actor) ownerResource(ctx context.Context, o Owner) (store.Namespace, acc
 			return "", account.Resource{}, err
 		}
 		in, by = k.Namespace, k.CreatedBy
+	} else if id, ok := strings.CutPrefix(string(o), sessionPrefix); ok {
+		s, err := a.Sessions.Get(ctx, id)
+		if err != nil {
+			return "", account.Resource{}, err
+		}
+		in, by = store.UserNamespace(s.Owner), s.Owner
 	} else if in != store.Public && in.User() == "" && in.Group() == "" {
 		return "", account.Resource{}, fmt.Errorf("secret owner %.100q: %w", string(o), store.ErrInvalid)
 	}
@@ -102,6 +120,9 @@ func (a actor) ownerResource(ctx context.Context, o Owner) (store.Namespace, acc
 // transaction that also stores the audit record. change returns the details for
 // that record.
 func (s *Secrets) update(ctx context.Context, p account.Principal, action account.Action, o Owner, name string, change func(actor) (map[string]any, error)) error {
+	if action == account.SecretWrite && o.isSession() {
+		action = account.SessionWrite
+	}
 	subject := "secret/" + string(o) + "/" + name
 	err := s.r.db.Tx(ctx, func(tx *store.Tx) error {
 		a := actor{tx.Tables, p}
@@ -128,11 +149,12 @@ func (s *Secrets) Set(ctx context.Context, p account.Principal, o Owner, name, v
 	if s.r.opts.Cipher == nil {
 		return ErrNoKey
 	}
-	if err := secretname.Check(name); err != nil {
-		return fmt.Errorf("%w: %w", store.ErrInvalid, err)
+	err := checkSecret(name, value)
+	if _, isVariable := variableName(name); err == nil && o.isSession() && !isVariable {
+		err = errors.New("a conversation has only platform values, such as variable.task_token")
 	}
-	if value == "" {
-		return fmt.Errorf("set secret %s: %w: empty value", name, store.ErrInvalid)
+	if err != nil {
+		return fmt.Errorf("set secret %.150q: %w: %w", name, store.ErrInvalid, err)
 	}
 	sealed, err := s.r.opts.Cipher.Encrypt([]byte(value), encryption.Label{Owner: string(o), Name: name})
 	if err != nil {
@@ -205,9 +227,29 @@ func (s *Secrets) Delete(ctx context.Context, p account.Principal, o Owner, name
 // digest is the subject's current digest. [upstream.Config.Variables] lists where
 // a server would send the secret. The principal's own name and ID can be granted
 // without a stored value: see [SecretValues].
-func (s *Secrets) Grant(ctx context.Context, p account.Principal, o Owner, name string, to Subject, digest policy.Digest) error {
+//
+// A platform value needs a target, the hosts or the command of a server as in
+// [upstream.Config.TargetWith], and other secrets have none. A principal can also
+// grant platform values that are not stored, because conversations may set them.
+func (s *Secrets) Grant(ctx context.Context, p account.Principal, o Owner, name string, to Subject, digest policy.Digest, target string) error {
+	_, isVariable := variableName(name)
+	var problem string
+	switch {
+	case o.isSession():
+		problem = "grant the values of a conversation as your own"
+	case isVariable && target == "":
+		problem = "a platform value needs a target: the host or command that receives it"
+	case !isVariable && target != "":
+		problem = "only a platform value has a target"
+	case len(target) > maxTarget:
+		problem = fmt.Sprintf("target of %d bytes, limit %d", len(target), maxTarget)
+	}
+	if problem != "" {
+		return fmt.Errorf("grant secret %.150q: %w: %s", name, store.ErrInvalid, problem)
+	}
 	return s.update(ctx, p, account.SecretGrant, o, name, func(a actor) (map[string]any, error) {
-		if !a.isSelf(o, name) {
+		own := o == NamespaceOwner(store.UserNamespace(string(p.User)))
+		if !a.isSelf(o, name) && !(own && target != "") {
 			if _, err := a.Tables.Secrets.Get(ctx, string(o), name); err != nil {
 				return nil, err
 			}
@@ -219,19 +261,45 @@ func (s *Secrets) Grant(ctx context.Context, p account.Principal, o Owner, name 
 		if is != digest {
 			return nil, fmt.Errorf("grant secret to %s: %w: digest is now %s", to, store.ErrConflict, is.Short())
 		}
-		data, err := encodeJSON(secretGrant{Secret: name, Subject: to.String(), By: string(p.User)})
+		data, err := encodeJSON(secretGrant{Secret: name, Subject: to.String(), By: string(p.User), Target: target})
 		if err != nil {
 			return nil, err
 		}
-		err = a.Tables.Grants.Put(ctx, store.Grant{ID: grantID(o, name, digest), Principal: grantPrincipal(o), Subject: string(digest), Name: name, Data: data})
-		return map[string]any{"granted": to.String(), "digest": digest}, err
+		g := store.Grant{ID: grantID(o, name, digest), Principal: grantPrincipal(o), Subject: string(digest), Name: name, Data: data}
+		details := map[string]any{"granted": to.String(), "digest": digest}
+		if target != "" {
+			g.ID, g.Principal = grantID(o, name+"\n"+target, digest), variablePrincipal(o)
+			details["target"] = target
+		}
+		have, err := a.listSecretGrants(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		if len(have) >= MaxSecretGrants && !slices.ContainsFunc(have, func(h store.Grant) bool { return h.ID == g.ID }) {
+			return nil, fmt.Errorf("grant secret %s: %w: limit %d grants of one owner; revoke old ones", name, store.ErrTooMany, MaxSecretGrants)
+		}
+		return details, a.Tables.Grants.Put(ctx, g)
 	})
 }
 
 // Revoke revokes the grant of a secret to the given digest.
 func (s *Secrets) Revoke(ctx context.Context, p account.Principal, o Owner, name string, digest policy.Digest) error {
 	return s.update(ctx, p, account.SecretGrant, o, name, func(a actor) (map[string]any, error) {
-		_, err := a.Tables.Grants.Delete(ctx, grantID(o, name, digest))
+		if _, ok := variableName(name); !ok {
+			_, err := a.Tables.Grants.Delete(ctx, grantID(o, name, digest))
+			return map[string]any{"revoked": digest}, err
+		}
+		grants, err := a.listSecretGrants(ctx, o)
+		found := false
+		for _, g := range grants { // one for each target
+			if err == nil && g.Name == name && g.Subject == string(digest) {
+				found = true
+				_, err = a.Tables.Grants.Delete(ctx, g.ID)
+			}
+		}
+		if err == nil && !found {
+			err = fmt.Errorf("grant of %s to %s: %w", name, digest.Short(), store.ErrNotFound)
+		}
 		return map[string]any{"revoked": digest}, err
 	})
 }
@@ -249,11 +317,11 @@ func (s *Secrets) Grants(ctx context.Context, p account.Principal, o Owner) ([]S
 	found, err := a.listSecretGrants(ctx, o)
 	var out []SecretGrant
 	for _, g := range found {
-		var data secretGrant
-		if err := json.Unmarshal(g.Data, &data); err != nil {
-			return nil, fmt.Errorf("decode grant of secret %s: %w", g.Name, store.ErrCorrupt)
+		data, err := decodeSecretGrant(g)
+		if err != nil {
+			return nil, err
 		}
-		out = append(out, SecretGrant{g.Name, data.Subject, policy.Digest(g.Subject), data.By, g.Created})
+		out = append(out, SecretGrant{g.Name, data.Subject, policy.Digest(g.Subject), data.Target, data.By, g.Created})
 	}
 	return out, err
 }
@@ -263,6 +331,7 @@ type secretGrant struct {
 	Secret  string `json:"secret"`
 	Subject string `json:"subject"`
 	By      string `json:"by"`
+	Target  string `json:"target,omitempty"`
 }
 
 func grantPrincipal(o Owner) string { return "secret:" + string(o) }
@@ -273,9 +342,17 @@ func grantID(o Owner, name string, d policy.Digest) string {
 }
 
 func (a actor) listSecretGrants(ctx context.Context, o Owner) ([]store.Grant, error) {
-	var out []store.Grant
+	secrets, err := a.listGrants(ctx, grantPrincipal(o))
+	if err != nil {
+		return nil, err
+	}
+	variables, err := a.listGrants(ctx, variablePrincipal(o))
+	return append(secrets, variables...), err
+}
+
+func (a actor) listGrants(ctx context.Context, principal string) (out []store.Grant, err error) {
 	for after := int64(0); ; {
-		found, err := a.Tables.Grants.List(ctx, grantPrincipal(o), after)
+		found, err := a.Tables.Grants.List(ctx, principal, after)
 		if err != nil || len(found) == 0 {
 			return out, err
 		}
@@ -336,6 +413,12 @@ func (g *SecretValues) Secret(name string) (string, bool) { v, ok := g.secret[na
 // precedence over those of the resource, which take precedence over those of its
 // namespace. The caller must authorize the use of the resource.
 func (s *Secrets) GrantedValues(ctx context.Context, p account.Principal, d policy.Digest, resource Owner, namespace store.Namespace) (*SecretValues, error) {
+	return s.grantedValues(ctx, p, d, resource, namespace, "")
+}
+
+// grantedValues is like [Secrets.GrantedValues], but returns only the values of the
+// given owner unless it is "".
+func (s *Secrets) grantedValues(ctx context.Context, p account.Principal, d policy.Digest, resource Owner, namespace store.Namespace, only Owner) (*SecretValues, error) {
 	a := s.r.newActor(p)
 	if err := a.requireSignIn(account.KindUse); err != nil {
 		return nil, err
@@ -343,7 +426,7 @@ func (s *Secrets) GrantedValues(ctx context.Context, p account.Principal, d poli
 	own := NamespaceOwner(store.UserNamespace(string(p.User)))
 	out := &SecretValues{map[string]string{}, map[string]string{}}
 	for _, o := range []Owner{NamespaceOwner(namespace), resource, own} { // later owners take precedence
-		if o == "" {
+		if o == "" || only != "" && o != only {
 			continue
 		}
 		grants, err := a.Tables.Grants.Find(ctx, grantPrincipal(o), string(d), "", time.Now())
@@ -392,8 +475,9 @@ func (s *Secrets) decryptSecret(ctx context.Context, a actor, o Owner, name stri
 }
 
 // ServerVariables returns the values for [upstream.Config.Resolve] when a server is
-// used on behalf of a principal. The principal must be allowed to use the server.
-func (s *Secrets) ServerVariables(ctx context.Context, p account.Principal, server Server) (upstream.Variables, error) {
+// used on behalf of a principal, in the given conversation or, if session is "",
+// outside of conversations. The principal must be allowed to use the server.
+func (s *Secrets) ServerVariables(ctx context.Context, p account.Principal, server Server, session string) (upstream.Variables, error) {
 	in, thing := server.In, Owner("")
 	if server.ID == "" {
 		in = store.Public
@@ -407,16 +491,20 @@ func (s *Secrets) ServerVariables(ctx context.Context, p account.Principal, serv
 		}
 		thing = ServerOwner(server.ID)
 	}
-	g, err := s.GrantedValues(ctx, p, server.PolicyDigest(), thing, in)
+	v, err := s.Variables(ctx, p, server.PolicyDigest(), thing, in, PlatformScope{Owners: []Owner{NamespaceOwner(in), thing}, Session: session})
 	if err != nil {
 		return upstream.Variables{}, fmt.Errorf("get values for MCP server %s: %w", server.Name, err)
 	}
-	return upstream.Variables{User: g.User, Secret: g.Secret, HowToSet: HowToSet}, nil
+	return v, nil
 }
 
 // HowToSet returns instructions for setting a server variable on a hub. Use it
 // as HowToSet in [upstream.Variables].
-func HowToSet(_ upstream.Owner, _, name string) string {
+func HowToSet(_ upstream.Owner, kind, name string) string {
+	if kind == upstream.FromPlatform {
+		name = VariablePrefix + name
+		return fmt.Sprintf("PUT /api/v1/secrets/%s?owner=OWNER and POST /api/v1/secrets/%s/grants?owner=OWNER, where OWNER is session:ID, server:ID of a Ghost, or a group", name, name)
+	}
 	return fmt.Sprintf("PUT /api/v1/secrets/%s, then POST /api/v1/secrets/%s/grants", name, name)
 }
 

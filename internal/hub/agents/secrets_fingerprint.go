@@ -21,7 +21,7 @@ func (s *Secrets) Fingerprint(ctx context.Context, p account.Principal) (string,
 		if err != nil {
 			return "", err
 		}
-		grants, err := a.Tables.Grants.List(ctx, grantPrincipal(owner), 0)
+		grants, err := a.listSecretGrants(ctx, owner)
 		if err != nil {
 			return "", err
 		}

@@ -39,8 +39,8 @@ func TestSecrets(t *testing.T) {
 	d, err := h.SubjectDigest(ctx, me, of)
 	must(t, err)
 	for _, o := range []agents.Owner{team, agents.SkillOwner(skill.ID), own} {
-		must(t, h.Secrets().Grant(ctx, me, o, "KEY", of, d))
-		must(t, h.Secrets().Grant(ctx, me, o, "KEY", of, d)) // again is the same
+		must(t, h.Secrets().Grant(ctx, me, o, "KEY", of, d, ""))
+		must(t, h.Secrets().Grant(ctx, me, o, "KEY", of, d, "")) // again is the same
 	}
 	// His own, else the skill's, else the group's.
 	wantEqual(t, granted("maintainer"), string(own))
@@ -63,9 +63,9 @@ func TestSecrets(t *testing.T) {
 		t.Errorf("%+v", names)
 	}
 
-	wantError(t, h.Secrets().Grant(ctx, me, team, "NONE", of, d), store.ErrNotFound)
-	wantError(t, h.Secrets().Grant(ctx, me, team, "KEY", agents.Subject{Kind: agents.SkillKind, Name: "none"}, d), store.ErrNotFound)
-	wantError(t, h.Secrets().Grant(ctx, me, team, "KEY", of, "sha256:other"), store.ErrConflict)
+	wantError(t, h.Secrets().Grant(ctx, me, team, "NONE", of, d, ""), store.ErrNotFound)
+	wantError(t, h.Secrets().Grant(ctx, me, team, "KEY", agents.Subject{Kind: agents.SkillKind, Name: "none"}, d, ""), store.ErrNotFound)
+	wantError(t, h.Secrets().Grant(ctx, me, team, "KEY", of, "sha256:other", ""), store.ErrConflict)
 	wantError(t, h.Secrets().Set(ctx, me, team, "no name", value), store.ErrInvalid)
 	wantError(t, h.Secrets().Set(ctx, me, team, "EMPTY", ""), store.ErrInvalid)
 	wantError(t, h.Secrets().Set(ctx, me, team, "LONG", strings.Repeat("x", encryption.MaxValue+1)), store.ErrInvalid)
@@ -97,7 +97,7 @@ func TestSecretsAreEncrypted(t *testing.T) {
 	row.Owner = string(own)
 	must(t, h.db.Secrets.Put(ctx, row))
 	h.upload(h.of("reporter"), "pdf", digestA)
-	must(t, h.Secrets().Grant(ctx, me, own, "KEY", agents.Subject{Kind: agents.SkillKind, Name: "pdf"}, digestA))
+	must(t, h.Secrets().Grant(ctx, me, own, "KEY", agents.Subject{Kind: agents.SkillKind, Name: "pdf"}, digestA, ""))
 	_, err = h.Secrets().GrantedValues(ctx, me, digestA, "", h.of("reporter"))
 	wantError(t, err, encryption.ErrAltered)
 }
@@ -115,13 +115,13 @@ func TestServerSecrets(t *testing.T) {
 	must(t, h.Secrets().Set(ctx, me, own, "KEY", "v4lue"))
 	servers, err := h.DefinedServers(ctx, me, agents.ServerKind, "", "x")
 	must(t, err)
-	must(t, h.Secrets().Grant(ctx, me, own, "KEY", agents.Subject{Kind: agents.ServerKind, Name: "x"}, servers[0].PolicyDigest()))
-	v, err := h.Secrets().ServerVariables(ctx, me, servers[0])
+	must(t, h.Secrets().Grant(ctx, me, own, "KEY", agents.Subject{Kind: agents.ServerKind, Name: "x"}, servers[0].PolicyDigest(), ""))
+	v, err := h.Secrets().ServerVariables(ctx, me, servers[0], "")
 	must(t, err)
 	if c, unset := servers[0].Resolve(v); c == nil || c.Headers["Authorization"] != "v4lue" {
 		t.Errorf("%v %v", c, unset)
 	}
-	_, err = h.Secrets().ServerVariables(ctx, h.people["outsider"], servers[0])
+	_, err = h.Secrets().ServerVariables(ctx, h.people["outsider"], servers[0], "")
 	wantError(t, err, store.ErrNotFound)
 	must(t, h.Delete(ctx, me, agents.ServerKind, "", "x", false))
 	_, err = h.db.Secrets.Get(ctx, string(own), "KEY")

@@ -99,7 +99,7 @@ func (r *Registry) ServerForTest(ctx context.Context, p account.Principal, subje
 	if err != nil || !account.Can(p, account.KindUse, accountResource(s.In, "")) && s.ID != "" {
 		return s, upstream.Variables{}, err // without the right to use the server, return no values
 	}
-	v, err := r.Secrets().ServerVariables(ctx, p, s)
+	v, err := r.Secrets().ServerVariables(ctx, p, s, "")
 	return s, v, err
 }
 

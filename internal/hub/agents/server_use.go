@@ -30,6 +30,6 @@ func (r *Registry) ServerForUse(ctx context.Context, p account.Principal, subjec
 	if err != nil {
 		return Server{}, upstream.Variables{}, err
 	}
-	v, err := r.Secrets().ServerVariables(ctx, p, s)
+	v, err := r.Secrets().ServerVariables(ctx, p, s, "")
 	return s, v, err
 }

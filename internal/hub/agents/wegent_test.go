@@ -37,8 +37,8 @@ func TestWegentExampleConnects(t *testing.T) {
 	h.apply("reporter", strings.Replace(weibo, "https://weibo-api.example.com", web.URL, 1))
 	s := h.profile("reporter", agents.GhostKind, "", "weibo-test").Servers[0]
 	must(t, h.Secrets().Set(ctx, ada, own, "weibo_token", "t0ken-of-ada"))
-	must(t, h.Secrets().Grant(ctx, ada, own, "weibo_token", agents.Subject{Kind: agents.GhostKind, Name: "weibo-test", Server: "weiboServer"}, s.PolicyDigest()))
-	v, err := h.Secrets().ServerVariables(ctx, ada, s)
+	must(t, h.Secrets().Grant(ctx, ada, own, "weibo_token", agents.Subject{Kind: agents.GhostKind, Name: "weibo-test", Server: "weiboServer"}, s.PolicyDigest(), ""))
+	v, err := h.Secrets().ServerVariables(ctx, ada, s, "")
 	must(t, err)
 	c, unset := s.Resolve(v)
 	if len(unset) > 0 {

@@ -31,6 +31,8 @@ type plan struct {
 	settingsNamespaces []store.Namespace
 	servers            []agents.Server
 	values             map[string]upstream.Variables // values of variables, by server name
+	platform           agents.PlatformScope          // sources of platform values for skills
+	platformStamp      string                        // changes with these values and their grants
 	stamps             map[string]string             // fingerprints of sign-ins, by server name
 	rules              policy.Rules
 	preload            []string
@@ -66,7 +68,7 @@ func (k *Assembler) newPlan(ctx context.Context, w Request) (*plan, error) {
 		if len(s.Variables()) == 0 {
 			continue
 		}
-		values, err := k.o.Agents.Secrets().ServerVariables(ctx, p.principal, s)
+		values, err := k.o.Agents.Secrets().ServerVariables(ctx, p.principal, s, w.Session)
 		switch {
 		case err == nil:
 			p.values[s.Name] = values
@@ -75,6 +77,14 @@ func (k *Assembler) newPlan(ctx context.Context, w Request) (*plan, error) {
 		default:
 			return nil, err
 		}
+	}
+	p.platform.Session = w.Session
+	if p.profile != nil {
+		p.platform.Owners = p.profile.Owners
+	}
+	var err error
+	if p.platformStamp, err = k.o.Agents.Secrets().PlatformFingerprint(ctx, p.principal, p.platform); err != nil {
+		return nil, err
 	}
 	return p, k.planSignIns(ctx, p)
 }
@@ -222,7 +232,7 @@ func (p *plan) key() (string, error) {
 	}
 	bad := p.rules.Decide(policy.ToolCall{}).Code == decision.InvalidRules
 	all, err := json.Marshal([]any{p.principal.User, p.principal.Name, p.principal.Admin, groups, p.principal.Scopes,
-		refs, p.withheld, p.selected == nil, p.selected, p.settingsNamespaces, servers, p.rules.List(), bad, draft})
+		refs, p.withheld, p.selected == nil, p.selected, p.settingsNamespaces, servers, p.rules.List(), bad, draft, p.platform.Owners, p.platformStamp})
 	if err != nil {
 		return "", fmt.Errorf("encode plan: %w", err)
 	}

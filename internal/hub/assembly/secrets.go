@@ -12,18 +12,24 @@ import (
 // grantedValues returns the secrets granted to the skill version with the given
 // digest. The ID of a bundled skill, which owns no secrets, may be "".
 func (b *base) grantedValues(ctx context.Context, id string, d policy.Digest) (*agents.SecretValues, error) {
-	var in store.Namespace
-	var thing agents.Owner
-	if id != "" {
-		s, err := b.assembler.o.DB.Skills.Get(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		if s.Namespace != store.Bundled {
-			in, thing = s.Namespace, agents.SkillOwner(id)
-		}
+	in, thing, err := b.secretOwners(ctx, id)
+	if err != nil {
+		return nil, err
 	}
 	return b.assembler.o.Agents.Secrets().GrantedValues(ctx, b.principal, d, thing, in)
+}
+
+// secretOwners returns the namespace of a skill and the owner of the skill's own
+// secrets. Both are "" for a bundled skill and for the ID "".
+func (b *base) secretOwners(ctx context.Context, id string) (store.Namespace, agents.Owner, error) {
+	if id == "" {
+		return "", "", nil
+	}
+	s, err := b.assembler.o.DB.Skills.Get(ctx, id)
+	if err != nil || s.Namespace == store.Bundled {
+		return "", "", err
+	}
+	return s.Namespace, agents.SkillOwner(id), nil
 }
 
 // secretValue returns the value of a secret granted to a skill version that the

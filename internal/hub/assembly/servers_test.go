@@ -130,7 +130,7 @@ func (w *fixture) grant(p account.Principal, name, value string, to agents.Subje
 	must(w.t, w.kinds.Secrets().Set(ctx, p, owner, name, value))
 	digest, err := w.kinds.SubjectDigest(ctx, p, to)
 	must(w.t, err)
-	must(w.t, w.kinds.Secrets().Grant(ctx, p, owner, name, to, digest))
+	must(w.t, w.kinds.Secrets().Grant(ctx, p, owner, name, to, digest, ""))
 }
 
 // W23: a Bot's server overrides a Ghost's server of the same name, which overrides a

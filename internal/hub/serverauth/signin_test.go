@@ -252,7 +252,7 @@ func TestSignInIsNotPossible(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(s.kinds.Secrets().Set(ctx, s.ada, own, "TOKEN", "t0ken-of-ada"), s.kinds.Secrets().Grant(ctx, s.ada, own, "TOKEN", configured, digest)); err != nil {
+	if err := errors.Join(s.kinds.Secrets().Set(ctx, s.ada, own, "TOKEN", "t0ken-of-ada"), s.kinds.Secrets().Grant(ctx, s.ada, own, "TOKEN", configured, digest, "")); err != nil {
 		t.Fatal(err)
 	}
 	s.apply("unset", fmt.Sprintf("{url: %q, headers: {X: '${{user.key}}'}}", s.server))

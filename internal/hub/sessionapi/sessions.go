@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/hub/library"
@@ -30,6 +33,8 @@ type newSession struct {
 	Agent   agentName `json:"agent,omitempty" doc:"Bot/NAMESPACE/NAME or {kind, namespace, name} of a Ghost, Bot or Team; default the default agent"`
 	Title   string    `json:"title,omitempty" maxLength:"1024"`
 	Message string    `json:"message,omitempty" maxLength:"262144" doc:"First message"`
+	// Variables are stored encrypted and never returned.
+	Variables map[string]string `json:"variables,omitempty" maxProperties:"64" doc:"Platform values for servers that write ${{NAME}}, by name, for example task_token. Stored encrypted, deleted with the conversation and never returned. They need your grants, and take precedence over those of Ghosts and groups. Replace one with PUT /secrets/variable.NAME?owner=session:ID"`
 	// Draft is a pointer, so that a draft without files, which is rejected,
 	// differs from no draft.
 	Draft *api.Draft `json:"draft,omitempty" doc:"Draft skill to try in this conversation only, instead of others of its name. Its code runs only after these files are saved and approved"`
@@ -102,14 +107,28 @@ func (h *Handlers) startSession(ctx context.Context, in *struct{ Body newSession
 		return nil, err
 	}
 	began, err := h.createSession(ctx, p, agent, in.Body)
-	if err != nil || in.Body.Message == "" {
-		return api.CreatedAt(began.ID, "sessions", startedJSON{Conversation: began}, err)
+	if err != nil {
+		return nil, err
 	}
-	input, err := h.Chat.SendMessage(ctx, p, began.ID, chat.Message{Text: in.Body.Message})
+	input, err := h.setUpSession(ctx, p, began.ID, in.Body)
 	if err != nil {
 		return nil, errors.Join(err, h.Chat.Delete(context.WithoutCancel(ctx), p, began.ID)) // no client knows of the conversation yet
 	}
 	return api.CreatedAt(began.ID, "sessions", startedJSON{began, input}, nil)
+}
+
+// setUpSession stores the platform values of a new conversation and sends its
+// first message, if it has one. It returns the number of the message or 0.
+func (h *Handlers) setUpSession(ctx context.Context, p account.Principal, id string, n newSession) (int64, error) {
+	for _, name := range slices.Sorted(maps.Keys(n.Variables)) {
+		if err := h.Agents.Secrets().Set(ctx, p, agents.SessionOwner(id), agents.VariablePrefix+name, n.Variables[name]); err != nil {
+			return 0, err
+		}
+	}
+	if n.Message == "" {
+		return 0, nil
+	}
+	return h.Chat.SendMessage(ctx, p, id, chat.Message{Text: n.Message})
 }
 
 // createSession creates a conversation. If n contains a draft or a version to

@@ -86,6 +86,8 @@ function Row({
       <span>
         {use.kind === "secret" || use.kind === "user" ? (
           <GrantControl use={use} server={server} kept={kept} onChange={onChange} />
+        ) : use.kind === "platform" ? (
+          <a href={`/settings/secrets?name=${encodeURIComponent(`variable.${use.name}`)}`}>{msg("servers.keepIt")}</a>
         ) : (
           msg("servers.fallback")
         )}

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { useSend } from "../../features/users/form";
 import { api, got, useLoad, type Schema } from "../../shared/api/client";
 import { findMsg, msg } from "../../shared/i18n/messages";
-import { Button, Dialog, done, Problem, SelectField, Shown, Tag } from "../../shared/ui";
+import { Button, Dialog, done, Problem, SelectField, Shown, Tag, TextField } from "../../shared/ui";
 
 type Kind = "server" | "Model" | "Skill";
 
@@ -12,7 +12,14 @@ interface Candidate {
   to: Schema["SecretFor"];
   /** The known destinations of the value. */
   uses?: Schema["ServerUse"][];
-  target?: string;
+}
+
+/** A secret with this prefix is a platform value, which is granted for a target. */
+const variablePrefix = "variable.";
+
+/** asks reports whether a server uses the secret with the given name. */
+function asks(use: Schema["ServerUse"], name: string) {
+  return (use.kind === "platform" ? variablePrefix + use.name : use.name) === name;
 }
 
 /** GrantSecret grants a secret to a resource. It sends the digest that is on the screen. */
@@ -29,6 +36,8 @@ export function GrantSecret({
 }) {
   const [kind, setKind] = useState<Kind>("server");
   const [at, setAt] = useState("");
+  const [target, setTarget] = useState("");
+  const isVariable = name.startsWith(variablePrefix);
   const asked = useLoad((stop) => candidates[kind](stop), [kind]);
   const one = at === "" ? undefined : asked.data?.[Number(at)];
   const { send, busy, error } = useSend(async () => {
@@ -36,14 +45,13 @@ export function GrantSecret({
     await got(
       api.POST("/api/v1/secrets/{secret}/grants", {
         params: { path: { secret: name }, query: { owner } },
-        body: one.to,
+        body: isVariable ? { ...one.to, target } : one.to,
       }),
     );
     done(msg("settings.givenOut"));
     onGranted();
     onClose();
   });
-  const asks = (c: Candidate) => c.uses?.some((u) => u.name === name) ?? false;
   return (
     <Dialog
       title={msg("settings.grantTitle", { n: name })}
@@ -81,7 +89,7 @@ export function GrantSecret({
                   ["", msg("settings.choose")],
                   ...all.map((c, i): [string, string] => [
                     String(i),
-                    asks(c) ? `${c.text} — ${msg("settings.wants")}` : c.text,
+                    c.uses?.some((u) => asks(u, name)) ? `${c.text} — ${msg("settings.wants")}` : c.text,
                   ]),
                 ]}
               />
@@ -89,6 +97,18 @@ export function GrantSecret({
           }
         </Shown>
         {one && <Facts one={one} name={name} />}
+        {isVariable && (
+          <TextField
+            label={msg("settings.target")}
+            hint={msg("settings.targetHint")}
+            value={target}
+            onText={setTarget}
+            required
+            maxLength={1000}
+            autocapitalize="none"
+            spellcheck={false}
+          />
+        )}
         {error && <Problem error={error} />}
       </form>
     </Dialog>
@@ -96,7 +116,7 @@ export function GrantSecret({
 }
 
 function Facts({ one, name }: { one: Candidate; name: string }) {
-  const uses = one.uses?.filter((u) => u.name === name) ?? [];
+  const uses = one.uses?.filter((u) => asks(u, name)) ?? [];
   return (
     <dl class="facts">
       <dt>{msg("settings.digest")}</dt>

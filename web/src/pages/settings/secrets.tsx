@@ -165,9 +165,14 @@ function GrantedTo({
       <span class="muted">{msg("settings.grantedTo")}</span>
       <ul class="stack tight">
         {grants.map((g) => (
-          <li key={g.digest}>
+          <li key={`${g.digest} ${g.target ?? ""}`}>
             <span class="grow">
               <strong>{g.subject}</strong> <code title={g.digest}>{g.digest.replace("sha256:", "").slice(0, 12)}</code>{" "}
+              {g.target && (
+                <>
+                  <span class="muted">{msg("settings.goesTo")}</span> <code>{g.target}</code>{" "}
+                </>
+              )}
               <span class="muted small">
                 {msg("settings.by")} {userName(g.by)}, <When time={g.created} />
               </span>

@@ -2935,6 +2935,10 @@ export interface components {
             /** @description First message */
             message?: string;
             title?: string;
+            /** @description Platform values for servers that write ${{NAME}}, by name, for example task_token. Stored encrypted, deleted with the conversation and never returned. They need your grants, and take precedence over those of Ghosts and groups. Replace one with PUT /secrets/variable.NAME?owner=session:ID */
+            variables?: {
+                [key: string]: string;
+            };
             /** @description Version of a skill to try in this conversation only, instead of others of its name. Its code runs only after an approval. Only the uploader and the reviewers may try a version that is awaiting review */
             version?: components["schemas"]["TriedVersion"];
         };
@@ -3324,6 +3328,8 @@ export interface components {
             namespace?: string;
             /** @description Name of the server of a Ghost or Bot */
             server?: string;
+            /** @description Hosts or command that may receive a platform value, as in the load result; required for variable.NAME, and for no other secret */
+            target?: string;
         };
         SecretGrant: {
             by: string;
@@ -3334,6 +3340,8 @@ export interface components {
             secret: string;
             /** @description Who may use it, as named at the time of the grant */
             subject: string;
+            /** @description Hosts or command to which it may be sent; only for a platform value */
+            target?: string;
         };
         Server: {
             /** @description ID of the last user who changed it, and who cannot review it */
@@ -5870,7 +5878,7 @@ export interface operations {
     "list-secrets": {
         parameters: {
             query?: {
-                /** @description default is your own; public, the name of a group, user:ID or group:ID; skill:ID; or server:ID with the id of an MCPServer, Ghost, Bot or Model */
+                /** @description default is your own; public, the name of a group, user:ID or group:ID; skill:ID; server:ID with the id of an MCPServer, Ghost, Bot or Model; or session:ID for the platform values of a conversation */
                 owner?: string;
             };
             header?: never;
@@ -5902,11 +5910,12 @@ export interface operations {
     "set-secret": {
         parameters: {
             query?: {
-                /** @description default is your own; public, the name of a group, user:ID or group:ID; skill:ID; or server:ID with the id of an MCPServer, Ghost, Bot or Model */
+                /** @description default is your own; public, the name of a group, user:ID or group:ID; skill:ID; server:ID with the id of an MCPServer, Ghost, Bot or Model; or session:ID for the platform values of a conversation */
                 owner?: string;
             };
             header?: never;
             path: {
+                /** @description Name of the secret; variable.NAME is the platform value ${{NAME}}, for example variable.task_token */
                 secret: string;
             };
             cookie?: never;
@@ -5938,11 +5947,12 @@ export interface operations {
     "delete-secret": {
         parameters: {
             query?: {
-                /** @description default is your own; public, the name of a group, user:ID or group:ID; skill:ID; or server:ID with the id of an MCPServer, Ghost, Bot or Model */
+                /** @description default is your own; public, the name of a group, user:ID or group:ID; skill:ID; server:ID with the id of an MCPServer, Ghost, Bot or Model; or session:ID for the platform values of a conversation */
                 owner?: string;
             };
             header?: never;
             path: {
+                /** @description Name of the secret; variable.NAME is the platform value ${{NAME}}, for example variable.task_token */
                 secret: string;
             };
             cookie?: never;
@@ -5970,11 +5980,12 @@ export interface operations {
     "list-secret-grants": {
         parameters: {
             query?: {
-                /** @description default is your own; public, the name of a group, user:ID or group:ID; skill:ID; or server:ID with the id of an MCPServer, Ghost, Bot or Model */
+                /** @description default is your own; public, the name of a group, user:ID or group:ID; skill:ID; server:ID with the id of an MCPServer, Ghost, Bot or Model; or session:ID for the platform values of a conversation */
                 owner?: string;
             };
             header?: never;
             path: {
+                /** @description Name of the secret; variable.NAME is the platform value ${{NAME}}, for example variable.task_token */
                 secret: string;
             };
             cookie?: never;
@@ -6004,7 +6015,7 @@ export interface operations {
     "grant-secret": {
         parameters: {
             query?: {
-                /** @description default is your own; public, the name of a group, user:ID or group:ID; skill:ID; or server:ID with the id of an MCPServer, Ghost, Bot or Model */
+                /** @description default is your own; public, the name of a group, user:ID or group:ID; skill:ID; server:ID with the id of an MCPServer, Ghost, Bot or Model; or session:ID for the platform values of a conversation */
                 owner?: string;
             };
             header?: {
@@ -6012,6 +6023,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
             };
             path: {
+                /** @description Name of the secret; variable.NAME is the platform value ${{NAME}}, for example variable.task_token */
                 secret: string;
             };
             cookie?: never;
@@ -6043,13 +6055,14 @@ export interface operations {
     "revoke-secret": {
         parameters: {
             query: {
-                /** @description default is your own; public, the name of a group, user:ID or group:ID; skill:ID; or server:ID with the id of an MCPServer, Ghost, Bot or Model */
+                /** @description default is your own; public, the name of a group, user:ID or group:ID; skill:ID; server:ID with the id of an MCPServer, Ghost, Bot or Model; or session:ID for the platform values of a conversation */
                 owner?: string;
                 /** @description Digest of the item that may use the secret */
                 digest: string;
             };
             header?: never;
             path: {
+                /** @description Name of the secret; variable.NAME is the platform value ${{NAME}}, for example variable.task_token */
                 secret: string;
             };
             cookie?: never;

@@ -1,0 +1,172 @@
+package assembly_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/agents"
+	"github.com/loadout-dev/loadout/internal/hub/library"
+	"github.com/loadout-dev/loadout/policy"
+)
+
+// platformWorld has a skill of a group whose server takes its address and its
+// token from the platform, and two such servers.
+type platformWorld struct {
+	*fixture
+	t             *testing.T
+	first, second *remote
+	skill         *library.Skill
+	group, ghost  agents.Owner
+	answers       strings.Builder
+}
+
+func newPlatformWorld(t *testing.T, w *fixture, server string) *platformWorld {
+	t.Helper()
+	x := &platformWorld{fixture: w, t: t, first: newRemote(t, "first", "who"), second: newRemote(t, "second", "who"), group: agents.NamespaceOwner(w.team)}
+	s := w.upload(w.meg, w.team, "s", tree("s", "description: Uses the platform.\nmcpServers: {c: "+server+"}", "Use it."))
+	w.review(s, library.Approved)
+	x.skill = s
+	w.apply(w.meg, `{apiVersion: loadout/v1, kind: Ghost, metadata: {name: g, namespace: team}, spec: {skills: [s]}}`)
+	ghost, err := w.kinds.Get(t.Context(), w.meg, agents.GhostKind, "team", "g")
+	must(t, err)
+	x.ghost = agents.ServerOwner(ghost.ID)
+	return x
+}
+
+func (x *platformWorld) set(p account.Principal, o agents.Owner, name, value string) {
+	x.t.Helper()
+	must(x.t, x.kinds.Secrets().Set(x.t.Context(), p, o, name, value))
+}
+
+func (x *platformWorld) grant(p account.Principal, o agents.Owner, target string, names ...string) {
+	x.t.Helper()
+	for _, name := range names {
+		must(x.t, x.kinds.Secrets().Grant(x.t.Context(), p, o, name, agents.Subject{Kind: agents.SkillKind, Namespace: "team", Name: "s"}, policy.Digest(x.skill.Digest), target))
+	}
+}
+
+// load loads the skill in a new conversation of ada with the given platform
+// values, and checks the result. It returns the conversation.
+func (x *platformWorld) load(variables map[string]string, want ...string) string {
+	x.t.Helper()
+	return x.say(variables, `call load_skill {"name":"s"}`, want...)
+}
+
+// use is like load, but also calls the server's tool.
+func (x *platformWorld) use(variables map[string]string, want ...string) string {
+	x.t.Helper()
+	return x.say(variables, `call load_skill {"name":"s"}`+"\n"+call("s_c__who"), want...)
+}
+
+func (x *platformWorld) say(variables map[string]string, message string, want ...string) string {
+	x.t.Helper()
+	id := x.begin(x.ada, "Ghost/team/g")
+	for name, value := range variables {
+		x.set(x.ada, agents.SessionOwner(id), name, value)
+	}
+	x.answers.WriteString(x.ask(x.ada, id, message, want...))
+	return id
+}
+
+func host(r *remote) string { return r.URL } // it has no TLS, so that the target contains the scheme
+
+const platformServer = `{type: streamable-http, url: "${{backend_url}}/mcp/c/sse", headers: {Authorization: "Bearer ${{task_token}}"}}`
+
+// Secrets that hold the platform values of platformServer.
+const backendURL, taskToken = "variable.backend_url", "variable.task_token"
+
+// The platform values of a Ghost take precedence over those of its group, and those
+// of a conversation over both. Each needs a grant of its owner for the version of the
+// skill and for the host that receives it.
+func TestPlatformValuesOfGroupGhostAndConversation(t *testing.T) {
+	x := newPlatformWorld(t, sqlite(t), platformServer)
+	x.load(nil, "not configured", "${{backend_url}}", "PUT /api/v1/secrets/variable.backend_url?owner=", "no names have a value here")
+	x.set(x.meg, x.group, backendURL, x.first.URL)
+	x.load(nil, "${{task_token}}", "no names have a value here") // names of values without a grant are not shown
+	x.set(x.meg, x.group, taskToken, "group-t0ken")
+	x.load(nil, "${{task_token}} may not be sent to "+host(x.first), "POST /api/v1/secrets/variable.task_token/grants?owner="+string(x.group))
+	x.grant(x.meg, x.group, host(x.first), backendURL)
+	x.load(nil, "${{task_token}} may not be sent to "+host(x.first))
+	x.grant(x.meg, x.group, host(x.first), taskToken)
+	x.use(nil, "who of first")
+
+	x.set(x.meg, x.ghost, taskToken, "ghost-t0ken")
+	x.use(nil, "who of first") // without a grant, the Ghost's values do not count
+	x.grant(x.meg, x.ghost, host(x.first), taskToken)
+	x.load(nil, "${{backend_url}}", "names with a value here: ${{task_token}}") // values of two owners are never mixed
+	x.set(x.meg, x.ghost, backendURL, x.first.URL)
+	x.grant(x.meg, x.ghost, host(x.first), backendURL)
+	x.use(nil, "who of first")
+
+	own, session := agents.NamespaceOwner(own(x.ada)), map[string]string{taskToken: "session-t0ken", backendURL: x.second.URL}
+	x.grant(x.ada, own, host(x.first), taskToken, backendURL)
+	x.load(session, "may not be sent to "+host(x.second))
+	x.grant(x.ada, own, host(x.second), taskToken, backendURL)
+	id := x.use(session, "who of second")
+	x.use(nil, "who of first") // another conversation has the values of the Ghost
+	for token, r := range map[string]*remote{"group-t0ken": x.first, "ghost-t0ken": x.first, "session-t0ken": x.second} {
+		if !r.saw("Bearer " + token) {
+			t.Errorf("the server at %s did not get %s: %v", r.URL, token, r.auth)
+		}
+	}
+	if x.first.saw("Bearer session-t0ken") || x.second.saw("Bearer group-t0ken") || x.second.saw("Bearer ghost-t0ken") {
+		t.Errorf("a value went to another server: %v, %v", x.first.auth, x.second.auth)
+	}
+
+	x.set(x.meg, x.ghost, backendURL, x.second.URL) // another host needs another grant
+	x.load(nil, "may not be sent to "+host(x.second))
+	if text := x.answers.String(); strings.Contains(text, "t0ken") {
+		t.Errorf("an answer has a value: %s", text)
+	}
+	if found, err := x.db.Secrets.List(t.Context(), string(agents.SessionOwner(id))); err != nil || len(found) != 2 {
+		t.Errorf("the conversation has %v, %v", found, err)
+	}
+	must(t, x.chat.Delete(t.Context(), x.ada, id))
+	if found, err := x.db.Secrets.List(t.Context(), string(agents.SessionOwner(id))); err != nil || len(found) != 0 {
+		t.Errorf("the values outlive the conversation: %v, %v", found, err)
+	}
+}
+
+// A member who sets and grants an address of its own gets neither the token nor the
+// secrets of the group there.
+func TestOwnAddressGetsNoValuesOfOthers(t *testing.T) {
+	x := newPlatformWorld(t, sqlite(t), `{type: streamable-http, url: "${{backend_url}}/mcp/c/sse", headers: {Authorization: "Bearer ${{secrets.KEY}}"}}`)
+	own := agents.NamespaceOwner(own(x.ada))
+	x.set(x.meg, x.group, backendURL, x.first.URL)
+	x.set(x.meg, x.group, taskToken, "group-t0ken")
+	x.set(x.meg, x.group, "KEY", "group-k3y")
+	x.grant(x.meg, x.group, host(x.first), backendURL, taskToken)
+	x.grant(x.meg, x.group, "", "KEY")
+	x.use(nil, "who of first")
+	if !x.first.saw("Bearer group-k3y") {
+		t.Errorf("the group's server did not get its secret: %v", x.first.auth)
+	}
+	for _, variables := range []map[string]string{{backendURL: x.second.URL}, {}} {
+		if len(variables) == 0 {
+			x.set(x.ada, own, backendURL, x.second.URL)
+		}
+		x.grant(x.ada, own, host(x.second), backendURL)
+		x.load(variables, "not configured", "${{secrets.KEY}}")
+	}
+	if len(x.second.auth) > 0 {
+		t.Errorf("the member's server got %v", x.second.auth)
+	}
+	x.set(x.ada, own, "KEY", "own-k3y")
+	x.grant(x.ada, own, "", "KEY")
+	x.use(nil, "who of second")
+	if !x.second.saw("Bearer own-k3y") || x.second.saw("Bearer group-k3y") {
+		t.Errorf("the member's server got %v", x.second.auth)
+	}
+}
+
+// A command gets no values of two owners, as it may send one to the address in
+// another.
+func TestCommandGetsValuesOfOneOwner(t *testing.T) {
+	x := newPlatformWorld(t, sqlite(t), `{command: serve, env: {URL: "${{backend_url}}", TOKEN: "${{task_token}}"}}`)
+	x.set(x.meg, x.group, backendURL, x.first.URL)
+	x.set(x.meg, x.group, taskToken, "group-t0ken")
+	x.grant(x.meg, x.group, "serve", backendURL, taskToken)
+	x.grant(x.ada, agents.NamespaceOwner(own(x.ada)), "serve", backendURL)
+	x.load(map[string]string{backendURL: x.second.URL}, "not configured", "${{task_token}}")
+}
