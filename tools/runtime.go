@@ -248,7 +248,7 @@ func checkApproved(l *execution.Lease) func(name, target string) error {
 		if l.PermitsVariable(name, target) {
 			return nil
 		}
-		return errors.New("approve the skill again")
+		return fmt.Errorf("may not be sent to %s: approve the skill again", target)
 	}
 }
 

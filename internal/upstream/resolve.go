@@ -31,8 +31,9 @@ type Variables struct {
 	// Platform returns a platform value, for ${{NAME}}.
 	Platform func(name string) (string, bool)
 	// CheckPlatform returns nil if the server may receive a platform value, or an
-	// error that says what the user can do. target is that of [Config.TargetWith].
-	// If CheckPlatform is nil, the server may receive all values.
+	// error such as: may not be sent to example.com: approve the skill again. The
+	// target is that of [Config.TargetWith]. If CheckPlatform is nil, the server may
+	// receive all values.
 	CheckPlatform func(name, target string) error
 	// Names returns the names that have a value, for messages. kind is
 	// [FromUser], [FromSecret] or [FromPlatform]. If Names is nil, messages list
@@ -186,7 +187,7 @@ func (r *resolver) checkTarget(resolved *Config) {
 	}
 	for _, u := range r.platform {
 		if err := r.v.CheckPlatform(u.Name, target); err != nil {
-			r.addProblem(NotPermitted, u.Name, u.Where, "may not be sent to "+target+": "+err.Error())
+			r.addProblem(NotPermitted, u.Name, u.Where, err.Error())
 		}
 	}
 }

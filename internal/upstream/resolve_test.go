@@ -2,7 +2,6 @@ package upstream_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -161,7 +160,7 @@ func permitOnly(target string) func(name, target string) error {
 		if actual == target {
 			return nil
 		}
-		return errors.New("approve the skill again")
+		return fmt.Errorf("may not be sent to %s: approve the skill again", actual)
 	}
 }
 

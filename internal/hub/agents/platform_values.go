@@ -2,8 +2,6 @@ package agents
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,10 +20,13 @@ import (
 // VariablePrefix is the prefix of the name under which a platform value is stored
 // among the secrets of its owner: ${{task_token}} is the secret
 // variable.task_token.
-const VariablePrefix = "variable."
+const VariablePrefix = store.PlatformPrefix
 
 // MaxVariable is the maximum size of a platform value in bytes.
 const MaxVariable = 8 << 10
+
+// MaxSessionVariables is the maximum number of platform values of a conversation.
+const MaxSessionVariables = 64
 
 // maxTarget is the maximum length of a grant's target in bytes.
 const maxTarget = 1000
@@ -66,8 +67,10 @@ type PlatformScope struct {
 // the item with a digest may send them.
 type PlatformValues struct {
 	owner  Owner // who granted the values; "" if there are none
-	values map[string]string
 	grants map[platformGrant]bool
+	// mayGrant reports whether the principal may see where the values would go.
+	mayGrant bool
+	values   map[string]string
 }
 
 type platformGrant struct{ name, target string }
@@ -77,12 +80,14 @@ type platformGrant struct{ name, target string }
 // one go. This is the owner with the highest precedence that has granted a value:
 // the principal, with the values of the conversation, and then those of the scope.
 // If no owner has, the values without grants are those of the owner with the
-// highest precedence.
+// highest precedence. Namespaces that are not visible to the principal do not
+// count.
 func (s *Secrets) platformValues(ctx context.Context, p account.Principal, d policy.Digest, scope PlatformScope) (*PlatformValues, error) {
 	own := NamespaceOwner(store.UserNamespace(string(p.User)))
+	visible := s.r.newActor(p).visibleNamespaces()
 	found := &PlatformValues{}
 	for _, o := range slices.Backward(append(slices.Clone(scope.Owners), own)) {
-		if o == "" {
+		if !o.isResource() && !slices.Contains(visible, store.Namespace(o)) {
 			continue
 		}
 		stored := []Owner{o}
@@ -98,11 +103,19 @@ func (s *Secrets) platformValues(ctx context.Context, p account.Principal, d pol
 			return nil, err
 		}
 		if len(grants) > 0 {
-			return &PlatformValues{o, values, grants}, nil
+			found = &PlatformValues{owner: o, values: values, grants: grants}
+			break
 		}
 		if found.owner == "" && len(values) > 0 {
-			found = &PlatformValues{o, values, nil}
+			found = &PlatformValues{owner: o, values: values}
 		}
+	}
+	if found.owner != "" {
+		_, res, err := s.r.newActor(p).ownerResource(ctx, found.owner)
+		if err != nil {
+			return nil, err
+		}
+		found.mayGrant = account.Can(p, account.SecretList, res)
 	}
 	return found, nil
 }
@@ -165,7 +178,10 @@ func (v *PlatformValues) addTo(to *upstream.Variables) {
 		if v.grants[platformGrant{name, target}] {
 			return nil
 		}
-		return fmt.Errorf("grant it: POST /api/v1/secrets/%s%s/grants?owner=%s with the target %q", VariablePrefix, name, v.owner, target)
+		if !v.mayGrant {
+			return fmt.Errorf("may not be sent there: ask who manages the secrets of %s to grant it", v.owner)
+		}
+		return fmt.Errorf("may not be sent to %s: POST /api/v1/secrets/%s%s/grants?owner=%s with this target", target, VariablePrefix, name, v.owner)
 	}
 }
 
@@ -178,43 +194,23 @@ func (v *PlatformValues) grantedNames() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// PlatformFingerprint returns a hash that changes when a platform value that a
-// principal's setups may use, or a grant of one, changes. It returns "" if there
-// is no such value.
-func (s *Secrets) PlatformFingerprint(ctx context.Context, p account.Principal, scope PlatformScope) (string, error) {
-	owners := map[Owner]bool{}
-	for _, in := range s.r.newActor(p).visibleNamespaces() { // they may own a skill
-		owners[NamespaceOwner(in)] = true
+// PlatformStamp returns a string that changes when a platform value or a grant of
+// one changes, and reports whether the conversation with the given ID has values.
+// If it has, no other conversation has the same stamp.
+func (s *Secrets) PlatformStamp(ctx context.Context, session string) (stamp string, hasValues bool, err error) {
+	revisions, err := s.r.db.Revisions(ctx)
+	if err != nil {
+		return "", false, err
 	}
-	for _, o := range scope.Owners {
-		owners[o] = true
+	stamp = fmt.Sprint(revisions[store.PlatformRevision])
+	if session == "" {
+		return stamp, false, nil
 	}
-	if scope.Session != "" {
-		owners[SessionOwner(scope.Session)] = true
-	}
-	all := slices.Sorted(maps.Keys(owners))
-	names := make([]string, len(all))
-	for i, o := range all {
-		names[i] = string(o)
-	}
-	stored, err := s.r.db.Secrets.ListByPrefix(ctx, names, VariablePrefix)
-	if err != nil || len(stored) == 0 {
-		return "", err
-	}
-	h := sha256.New()
+	stored, err := s.r.db.Secrets.List(ctx, string(SessionOwner(session)))
 	for _, v := range stored {
-		fmt.Fprintf(h, "%q %q %d\n", v.Owner, v.Name, v.Updated.UnixNano())
+		stamp += fmt.Sprintf("\n%q %q %d", v.Owner, v.Name, v.Updated.UnixNano())
 	}
-	for _, o := range all {
-		grants, err := s.r.newActor(p).listGrants(ctx, variablePrincipal(o))
-		if err != nil {
-			return "", err
-		}
-		for _, g := range grants {
-			fmt.Fprintf(h, "%d %q\n", g.Seq, g.ID)
-		}
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	return stamp, len(stored) > 0, err
 }
 
 // Variables returns the values that the item with digest d may use on behalf of a

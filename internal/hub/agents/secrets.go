@@ -39,7 +39,9 @@ func SkillOwner(id string) Owner { return Owner("skill:" + id) }
 
 // ServerOwner returns the owner of a resource's secrets. id identifies an
 // MCPServer, Ghost, Bot or Model.
-func ServerOwner(id string) Owner { return Owner("server:" + id) }
+func ServerOwner(id string) Owner { return Owner(resourcePrefix + id) }
+
+const resourcePrefix = "server:"
 
 // sessionPrefix is the prefix of owners that are conversations.
 const sessionPrefix = "session:"
@@ -49,6 +51,10 @@ const sessionPrefix = "session:"
 func SessionOwner(id string) Owner { return Owner(sessionPrefix + id) }
 
 func (o Owner) isSession() bool { return strings.HasPrefix(string(o), sessionPrefix) }
+
+// isResource reports whether o owns the secrets of a resource, and not of a
+// namespace.
+func (o Owner) isResource() bool { return strings.HasPrefix(string(o), resourcePrefix) }
 
 // Subject identifies the recipient of a secret or the subject of a review: a
 // skill, a Model, an MCPServer, or a server of a Ghost or Bot.
@@ -98,7 +104,7 @@ func (a actor) ownerResource(ctx context.Context, o Owner) (store.Namespace, acc
 			return "", account.Resource{}, err
 		}
 		in, by = s.Namespace, s.CreatedBy
-	} else if id, ok := strings.CutPrefix(string(o), "server:"); ok {
+	} else if id, ok := strings.CutPrefix(string(o), resourcePrefix); ok {
 		k, err := a.Kinds.Get(ctx, id)
 		if err != nil {
 			return "", account.Resource{}, err
@@ -120,9 +126,6 @@ func (a actor) ownerResource(ctx context.Context, o Owner) (store.Namespace, acc
 // transaction that also stores the audit record. change returns the details for
 // that record.
 func (s *Secrets) update(ctx context.Context, p account.Principal, action account.Action, o Owner, name string, change func(actor) (map[string]any, error)) error {
-	if action == account.SecretWrite && o.isSession() {
-		action = account.SessionWrite
-	}
 	subject := "secret/" + string(o) + "/" + name
 	err := s.r.db.Tx(ctx, func(tx *store.Tx) error {
 		a := actor{tx.Tables, p}
@@ -165,8 +168,12 @@ func (s *Secrets) Set(ctx context.Context, p account.Principal, o Owner, name, v
 		if err != nil {
 			return nil, err
 		}
-		if len(have) >= MaxSecrets && !slices.ContainsFunc(have, func(s store.Secret) bool { return s.Name == name }) {
-			return nil, fmt.Errorf("set secret %s: %w: limit %d secrets", name, store.ErrTooMany, MaxSecrets)
+		most := MaxSecrets
+		if o.isSession() {
+			most = MaxSessionVariables
+		}
+		if len(have) >= most && !slices.ContainsFunc(have, func(s store.Secret) bool { return s.Name == name }) {
+			return nil, fmt.Errorf("set secret %s: %w: limit %d secrets", name, store.ErrTooMany, most)
 		}
 		if err := s.checkQuota(ctx, a, o, name, len(sealed)); err != nil {
 			return nil, err
@@ -417,7 +424,7 @@ func (s *Secrets) GrantedValues(ctx context.Context, p account.Principal, d poli
 }
 
 // grantedValues is like [Secrets.GrantedValues], but returns only the values of the
-// given owner unless it is "".
+// given owner, and the principal's own name and ID, unless it is "".
 func (s *Secrets) grantedValues(ctx context.Context, p account.Principal, d policy.Digest, resource Owner, namespace store.Namespace, only Owner) (*SecretValues, error) {
 	a := s.r.newActor(p)
 	if err := a.requireSignIn(account.KindUse); err != nil {
@@ -426,7 +433,7 @@ func (s *Secrets) grantedValues(ctx context.Context, p account.Principal, d poli
 	own := NamespaceOwner(store.UserNamespace(string(p.User)))
 	out := &SecretValues{map[string]string{}, map[string]string{}}
 	for _, o := range []Owner{NamespaceOwner(namespace), resource, own} { // later owners take precedence
-		if o == "" || only != "" && o != only {
+		if o == "" {
 			continue
 		}
 		grants, err := a.Tables.Grants.Find(ctx, grantPrincipal(o), string(d), "", time.Now())
@@ -434,6 +441,9 @@ func (s *Secrets) grantedValues(ctx context.Context, p account.Principal, d poli
 			return nil, err
 		}
 		for _, g := range grants {
+			if only != "" && o != only && !a.isSelf(o, g.Name) {
+				continue
+			}
 			value, err := s.decryptSecret(ctx, a, o, g.Name)
 			if errors.Is(err, store.ErrNotFound) {
 				continue

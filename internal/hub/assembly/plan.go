@@ -32,7 +32,7 @@ type plan struct {
 	servers            []agents.Server
 	values             map[string]upstream.Variables // values of variables, by server name
 	platform           agents.PlatformScope          // sources of platform values for skills
-	platformStamp      string                        // changes with these values and their grants
+	platformStamp      string                        // changes with platform values and their grants
 	stamps             map[string]string             // fingerprints of sign-ins, by server name
 	rules              policy.Rules
 	preload            []string
@@ -78,15 +78,25 @@ func (k *Assembler) newPlan(ctx context.Context, w Request) (*plan, error) {
 			return nil, err
 		}
 	}
-	p.platform.Session = w.Session
-	if p.profile != nil {
-		p.platform.Owners = p.profile.Owners
-	}
-	var err error
-	if p.platformStamp, err = k.o.Agents.Secrets().PlatformFingerprint(ctx, p.principal, p.platform); err != nil {
+	if err := k.planPlatform(ctx, p, w); err != nil {
 		return nil, err
 	}
 	return p, k.planSignIns(ctx, p)
+}
+
+// planPlatform adds the sources of platform values to the plan. Setups of
+// conversations without values of their own have no conversation, because others
+// may share them.
+func (k *Assembler) planPlatform(ctx context.Context, p *plan, w Request) error {
+	stamp, hasValues, err := k.o.Agents.Secrets().PlatformStamp(ctx, w.Session)
+	p.platformStamp = stamp
+	if hasValues {
+		p.platform.Session = w.Session
+	}
+	if p.profile != nil {
+		p.platform.Owners = p.profile.Owners
+	}
+	return err
 }
 
 // planAgent adds the agent's profile to the plan, or the global servers if there
@@ -232,7 +242,7 @@ func (p *plan) key() (string, error) {
 	}
 	bad := p.rules.Decide(policy.ToolCall{}).Code == decision.InvalidRules
 	all, err := json.Marshal([]any{p.principal.User, p.principal.Name, p.principal.Admin, groups, p.principal.Scopes,
-		refs, p.withheld, p.selected == nil, p.selected, p.settingsNamespaces, servers, p.rules.List(), bad, draft, p.platform.Owners, p.platformStamp})
+		refs, p.withheld, p.selected == nil, p.selected, p.settingsNamespaces, servers, p.rules.List(), bad, draft, p.platform, p.platformStamp})
 	if err != nil {
 		return "", fmt.Errorf("encode plan: %w", err)
 	}

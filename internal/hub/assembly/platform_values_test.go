@@ -1,12 +1,17 @@
 package assembly_test
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/library"
+	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -85,9 +90,10 @@ func TestPlatformValuesOfGroupGhostAndConversation(t *testing.T) {
 	x.set(x.meg, x.group, backendURL, x.first.URL)
 	x.load(nil, "${{task_token}}", "no names have a value here") // names of values without a grant are not shown
 	x.set(x.meg, x.group, taskToken, "group-t0ken")
-	x.load(nil, "${{task_token}} may not be sent to "+host(x.first), "POST /api/v1/secrets/variable.task_token/grants?owner="+string(x.group))
+	x.load(nil, "${{task_token}} may not be sent there: ask who manages the secrets of "+string(x.group))
+	x.ask(x.meg, x.begin(x.meg, "Ghost/team/g"), `call load_skill {"name":"s"}`, "${{task_token}} may not be sent to "+host(x.first)+": POST /api/v1/secrets/variable.task_token/grants?owner="+string(x.group))
 	x.grant(x.meg, x.group, host(x.first), backendURL)
-	x.load(nil, "${{task_token}} may not be sent to "+host(x.first))
+	x.load(nil, "${{task_token}} may not be sent there")
 	x.grant(x.meg, x.group, host(x.first), taskToken)
 	x.use(nil, "who of first")
 
@@ -115,7 +121,7 @@ func TestPlatformValuesOfGroupGhostAndConversation(t *testing.T) {
 	}
 
 	x.set(x.meg, x.ghost, backendURL, x.second.URL) // another host needs another grant
-	x.load(nil, "may not be sent to "+host(x.second))
+	x.load(nil, "may not be sent there")
 	if text := x.answers.String(); strings.Contains(text, "t0ken") {
 		t.Errorf("an answer has a value: %s", text)
 	}
@@ -169,4 +175,99 @@ func TestCommandGetsValuesOfOneOwner(t *testing.T) {
 	x.grant(x.meg, x.group, "serve", backendURL, taskToken)
 	x.grant(x.ada, agents.NamespaceOwner(own(x.ada)), "serve", backendURL)
 	x.load(map[string]string{backendURL: x.second.URL}, "not configured", "${{task_token}}")
+}
+
+// A conversation gets no values of another one, even if both began without values.
+func TestConversationGetsNoValuesOfAnother(t *testing.T) {
+	x := newPlatformWorld(t, sqlite(t), platformServer)
+	x.grant(x.ada, agents.NamespaceOwner(own(x.ada)), host(x.second), taskToken, backendURL)
+	a, b := x.load(nil, "not configured"), x.load(nil, "not configured")
+	x.set(x.ada, agents.SessionOwner(a), backendURL, x.second.URL)
+	x.set(x.ada, agents.SessionOwner(a), taskToken, "session-t0ken")
+	x.ask(x.ada, b, `call load_skill {"name":"s"}`, "not configured")
+	if len(x.second.auth) > 0 {
+		t.Errorf("the server got %v", x.second.auth)
+	}
+	x.ask(x.ada, a, `call load_skill {"name":"s"}`+"\n"+call("s_c__who"), "who of second")
+	x.set(x.ada, agents.SessionOwner(a), taskToken, "another-t0ken") // the first one has expired
+	x.ask(x.ada, a, call("s_c__who"), "who of second")
+	if !x.second.saw("Bearer session-t0ken") || !x.second.saw("Bearer another-t0ken") {
+		t.Errorf("the server got %v", x.second.auth)
+	}
+}
+
+// The secrets in the files of a command have the owner of its platform values.
+func TestFilesOfCommandHaveSecretsOfOneOwner(t *testing.T) {
+	code := strings.Replace(pyServer, "import sys, json", "import sys, json, os", 1)
+	code = regexp.MustCompile(`"text": [^}]*}`).ReplaceAllString(code, `"text": "key of " + os.environ["URL"] + ": " + str(os.path.exists("/run/secrets/KEY"))}`)
+	js, err := json.Marshal(code)
+	must(t, err)
+	x := newPlatformWorld(t, sqlite(t, sandboxed(t)), `{command: python3, args: ["-c", `+string(js)+`], env: {URL: "${{backend_url}}"}}}
+sandbox: {secrets: [KEY]`)
+	x.set(x.meg, x.group, "KEY", "group-k3y")
+	x.grant(x.meg, x.group, "", "KEY")
+	x.set(x.meg, x.group, backendURL, "https://group.example")
+	x.grant(x.meg, x.group, "python3", backendURL)
+	x.say(nil, `call load_skill {"name":"s"}`+"\n"+call("s_c__where"), "key of https://group.example: True")
+	x.grant(x.ada, agents.NamespaceOwner(own(x.ada)), "python3", backendURL)
+	x.say(map[string]string{backendURL: "https://own.example"}, `call load_skill {"name":"s"}`+"\n"+call("s_c__where"), "key of https://own.example: False")
+}
+
+// Users who are not members of a group do not get its values with a published skill.
+func TestOutsidersGetNoValuesOfGroup(t *testing.T) {
+	x := newPlatformWorld(t, sqlite(t), platformServer)
+	must(t, x.lib.Publish(t.Context(), x.root, x.skill.ID, store.Public))
+	x.set(x.meg, x.group, backendURL, x.first.URL)
+	x.set(x.meg, x.group, taskToken, "group-t0ken")
+	x.grant(x.meg, x.group, host(x.first), backendURL, taskToken)
+	x.use(nil, "who of first")
+	x.ask(x.eve, x.begin(x.eve, ""), `call load_skill {"name":"s"}`, "not configured", "no names have a value here")
+}
+
+// A skill does not show the host of a value that was not granted to it.
+func TestHostOfValueIsNotShown(t *testing.T) {
+	x := newPlatformWorld(t, sqlite(t), platformServer)
+	x.apply(x.meg, `{apiVersion: loadout/v1, kind: Ghost, metadata: {name: g, namespace: team}, spec: {}}`)
+	x.set(x.meg, x.ghost, "variable.private", "https://host-of-the-value.example")
+	spy := x.upload(x.bob, own(x.bob), "spy", tree("spy", "description: x\nmcpServers: {c: {url: \"${{private}}/mcp\"}}", "x"))
+	x.review(spy, library.Approved)
+	if text := x.ask(x.bob, x.begin(x.bob, "Ghost/team/g"), `call load_skill {"name":"spy"}`, "may not be sent there"); strings.Contains(text, "host-of-the-value") {
+		t.Errorf("the host is shown: %s", text)
+	}
+}
+
+// A revoked grant ends the use of a Ghost's values, and a user's own name needs no
+// grant of the same owner.
+func TestRevokedPlatformValue(t *testing.T) {
+	x := newPlatformWorld(t, sqlite(t), `{type: streamable-http, url: "${{backend_url}}/mcp/c/sse", headers: {Authorization: "Bearer ${{task_token}}", X-User: "${{user.name}}"}}`)
+	x.set(x.meg, x.ghost, backendURL, x.first.URL)
+	x.set(x.meg, x.ghost, taskToken, "ghost-t0ken")
+	x.grant(x.meg, x.ghost, host(x.first), backendURL, taskToken)
+	x.load(nil, "not configured", "${{user.name}}")
+	x.grant(x.ada, agents.NamespaceOwner(own(x.ada)), "", "name")
+	id := x.use(nil, "who of first")
+	must(t, x.kinds.Secrets().Revoke(t.Context(), x.meg, x.ghost, taskToken, policy.Digest(x.skill.Digest)))
+	x.ask(x.ada, id, `call load_skill {"name":"s"}`, "may not be sent there")
+}
+
+// Conversations have a bounded number of values, which only tokens that may write
+// secrets can set.
+func TestValuesOfConversationsAreBounded(t *testing.T) {
+	w := sqlite(t)
+	id, secrets := agents.SessionOwner(w.begin(w.ada, "")), w.kinds.Secrets()
+	for i := range agents.MaxSessionVariables + 1 {
+		err := secrets.Set(t.Context(), w.ada, id, fmt.Sprintf("variable.v%d", i), "x")
+		if (err == nil) != (i < agents.MaxSessionVariables) {
+			t.Errorf("value %d: %v", i, err)
+		}
+	}
+	if err := secrets.Set(t.Context(), w.ada.LimitedTo(account.ScopeChat), id, "variable.v0", "x"); err == nil {
+		t.Error("a token for chats only set a value")
+	}
+	if err := secrets.Set(t.Context(), w.eve, id, "variable.v0", "x"); err == nil {
+		t.Error("another user set a value")
+	}
+	if err := secrets.Grant(t.Context(), w.ada, id, "variable.v0", agents.Subject{Kind: agents.SkillKind, Name: "s"}, "sha256:x", "x.example"); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("a conversation granted a value: %v", err)
+	}
 }

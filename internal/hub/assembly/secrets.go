@@ -6,17 +6,20 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// grantedValues returns the secrets granted to the skill version with the given
-// digest. The ID of a bundled skill, which owns no secrets, may be "".
-func (b *base) grantedValues(ctx context.Context, id string, d policy.Digest) (*agents.SecretValues, error) {
+// values returns the values granted to the skill version with the given digest.
+// The ID of a bundled skill, which owns no secrets, may be "".
+func (b *base) values(ctx context.Context, id string, d policy.Digest) (upstream.Variables, error) {
 	in, thing, err := b.secretOwners(ctx, id)
 	if err != nil {
-		return nil, err
+		return upstream.Variables{}, err
 	}
-	return b.assembler.o.Agents.Secrets().GrantedValues(ctx, b.principal, d, thing, in)
+	scope := b.plan.platform
+	scope.Owners = append([]agents.Owner{agents.NamespaceOwner(in)}, scope.Owners...)
+	return b.assembler.o.Agents.Secrets().Variables(ctx, b.principal, d, thing, in, scope)
 }
 
 // secretOwners returns the namespace of a skill and the owner of the skill's own
@@ -53,7 +56,7 @@ func (b *base) secretValue(ctx context.Context, d policy.Digest, name string) (s
 		ids = []string{""} // bundled
 	}
 	for _, id := range ids {
-		granted, err := b.grantedValues(ctx, id, d)
+		granted, err := b.values(ctx, id, d)
 		if err != nil {
 			return "", err
 		}

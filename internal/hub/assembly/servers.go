@@ -9,7 +9,6 @@ import (
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/execution"
-	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/toolset"
 	"github.com/loadout-dev/loadout/internal/upstream"
@@ -115,13 +114,5 @@ func (b *base) checkReviewed(ctx context.Context, d policy.Digest) error {
 // skillValues returns the user values, secrets and platform values granted to the
 // skill version with the given digest.
 func (b *base) skillValues(ctx context.Context, e *catalog.Entry, d policy.Digest) (upstream.Variables, error) {
-	in, thing, err := b.secretOwners(ctx, b.skillID(e.Origin, e.Dir))
-	if err != nil {
-		return upstream.Variables{}, err
-	}
-	scope := b.plan.platform
-	if in != "" {
-		scope.Owners = append([]agents.Owner{agents.NamespaceOwner(in)}, scope.Owners...)
-	}
-	return b.assembler.o.Agents.Secrets().Variables(ctx, b.principal, d, thing, in, scope)
+	return b.values(ctx, b.skillID(e.Origin, e.Dir), d)
 }

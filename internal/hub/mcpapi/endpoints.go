@@ -94,6 +94,7 @@ func newEndpoints(h *Handlers) *endpoints {
 type state struct {
 	principal        string
 	kinds, settings  int64  // revisions
+	platform         int64  // revision of platform values
 	secrets, signIns string // fingerprints
 	secretsRevision  int64  // revision of secrets, read before the fingerprints were computed
 }
@@ -111,7 +112,7 @@ func (s *endpoints) readState(ctx context.Context, p account.Principal, known st
 	if err != nil {
 		return state{}, err
 	}
-	out := state{principal: describePrincipal(p), kinds: revisions[store.KindsRevision], settings: revisions[store.SettingsRevision], secretsRevision: revisions[store.SecretsRevision]}
+	out := state{principal: describePrincipal(p), kinds: revisions[store.KindsRevision], settings: revisions[store.SettingsRevision], platform: revisions[store.PlatformRevision], secretsRevision: revisions[store.SecretsRevision]}
 	if out.principal == known.principal && out.secretsRevision == known.secretsRevision {
 		out.secrets, out.signIns = known.secrets, known.signIns
 		return out, nil
