@@ -20,6 +20,9 @@ func ShiftClock(db *DB, by time.Duration) {
 
 var dialects = map[string]dialect{sqliteDialect.name: sqliteDialect, postgresDialect.name: postgresDialect}
 
+// PruneSecrets is the statement of [Secrets.Prune].
+const PruneSecrets = pruneSecrets
+
 // Exec runs a statement unchanged.
 func Exec(ctx context.Context, db *DB, query string, args ...any) (int64, error) {
 	return conn{db: db}.exec(ctx, query, args...)

@@ -11,9 +11,11 @@ const (
 	SkillsRevision   = "skills"
 	KindsRevision    = "kinds"
 	SettingsRevision = "settings"
-	SecretsRevision  = "secrets" // secrets, sign-ins, and grants for all sessions
+	// SecretsRevision counts changes to secrets, sign-ins and grants, except those of
+	// one session.
+	SecretsRevision = "secrets"
 	// PlatformRevision counts changes to secrets and grants whose names begin with
-	// [PlatformPrefix], except the secrets of sessions.
+	// [PlatformPrefix], except those of one session.
 	PlatformRevision = "platform"
 )
 

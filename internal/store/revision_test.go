@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,6 +37,8 @@ func TestSecretsRevision(t *testing.T) {
 			{"delete secret", true, func() error { return db.Secrets.Delete(ctx, "user:ada", "key") }},
 			{"delete missing secret", false, func() error { return ignore(db.Secrets.Delete(ctx, "user:ada", "key"), store.ErrNotFound) }},
 			{"put another", true, func() error { return db.Secrets.Put(ctx, secret(string(team))) }},
+			{"put secret of a session", false, func() error { return db.Secrets.Put(ctx, secret("session:s")) }},
+			{"delete secret of a session", false, func() error { return db.Secrets.Delete(ctx, "session:s", "key") }},
 			{"delete by owner", true, func() error { _, err := db.Secrets.DeleteByOwner(ctx, string(team)); return err }},
 			{"delete none by owner", false, func() error { _, err := db.Secrets.DeleteByOwner(ctx, string(team)); return err }},
 			{"put another again", true, func() error { return db.Secrets.Put(ctx, secret(string(team))) }},
@@ -106,6 +109,62 @@ func TestPlatformRevision(t *testing.T) {
 			}
 		}
 	})
+}
+
+// PlatformState changes with the platform values of its owners and the grants to its
+// principals, and with nothing else.
+func TestPlatformState(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		put := func(owner, name string) func() error {
+			return func() error {
+				return db.Secrets.Put(ctx, store.Secret{Owner: owner, Name: name, Encrypted: []byte{1}})
+			}
+		}
+		grant := func(id, principal string) func() error {
+			return func() error {
+				return db.Grants.Put(ctx, store.Grant{ID: id, Principal: principal, Subject: "d", Name: "variable.x", Data: []byte("{}")})
+			}
+		}
+		state := func() string {
+			return must(db.Secrets.PlatformState(ctx, []string{"user:a", "group:g"}, []string{"variable:user:a", "variable:group:g"}))(t)
+		}
+		for _, c := range []struct {
+			name    string
+			changes bool
+			do      func() error
+		}{
+			{"value", true, put("user:a", "variable.x")},
+			{"another owner's value", false, put("user:b", "variable.x")},
+			{"secret", false, put("user:a", "KEY")},
+			{"second value", true, put("group:g", "variable.x")},
+			{"delete value", true, func() error { return db.Secrets.Delete(ctx, "group:g", "variable.x") }},
+			{"grant", true, grant("1", "variable:group:g")},
+			{"same grant again", true, grant("1", "variable:group:g")},
+			{"another owner's grant", false, grant("2", "variable:user:b")},
+			{"grant of a secret", false, grant("3", "secret:user:a")},
+			{"revoke", true, func() error { _, err := db.Grants.Delete(ctx, "1"); return err }},
+		} {
+			before := state()
+			mustDo(t, c.do())
+			if after := state(); (after != before) != c.changes {
+				t.Errorf("%s: state %q after %q, want a change: %t", c.name, after, before, c.changes)
+			}
+		}
+		before := state()
+		for state() == before { // a new value at most a millisecond later
+			mustDo(t, put("user:a", "variable.x")())
+		}
+	})
+}
+
+// Prune reads each session by its ID.
+func TestPruneSecretsUsesIndex(t *testing.T) {
+	db := storetest.Open(t, storetest.SQLite(t))
+	plan := must(store.Explain(t.Context(), db, store.PruneSecrets))(t)
+	if !strings.Contains(plan, "SEARCH s USING") {
+		t.Error(plan)
+	}
 }
 
 func revisionOf(ctx context.Context, t *testing.T, db *store.DB) int64 {

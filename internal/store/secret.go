@@ -35,7 +35,7 @@ func (t Secrets) Put(ctx context.Context, s Secret) error {
 		return fmt.Errorf("store secret %q: %w: %d bytes, limit %d", s.Name, ErrInvalid, len(s.Encrypted), MaxEncrypted)
 	}
 	s.Updated = now()
-	_, err := t.c.changeSecret(ctx, revisionName(s.Owner, s.Name), func(c conn) (int64, error) {
+	_, err := t.c.changeSecretOf(ctx, s.Owner, s.Name, func(c conn) (int64, error) {
 		return c.exec(ctx, "INSERT INTO secrets ("+secretColumns+`) VALUES ($1, $2, $3, $4, $5, $6)
 			ON CONFLICT (owner, name) DO UPDATE SET sealed = excluded.sealed, key_id = excluded.key_id, updated_by = excluded.updated_by, updated = excluded.updated`,
 			s.fields()...)
@@ -103,7 +103,7 @@ func (t Secrets) Reencrypt(ctx context.Context, read Secret, encrypted []byte, k
 // Delete deletes a secret. It fails with [ErrNotFound] if the secret does not
 // exist.
 func (t Secrets) Delete(ctx context.Context, owner, name string) error {
-	n, err := t.c.changeSecret(ctx, revisionName(owner, name), func(c conn) (int64, error) {
+	n, err := t.c.changeSecretOf(ctx, owner, name, func(c conn) (int64, error) {
 		return c.exec(ctx, "DELETE FROM secrets WHERE owner = $1 AND name = $2", owner, name)
 	})
 	if err == nil && n == 0 {
@@ -126,22 +126,45 @@ func (t Secrets) DeleteByOwner(ctx context.Context, owner string) (int64, error)
 	return n, nil
 }
 
-// revisionName returns the name for changeSecret. Secrets of a session do not
-// affect [PlatformRevision].
-func revisionName(owner, name string) string {
-	if strings.HasPrefix(owner, "session:") {
-		return ""
+// changeSecretOf is like changeSecret for a secret of the given owner. Secrets of a
+// session do not affect revisions: only the session uses them.
+func (c conn) changeSecretOf(ctx context.Context, owner, name string, f func(conn) (int64, error)) (int64, error) {
+	if strings.HasPrefix(owner, sessionOwner) {
+		return f(c)
 	}
-	return name
+	return c.changeSecret(ctx, name, f)
 }
+
+// sessionOwner is the prefix of the owners of the secrets of sessions. The session's
+// ID follows.
+const sessionOwner = "session:"
+
+// pruneSecrets deletes the secrets of missing sessions. 9 is the position after
+// sessionOwner.
+const pruneSecrets = `DELETE FROM secrets WHERE owner LIKE 'session:%'
+	AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = substr(secrets.owner, 9))`
 
 // Prune deletes the secrets of sessions that no longer exist, and returns their
 // number. An older version of the hub does not delete them with the session.
 func (t Secrets) Prune(ctx context.Context) (int64, error) {
-	n, err := t.c.exec(ctx, `DELETE FROM secrets WHERE owner LIKE 'session:%'
-		AND NOT EXISTS (SELECT 1 FROM sessions s WHERE secrets.owner = 'session:' || s.id)`)
+	n, err := t.c.exec(ctx, pruneSecrets)
 	if err != nil {
 		return 0, fmt.Errorf("delete secrets without a session: %w", err)
 	}
 	return n, nil
+}
+
+// PlatformState returns a text that changes when a platform value of the owners, or
+// a grant to the principals, is added, replaced or deleted.
+func (t Secrets) PlatformState(ctx context.Context, owners, principals []string) (string, error) {
+	query := `SELECT
+		(SELECT CAST(COUNT(*) AS TEXT) || ' ' || CAST(COALESCE(SUM(updated), 0) AS TEXT) FROM secrets
+			WHERE owner IN (` + placeholders(1, len(owners)) + `) AND name LIKE 'variable.%')
+		|| ' ' || (SELECT CAST(COUNT(*) AS TEXT) || ' ' || CAST(COALESCE(MAX(seq), 0) AS TEXT) || ' ' || CAST(COALESCE(SUM(seq), 0) AS TEXT) FROM grants
+			WHERE principal IN (` + placeholders(len(owners)+1, len(principals)) + `))`
+	state, err := queryScalar[string](ctx, t.c, query, append(toArgs(owners), toArgs(principals)...)...)
+	if err != nil {
+		return "", fmt.Errorf("read state of platform values: %w", err)
+	}
+	return state, nil
 }
