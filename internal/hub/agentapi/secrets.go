@@ -117,10 +117,11 @@ func (h *Handlers) grantSecret(ctx context.Context, in *struct {
 func (h *Handlers) revokeSecret(ctx context.Context, in *struct {
 	SecretPath
 	Digest string `query:"digest" required:"true" minLength:"1" maxLength:"80" doc:"Digest of the item that may use the secret"`
+	Target string `query:"target" maxLength:"1000" doc:"Target of the grant of a platform value; default all its targets"`
 }) (*api.NoBody, error) {
 	o, err := h.owner(ctx, in.OwnerQuery)
 	if err != nil {
 		return nil, err
 	}
-	return nil, h.Agents.Secrets().Revoke(ctx, account.FromContext(ctx), o, in.Secret, policy.Digest(in.Digest))
+	return nil, h.Agents.Secrets().Revoke(ctx, account.FromContext(ctx), o, in.Secret, policy.Digest(in.Digest), in.Target)
 }

@@ -82,7 +82,7 @@ func TestReadsFailWithTheirSteps(t *testing.T) {
 		},
 		"model key": func(ctx context.Context) (any, error) { return h.Secrets().ModelKey(ctx, p, lead.Model) },
 		"values": func(ctx context.Context) (any, error) {
-			v, err := h.Secrets().GrantedValues(ctx, p, policy.Digest(digestA), agents.SkillOwner(skill.ID), h.team)
+			v, err := h.Secrets().GrantedValues(ctx, p, policy.Digest(digestA), agents.SkillOwner(skill.ID), h.team, "")
 			if err != nil {
 				return nil, err
 			}
@@ -149,7 +149,9 @@ func TestChangesFailWithTheirSteps(t *testing.T) {
 		{"grant", func(ctx context.Context) error {
 			return h.Secrets().Grant(ctx, p, team, "LLM", model, digest(model), "")
 		}, func() bool { return grants() == 1 }},
-		{"revoke", func(ctx context.Context) error { return h.Secrets().Revoke(ctx, p, team, "LLM", digest(model)) }, func() bool { return grants() == 0 }},
+		{"revoke", func(ctx context.Context) error {
+			return h.Secrets().Revoke(ctx, p, team, "LLM", digest(model), "")
+		}, func() bool { return grants() == 0 }},
 		{"delete a secret", func(ctx context.Context) error { return h.Secrets().Delete(ctx, p, team, "LLM") }, func() bool { return secrets() == 0 }},
 		{"settings", func(ctx context.Context) error {
 			return h.SetSkillSettings(ctx, p, "team", agents.SkillSettings{Allow: []string{"plans"}})

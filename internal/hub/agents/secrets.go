@@ -35,7 +35,9 @@ type Owner string
 func NamespaceOwner(in store.Namespace) Owner { return Owner(in) }
 
 // SkillOwner returns the owner of a skill's secrets.
-func SkillOwner(id string) Owner { return Owner("skill:" + id) }
+func SkillOwner(id string) Owner { return Owner(skillPrefix + id) }
+
+const skillPrefix = "skill:"
 
 // ServerOwner returns the owner of a resource's secrets. id identifies an
 // MCPServer, Ghost, Bot or Model.
@@ -51,6 +53,8 @@ const sessionPrefix = "session:"
 func SessionOwner(id string) Owner { return Owner(sessionPrefix + id) }
 
 func (o Owner) isSession() bool { return strings.HasPrefix(string(o), sessionPrefix) }
+
+func (o Owner) isSkill() bool { return strings.HasPrefix(string(o), skillPrefix) }
 
 // isResource reports whether o owns the secrets of a resource, and not of a
 // namespace.
@@ -98,7 +102,7 @@ func (r *Registry) Secrets() *Secrets { return &Secrets{r} }
 // access to the owner's secrets.
 func (a actor) ownerResource(ctx context.Context, o Owner) (store.Namespace, account.Resource, error) {
 	in, by := store.Namespace(o), ""
-	if id, ok := strings.CutPrefix(string(o), "skill:"); ok {
+	if id, ok := strings.CutPrefix(string(o), skillPrefix); ok {
 		s, err := a.Skills.Get(ctx, id)
 		if err != nil {
 			return "", account.Resource{}, err
@@ -153,8 +157,13 @@ func (s *Secrets) Set(ctx context.Context, p account.Principal, o Owner, name, v
 		return ErrNoKey
 	}
 	err := checkSecret(name, value)
-	if _, isVariable := variableName(name); err == nil && o.isSession() && !isVariable {
+	_, isVariable := variableName(name)
+	switch {
+	case err != nil:
+	case o.isSession() && !isVariable:
 		err = errors.New("a conversation has only platform values, such as variable.task_token")
+	case o.isSkill() && isVariable:
+		err = errors.New("a skill has no platform values of its own: set them for its group")
 	}
 	if err != nil {
 		return fmt.Errorf("set secret %.150q: %w: %w", name, store.ErrInvalid, err)
@@ -242,6 +251,8 @@ func (s *Secrets) Grant(ctx context.Context, p account.Principal, o Owner, name 
 	_, isVariable := variableName(name)
 	var problem string
 	switch {
+	case strings.HasPrefix(target, "https://"), strings.HasPrefix(target, "wss://"):
+		problem = "write a target with TLS without its scheme, for example api.example.com"
 	case o.isSession():
 		problem = "grant the values of a conversation as your own"
 	case isVariable && target == "":
@@ -272,10 +283,10 @@ func (s *Secrets) Grant(ctx context.Context, p account.Principal, o Owner, name 
 		if err != nil {
 			return nil, err
 		}
-		g := store.Grant{ID: grantID(o, name, digest), Principal: grantPrincipal(o), Subject: string(digest), Name: name, Data: data}
+		g := store.Grant{ID: grantID(o, name, digest, target), Principal: grantPrincipal(o), Subject: string(digest), Name: name, Data: data}
 		details := map[string]any{"granted": to.String(), "digest": digest}
 		if target != "" {
-			g.ID, g.Principal = grantID(o, name+"\n"+target, digest), variablePrincipal(o)
+			g.Principal = variablePrincipal(o)
 			details["target"] = target
 		}
 		have, err := a.listSecretGrants(ctx, o)
@@ -289,14 +300,20 @@ func (s *Secrets) Grant(ctx context.Context, p account.Principal, o Owner, name 
 	})
 }
 
-// Revoke revokes the grant of a secret to the given digest.
-func (s *Secrets) Revoke(ctx context.Context, p account.Principal, o Owner, name string, digest policy.Digest) error {
+// Revoke revokes the grant of a secret to the given digest. For a platform value, it
+// revokes the grant for a target, or all of them if target is "". It returns
+// [store.ErrNotFound] if there is no such grant.
+func (s *Secrets) Revoke(ctx context.Context, p account.Principal, o Owner, name string, digest policy.Digest, target string) error {
 	return s.update(ctx, p, account.SecretGrant, o, name, func(a actor) (map[string]any, error) {
-		if _, ok := variableName(name); !ok {
-			_, err := a.Tables.Grants.Delete(ctx, grantID(o, name, digest))
-			return map[string]any{"revoked": digest}, err
+		details := map[string]any{"revoked": digest}
+		if target != "" {
+			details["target"] = target
 		}
-		grants, err := a.listSecretGrants(ctx, o)
+		if _, ok := variableName(name); !ok || target != "" {
+			_, err := a.Tables.Grants.Delete(ctx, grantID(o, name, digest, target))
+			return details, err
+		}
+		grants, err := a.listGrants(ctx, variablePrincipal(o))
 		found := false
 		for _, g := range grants { // one for each target
 			if err == nil && g.Name == name && g.Subject == string(digest) {
@@ -307,7 +324,7 @@ func (s *Secrets) Revoke(ctx context.Context, p account.Principal, o Owner, name
 		if err == nil && !found {
 			err = fmt.Errorf("grant of %s to %s: %w", name, digest.Short(), store.ErrNotFound)
 		}
-		return map[string]any{"revoked": digest}, err
+		return details, err
 	})
 }
 
@@ -343,7 +360,12 @@ type secretGrant struct {
 
 func grantPrincipal(o Owner) string { return "secret:" + string(o) }
 
-func grantID(o Owner, name string, d policy.Digest) string {
+// grantID returns the ID of a grant. target is "" unless name is that of a platform
+// value.
+func grantID(o Owner, name string, d policy.Digest, target string) string {
+	if target != "" {
+		name += "\n" + target
+	}
 	h := sha256.Sum256([]byte(string(o) + "\n" + name + "\n" + string(d)))
 	return "secret:" + hex.EncodeToString(h[:])
 }
@@ -418,21 +440,24 @@ func (g *SecretValues) Secret(name string) (string, bool) { v, ok := g.secret[na
 // GrantedValues returns the values that the resource with digest d, in the given
 // namespace, may use on behalf of a principal. The principal's own secrets take
 // precedence over those of the resource, which take precedence over those of its
-// namespace. The caller must authorize the use of the resource.
-func (s *Secrets) GrantedValues(ctx context.Context, p account.Principal, d policy.Digest, resource Owner, namespace store.Namespace) (*SecretValues, error) {
-	return s.grantedValues(ctx, p, d, resource, namespace, "")
-}
-
-// grantedValues is like [Secrets.GrantedValues], but returns only the values of the
-// given owner, and the principal's own name and ID, unless it is "".
-func (s *Secrets) grantedValues(ctx context.Context, p account.Principal, d policy.Digest, resource Owner, namespace store.Namespace, only Owner) (*SecretValues, error) {
+// namespace. If only is not "", all secrets belong to this owner instead; the
+// principal's own name and ID are always included. The caller must authorize the
+// use of the resource.
+func (s *Secrets) GrantedValues(ctx context.Context, p account.Principal, d policy.Digest, resource Owner, namespace store.Namespace, only Owner) (*SecretValues, error) {
 	a := s.r.newActor(p)
 	if err := a.requireSignIn(account.KindUse); err != nil {
 		return nil, err
 	}
 	own := NamespaceOwner(store.UserNamespace(string(p.User)))
+	owners := []Owner{NamespaceOwner(namespace), resource, own} // later owners take precedence
+	if only != "" {
+		owners = []Owner{only}
+		if only != own {
+			owners = append(owners, own) // for the principal's own name and ID
+		}
+	}
 	out := &SecretValues{map[string]string{}, map[string]string{}}
-	for _, o := range []Owner{NamespaceOwner(namespace), resource, own} { // later owners take precedence
+	for _, o := range owners {
 		if o == "" {
 			continue
 		}
@@ -501,7 +526,7 @@ func (s *Secrets) ServerVariables(ctx context.Context, p account.Principal, serv
 		}
 		thing = ServerOwner(server.ID)
 	}
-	v, err := s.Variables(ctx, p, server.PolicyDigest(), thing, in, PlatformScope{Owners: []Owner{NamespaceOwner(in), thing}, Session: session})
+	v, _, err := s.Variables(ctx, p, server.PolicyDigest(), thing, in, PlatformScope{Owners: []Owner{NamespaceOwner(in), thing}, Session: session})
 	if err != nil {
 		return upstream.Variables{}, fmt.Errorf("get values for MCP server %s: %w", server.Name, err)
 	}
@@ -513,7 +538,7 @@ func (s *Secrets) ServerVariables(ctx context.Context, p account.Principal, serv
 func HowToSet(_ upstream.Owner, kind, name string) string {
 	if kind == upstream.FromPlatform {
 		name = VariablePrefix + name
-		return fmt.Sprintf("PUT /api/v1/secrets/%s?owner=OWNER and POST /api/v1/secrets/%s/grants?owner=OWNER, where OWNER is session:ID, server:ID of a Ghost, or a group", name, name)
+		return fmt.Sprintf("PUT /api/v1/secrets/%s?owner=OWNER, where OWNER is a group, server:ID of a Ghost, or session:ID, then POST /api/v1/secrets/%s/grants with the same owner, or without one for a session", name, name)
 	}
 	return fmt.Sprintf("PUT /api/v1/secrets/%s, then POST /api/v1/secrets/%s/grants", name, name)
 }
@@ -532,7 +557,7 @@ func (s *Secrets) ModelKey(ctx context.Context, p account.Principal, m *ModelCho
 	if err != nil {
 		return "", err
 	}
-	g, err := s.GrantedValues(ctx, p, m.Digest, ServerOwner(m.ID), m.In)
+	g, err := s.GrantedValues(ctx, p, m.Digest, ServerOwner(m.ID), m.In, "")
 	if err != nil {
 		return "", fmt.Errorf("get key of Model %q: %w", m.Name, err)
 	}

@@ -30,7 +30,7 @@ func TestSecrets(t *testing.T) {
 	}
 	granted := func(who string) string {
 		t.Helper()
-		g, err := h.Secrets().GrantedValues(ctx, h.people[who], policy.Digest(digestA), agents.SkillOwner(skill.ID), h.team)
+		g, err := h.Secrets().GrantedValues(ctx, h.people[who], policy.Digest(digestA), agents.SkillOwner(skill.ID), h.team, "")
 		must(t, err)
 		v, _ := g.Secret("KEY")
 		return strings.TrimPrefix(v, value)
@@ -45,7 +45,7 @@ func TestSecrets(t *testing.T) {
 	// His own, else the skill's, else the group's.
 	wantEqual(t, granted("maintainer"), string(own))
 	wantEqual(t, granted("reporter"), string(agents.SkillOwner(skill.ID)))
-	must(t, h.Secrets().Revoke(ctx, me, agents.SkillOwner(skill.ID), "KEY", d))
+	must(t, h.Secrets().Revoke(ctx, me, agents.SkillOwner(skill.ID), "KEY", d, ""))
 	wantEqual(t, granted("reporter"), string(team))
 	grants, err := h.Secrets().Grants(ctx, me, team)
 	must(t, err)
@@ -98,7 +98,7 @@ func TestSecretsAreEncrypted(t *testing.T) {
 	must(t, h.db.Secrets.Put(ctx, row))
 	h.upload(h.of("reporter"), "pdf", digestA)
 	must(t, h.Secrets().Grant(ctx, me, own, "KEY", agents.Subject{Kind: agents.SkillKind, Name: "pdf"}, digestA, ""))
-	_, err = h.Secrets().GrantedValues(ctx, me, digestA, "", h.of("reporter"))
+	_, err = h.Secrets().GrantedValues(ctx, me, digestA, "", h.of("reporter"), "")
 	wantError(t, err, encryption.ErrAltered)
 }
 

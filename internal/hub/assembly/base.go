@@ -52,6 +52,9 @@ type base struct {
 	order      skillOrder
 	orderRetry time.Time // when the order may be read again after a failure
 
+	platformMu     sync.Mutex                       // guards the field below
+	platformOwners map[policy.Digest][]agents.Owner // whose platform values the servers of a skill version got
+
 	// The following fields are guarded by assembler.mu.
 	users         int
 	idle          *time.Timer    // closes an unused base
@@ -66,7 +69,7 @@ func (k *Assembler) newBase(key string, p *plan) *base {
 	return &base{
 		assembler: k, key: key, principal: p.principal, policyPrincipal: policy.Principal{ID: string(p.principal.User), Kind: policy.UserPrincipal}, plan: p,
 		servers: map[string]agents.Server{}, skillIDs: map[string]library.SkillIdentifier{}, ready: make(chan struct{}), stop: func() {}, changed: make(chan struct{}, 1),
-		conversations: map[string]int{},
+		conversations: map[string]int{}, platformOwners: map[policy.Digest][]agents.Owner{},
 	}
 }
 

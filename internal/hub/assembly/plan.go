@@ -32,7 +32,7 @@ type plan struct {
 	servers            []agents.Server
 	values             map[string]upstream.Variables // values of variables, by server name
 	platform           agents.PlatformScope          // sources of platform values for skills
-	platformStamp      string                        // changes with platform values and their grants
+	platformStamp      string                        // changes with these values and their grants
 	stamps             map[string]string             // fingerprints of sign-ins, by server name
 	rules              policy.Rules
 	preload            []string
@@ -88,14 +88,15 @@ func (k *Assembler) newPlan(ctx context.Context, w Request) (*plan, error) {
 // conversations without values of their own have no conversation, because others
 // may share them.
 func (k *Assembler) planPlatform(ctx context.Context, p *plan, w Request) error {
-	stamp, hasValues, err := k.o.Agents.Secrets().PlatformStamp(ctx, w.Session)
-	p.platformStamp = stamp
-	if hasValues {
-		p.platform.Session = w.Session
-	}
+	scope := agents.PlatformScope{Session: w.Session}
 	if p.profile != nil {
-		p.platform.Owners = p.profile.Owners
+		scope.Owners = p.profile.Owners
 	}
+	stamp, hasValues, err := k.o.Agents.Secrets().PlatformStamp(ctx, p.principal, scope)
+	if !hasValues {
+		scope.Session = ""
+	}
+	p.platform, p.platformStamp = scope, stamp
 	return err
 }
 

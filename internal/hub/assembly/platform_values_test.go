@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
+	"github.com/loadout-dev/loadout/internal/hub/assembly"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/policy"
@@ -23,13 +26,15 @@ type platformWorld struct {
 	first, second *remote
 	skill         *library.Skill
 	group, ghost  agents.Owner
+	files         fstest.MapFS // of the skill
 	answers       strings.Builder
 }
 
 func newPlatformWorld(t *testing.T, w *fixture, server string) *platformWorld {
 	t.Helper()
 	x := &platformWorld{fixture: w, t: t, first: newRemote(t, "first", "who"), second: newRemote(t, "second", "who"), group: agents.NamespaceOwner(w.team)}
-	s := w.upload(w.meg, w.team, "s", tree("s", "description: Uses the platform.\nmcpServers: {c: "+server+"}", "Use it."))
+	x.files = tree("s", "description: Uses the platform.\nmcpServers: {c: "+server+"}", "Use it.")
+	s := w.upload(w.meg, w.team, "s", x.files)
 	w.review(s, library.Approved)
 	x.skill = s
 	w.apply(w.meg, `{apiVersion: loadout/v1, kind: Ghost, metadata: {name: g, namespace: team}, spec: {skills: [s]}}`)
@@ -86,7 +91,7 @@ const backendURL, taskToken = "variable.backend_url", "variable.task_token"
 // skill and for the host that receives it.
 func TestPlatformValuesOfGroupGhostAndConversation(t *testing.T) {
 	x := newPlatformWorld(t, sqlite(t), platformServer)
-	x.load(nil, "not configured", "${{backend_url}}", "PUT /api/v1/secrets/variable.backend_url?owner=", "no names have a value here")
+	x.load(nil, "not configured", "${{backend_url}}", "PUT /api/v1/secrets/variable.backend_url?owner=OWNER", "with the same owner, or without one for a session", "no names have a value here")
 	x.set(x.meg, x.group, backendURL, x.first.URL)
 	x.load(nil, "${{task_token}}", "no names have a value here") // names of values without a grant are not shown
 	x.set(x.meg, x.group, taskToken, "group-t0ken")
@@ -196,8 +201,11 @@ func TestConversationGetsNoValuesOfAnother(t *testing.T) {
 	}
 }
 
-// The secrets in the files of a command have the owner of its platform values.
-func TestFilesOfCommandHaveSecretsOfOneOwner(t *testing.T) {
+// newSandboxedWorld is like newPlatformWorld with a server whose tool returns the
+// address that it gets from the platform, and whether it has the file of KEY. The
+// group has granted KEY to the skill.
+func newSandboxedWorld(t *testing.T) *platformWorld {
+	t.Helper()
 	code := strings.Replace(pyServer, "import sys, json", "import sys, json, os", 1)
 	code = regexp.MustCompile(`"text": [^}]*}`).ReplaceAllString(code, `"text": "key of " + os.environ["URL"] + ": " + str(os.path.exists("/run/secrets/KEY"))}`)
 	js, err := json.Marshal(code)
@@ -206,11 +214,85 @@ func TestFilesOfCommandHaveSecretsOfOneOwner(t *testing.T) {
 sandbox: {secrets: [KEY]`)
 	x.set(x.meg, x.group, "KEY", "group-k3y")
 	x.grant(x.meg, x.group, "", "KEY")
+	return x
+}
+
+// callWhere loads the skill and calls the tool of newSandboxedWorld.
+var callWhere = `call load_skill {"name":"s"}` + "\n" + call("s_c__where")
+
+// The secrets in the files of a command have the owner of its platform values.
+func TestFilesOfCommandHaveSecretsOfOneOwner(t *testing.T) {
+	x := newSandboxedWorld(t)
 	x.set(x.meg, x.group, backendURL, "https://group.example")
 	x.grant(x.meg, x.group, "python3", backendURL)
-	x.say(nil, `call load_skill {"name":"s"}`+"\n"+call("s_c__where"), "key of https://group.example: True")
+	x.say(nil, callWhere, "key of https://group.example: True")
 	x.grant(x.ada, agents.NamespaceOwner(own(x.ada)), "python3", backendURL)
-	x.say(map[string]string{backendURL: "https://own.example"}, `call load_skill {"name":"s"}`+"\n"+call("s_c__where"), "key of https://own.example: False")
+	x.say(map[string]string{backendURL: "https://own.example"}, callWhere, "key of https://own.example: False")
+}
+
+// A copy of a skill in another group, whose maintainer sets an address, does not get
+// the secrets of the first group there.
+func TestFilesOfCopiedSkillHaveSecretsOfOneOwner(t *testing.T) {
+	x := newSandboxedWorld(t)
+	g, err := x.db.Groups.Create(t.Context(), store.Group{Name: "other"})
+	must(t, err)
+	must(t, x.db.Groups.SetMember(t.Context(), store.Member{GroupID: g.ID, UserID: string(x.ada.User), Role: store.Role(account.Maintainer.String())}))
+	x.ada.Groups[account.GroupID(g.ID)] = account.Maintainer
+	in := store.GroupNamespace(g.ID)
+	copied := x.upload(x.ada, in, "s", x.files)
+	x.review(copied, library.Approved)
+	if copied.Digest != x.skill.Digest {
+		t.Fatalf("the copy has the digest %s, want %s", copied.Digest, x.skill.Digest)
+	}
+	x.set(x.ada, agents.NamespaceOwner(in), backendURL, "https://other.example")
+	must(t, x.kinds.Secrets().Grant(t.Context(), x.ada, agents.NamespaceOwner(in), backendURL, agents.Subject{Kind: agents.SkillKind, Namespace: "other", Name: "s"}, policy.Digest(copied.Digest), "python3"))
+	x.apply(x.ada, `{apiVersion: loadout/v1, kind: Ghost, metadata: {name: copy}, spec: {skills: [s], skill_refs: {s: {namespace: other}}}}`)
+	x.ask(x.ada, x.begin(x.ada, "Ghost/default/copy"), callWhere, "key of https://other.example: False")
+}
+
+// A skill that gets the platform values of a Ghost also gets the Ghost's secrets, and
+// not those of the group.
+func TestSecretsOfGhostWithPlatformValues(t *testing.T) {
+	x := newPlatformWorld(t, sqlite(t), `{type: streamable-http, url: "${{backend_url}}/mcp/c/sse", headers: {Authorization: "Bearer ${{secrets.KEY}}"}}`)
+	x.set(x.meg, x.group, "KEY", "group-k3y")
+	x.grant(x.meg, x.group, "", "KEY")
+	x.set(x.meg, x.ghost, backendURL, x.first.URL)
+	x.grant(x.meg, x.ghost, host(x.first), backendURL)
+	x.load(nil, "not configured", "${{secrets.KEY}}")
+	x.set(x.meg, x.ghost, "KEY", "ghost-k3y")
+	x.grant(x.meg, x.ghost, "", "KEY")
+	x.use(nil, "who of first")
+	if !x.first.saw("Bearer ghost-k3y") || x.first.saw("Bearer group-k3y") {
+		t.Errorf("the server got %v", x.first.auth)
+	}
+}
+
+// A change to the platform values of others does not replace a user's setup, whose
+// servers would restart.
+func TestPlatformValuesOfOthersKeepSetup(t *testing.T) {
+	x := newPlatformWorld(t, sqlite(t), platformServer)
+	request := assembly.Request{Principal: x.ada, Kind: agents.GhostKind, Namespace: "team", Name: "g"}
+	x.set(x.meg, x.group, backendURL, x.first.URL)
+	before := x.open(request).Runtime
+	for _, c := range []struct {
+		change   func()
+		replaces bool
+	}{
+		{func() { x.set(x.bob, agents.NamespaceOwner(own(x.bob)), backendURL, "https://bob.example") }, false},
+		{func() { x.grant(x.bob, agents.NamespaceOwner(own(x.bob)), "bob.example", backendURL) }, false},
+		{func() { x.set(x.ada, agents.NamespaceOwner(own(x.ada)), "KEY", "k3y") }, false},
+		{func() { x.set(x.ada, agents.NamespaceOwner(own(x.ada)), backendURL, "https://ada.example") }, true},
+		{func() { x.grant(x.meg, x.group, host(x.first), backendURL) }, true},
+		{func() { x.set(x.meg, x.ghost, backendURL, x.first.URL) }, true},
+		{func() { x.grant(x.meg, x.ghost, host(x.first), backendURL) }, true},
+	} {
+		c.change()
+		after := x.open(request).Runtime
+		if (after != before) != c.replaces {
+			t.Errorf("the setup is replaced: %t, want %t", after != before, c.replaces)
+		}
+		before = after
+	}
 }
 
 // Users who are not members of a group do not get its values with a published skill.
@@ -224,15 +306,23 @@ func TestOutsidersGetNoValuesOfGroup(t *testing.T) {
 	x.ask(x.eve, x.begin(x.eve, ""), `call load_skill {"name":"s"}`, "not configured", "no names have a value here")
 }
 
-// A skill does not show the host of a value that was not granted to it.
-func TestHostOfValueIsNotShown(t *testing.T) {
+// A skill shows neither the host of a value that was not granted to it, nor whether
+// the value is an address.
+func TestValueWithoutGrantIsNotShown(t *testing.T) {
 	x := newPlatformWorld(t, sqlite(t), platformServer)
 	x.apply(x.meg, `{apiVersion: loadout/v1, kind: Ghost, metadata: {name: g, namespace: team}, spec: {}}`)
-	x.set(x.meg, x.ghost, "variable.private", "https://host-of-the-value.example")
-	spy := x.upload(x.bob, own(x.bob), "spy", tree("spy", "description: x\nmcpServers: {c: {url: \"${{private}}/mcp\"}}", "x"))
+	spy := x.upload(x.bob, own(x.bob), "spy", tree("spy", "description: x\nmcpServers: {c: {url: \"${{private}}/mcp\", headers: {X: \"${{private}}\"}}}", "x"))
 	x.review(spy, library.Approved)
-	if text := x.ask(x.bob, x.begin(x.bob, "Ghost/team/g"), `call load_skill {"name":"spy"}`, "may not be sent there"); strings.Contains(text, "host-of-the-value") {
-		t.Errorf("the host is shown: %s", text)
+	var first string
+	for i, value := range []string{"https://host-of-the-value.example", "not-an-address", "https://user:word@host.example", "two\nlines"} {
+		x.set(x.meg, x.ghost, "variable.private", value)
+		text := x.ask(x.bob, x.begin(x.bob, "Ghost/team/g"), `call load_skill {"name":"spy"}`, "may not be sent there")
+		if i == 0 {
+			first = text
+		}
+		if text != first || strings.Contains(text, "host-of-the-value") {
+			t.Errorf("for the value %q: %s", value, text)
+		}
 	}
 }
 
@@ -246,8 +336,53 @@ func TestRevokedPlatformValue(t *testing.T) {
 	x.load(nil, "not configured", "${{user.name}}")
 	x.grant(x.ada, agents.NamespaceOwner(own(x.ada)), "", "name")
 	id := x.use(nil, "who of first")
-	must(t, x.kinds.Secrets().Revoke(t.Context(), x.meg, x.ghost, taskToken, policy.Digest(x.skill.Digest)))
+	must(t, x.kinds.Secrets().Revoke(t.Context(), x.meg, x.ghost, taskToken, policy.Digest(x.skill.Digest), ""))
 	x.ask(x.ada, id, `call load_skill {"name":"s"}`, "may not be sent there")
+}
+
+// The grants of a platform value can be revoked for one target or for all.
+func TestRevokeTarget(t *testing.T) {
+	x := newPlatformWorld(t, sqlite(t), platformServer)
+	x.set(x.meg, x.group, backendURL, x.first.URL)
+	secrets, digest := x.kinds.Secrets(), policy.Digest(x.skill.Digest)
+	targets := func() (out []string) {
+		found, err := secrets.Grants(t.Context(), x.meg, x.group)
+		must(t, err)
+		for _, g := range found {
+			out = append(out, g.Target)
+		}
+		return out
+	}
+	for _, target := range []string{"a.example", "b.example", "c.example"} {
+		x.grant(x.meg, x.group, target, backendURL)
+	}
+	must(t, secrets.Revoke(t.Context(), x.meg, x.group, backendURL, digest, "b.example"))
+	if got := targets(); !slices.Equal(got, []string{"a.example", "c.example"}) {
+		t.Errorf("the targets are %v", got)
+	}
+	must(t, secrets.Revoke(t.Context(), x.meg, x.group, backendURL, digest, ""))
+	if got := targets(); len(got) > 0 {
+		t.Errorf("the targets are %v", got)
+	}
+	for _, target := range []string{"", "b.example"} {
+		if err := secrets.Revoke(t.Context(), x.meg, x.group, backendURL, digest, target); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("revoke %q again: %v", target, err)
+		}
+	}
+}
+
+// Values that no skill could get, and targets that no server has, are refused.
+func TestUselessPlatformValues(t *testing.T) {
+	x := newPlatformWorld(t, sqlite(t), platformServer)
+	if err := x.kinds.Secrets().Set(t.Context(), x.meg, agents.SkillOwner(x.skill.ID), backendURL, "https://example.com"); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("a skill has a platform value: %v", err)
+	}
+	x.set(x.meg, x.group, backendURL, "https://example.com")
+	for _, target := range []string{"https://example.com", "wss://example.com", ""} {
+		if err := x.kinds.Secrets().Grant(t.Context(), x.meg, x.group, backendURL, agents.Subject{Kind: agents.SkillKind, Namespace: "team", Name: "s"}, policy.Digest(x.skill.Digest), target); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("target %q: %v", target, err)
+		}
+	}
 }
 
 // Conversations have a bounded number of values, which only tokens that may write

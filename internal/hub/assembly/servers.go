@@ -7,7 +7,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/toolset"
@@ -109,10 +108,4 @@ func (b *base) checkReviewed(ctx context.Context, d policy.Digest) error {
 		return errors.New("command is awaiting review")
 	}
 	return nil
-}
-
-// skillValues returns the user values, secrets and platform values granted to the
-// skill version with the given digest.
-func (b *base) skillValues(ctx context.Context, e *catalog.Entry, d policy.Digest) (upstream.Variables, error) {
-	return b.values(ctx, b.skillID(e.Origin, e.Dir), d)
 }

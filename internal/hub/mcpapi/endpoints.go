@@ -94,7 +94,7 @@ func newEndpoints(h *Handlers) *endpoints {
 type state struct {
 	principal        string
 	kinds, settings  int64  // revisions
-	platform         int64  // revision of platform values
+	platform         int64  // revision of platform values; 0 without an agent
 	secrets, signIns string // fingerprints
 	secretsRevision  int64  // revision of secrets, read before the fingerprints were computed
 }
@@ -105,14 +105,17 @@ func (m state) equal(other state) bool {
 	return m == other
 }
 
-// readState returns the current state for a principal. known is an earlier state, or
-// the zero value.
-func (s *endpoints) readState(ctx context.Context, p account.Principal, known state) (state, error) {
+// readState returns the current state for a principal and an agent. known is an
+// earlier state, or the zero value.
+func (s *endpoints) readState(ctx context.Context, p account.Principal, at agentRef, known state) (state, error) {
 	revisions, err := s.h.DB.Revisions(ctx)
 	if err != nil {
 		return state{}, err
 	}
-	out := state{principal: describePrincipal(p), kinds: revisions[store.KindsRevision], settings: revisions[store.SettingsRevision], platform: revisions[store.PlatformRevision], secretsRevision: revisions[store.SecretsRevision]}
+	out := state{principal: describePrincipal(p), kinds: revisions[store.KindsRevision], settings: revisions[store.SettingsRevision], secretsRevision: revisions[store.SecretsRevision]}
+	if at.kind != "" { // the fingerprint of secrets does not cover the values of agents
+		out.platform = revisions[store.PlatformRevision]
+	}
 	if out.principal == known.principal && out.secretsRevision == known.secretsRevision {
 		out.secrets, out.signIns = known.secrets, known.signIns
 		return out, nil
@@ -147,7 +150,7 @@ func (s *endpoints) known(key slotKey) state {
 // after the request.
 func (s *endpoints) acquire(ctx context.Context, p account.Principal, at agentRef) (*endpoint, error) {
 	key := slotKey{p.User, p.Scopes, at}
-	made, err := s.readState(ctx, p, s.known(key))
+	made, err := s.readState(ctx, p, at, s.known(key))
 	if err != nil {
 		return nil, err
 	}

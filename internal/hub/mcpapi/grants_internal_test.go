@@ -12,7 +12,11 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/api"
+	"github.com/loadout-dev/loadout/internal/hub/serverauth"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/store/storetest"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/tools"
 )
@@ -126,6 +130,33 @@ func TestState(t *testing.T) {
 			t.Errorf("change %d of the rights is not seen", i)
 		}
 		text = describePrincipal(p)
+	}
+}
+
+// The platform values of others affect only endpoints of agents, which may have values
+// of their own.
+func TestStateWithPlatformValues(t *testing.T) {
+	db := storetest.Open(t, storetest.SQLite(t))
+	s := newEndpoints(&Handlers{Options: Options{DB: db, Agents: agents.New(db, &agents.Options{}), SignIns: serverauth.New(serverauth.Options{DB: db})}})
+	read := func(at agentRef) state {
+		out, err := s.readState(t.Context(), account.Principal{User: "ada"}, at, state{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	agent := agentRef{"Ghost", "default", "g"}
+	for _, tt := range []struct {
+		owner              string
+		changes, ofAnAgent bool
+	}{{"user:ada", true, true}, {"user:bob", false, true}, {"server:g", false, true}, {"session:s", false, false}} {
+		before, beforeAgent := read(agentRef{}), read(agent)
+		if err := db.Secrets.Put(t.Context(), store.Secret{Owner: tt.owner, Name: "variable.x", Encrypted: []byte{1}}); err != nil {
+			t.Fatal(err)
+		}
+		if changed, ofAnAgent := !before.equal(read(agentRef{})), !beforeAgent.equal(read(agent)); changed != tt.changes || ofAnAgent != tt.ofAnAgent {
+			t.Errorf("a value of %s changes the state: %t, of an agent: %t", tt.owner, changed, ofAnAgent)
+		}
 	}
 }
 

@@ -65,7 +65,7 @@ func (h *Handlers) isAdmitted(r *http.Request, e *endpoint) bool {
 	h.endpoints.mu.Lock()
 	made := e.current
 	h.endpoints.mu.Unlock()
-	now, err := h.endpoints.readState(ctx, p, made)
+	now, err := h.endpoints.readState(ctx, p, e.at, made)
 	return err != nil || now.equal(made)
 }
 

@@ -34,7 +34,7 @@ type newSession struct {
 	Title   string    `json:"title,omitempty" maxLength:"1024"`
 	Message string    `json:"message,omitempty" maxLength:"262144" doc:"First message"`
 	// Variables are stored encrypted and never returned.
-	Variables map[string]string `json:"variables,omitempty" maxProperties:"64" doc:"Platform values for servers that write ${{NAME}}, by name, for example task_token. Stored encrypted, deleted with the conversation and never returned. They need your grants, and take precedence over those of Ghosts and groups. Replace one with PUT /secrets/variable.NAME?owner=session:ID"`
+	Variables map[string]string `json:"variables,omitempty" maxProperties:"64" doc:"Platform values for servers that write ${{NAME}}, by name, for example task_token; at most 8 KiB each. Stored encrypted, deleted with the conversation and never returned. They need your grants, and take precedence over those of Ghosts and groups. Replace one with PUT /secrets/variable.NAME?owner=session:ID"`
 	// Draft is a pointer, so that a draft without files, which is rejected,
 	// differs from no draft.
 	Draft *api.Draft `json:"draft,omitempty" doc:"Draft skill to try in this conversation only, instead of others of its name. Its code runs only after these files are saved and approved"`
@@ -74,7 +74,7 @@ func (h *Handlers) sessionsAPI() {
 	api.AddDraft(h.Server, api.WithCreated(api.Operation("begin-session", "POST", "/sessions", "Start a conversation, optionally with a message")), h.startSession)
 	api.Add(h.Server, api.Operation("get-session", "GET", "/sessions/{session}", "Get a conversation"), h.getSession)
 	api.Add(h.Server, api.Operation("change-session", "PATCH", "/sessions/{session}", "Rename a conversation"), h.changeSession)
-	api.Add(h.Server, api.Operation("delete-session", "DELETE", "/sessions/{session}", "Delete a conversation with its messages, approval requests and files"), h.deleteSession)
+	api.Add(h.Server, api.Operation("delete-session", "DELETE", "/sessions/{session}", "Delete a conversation with its messages, approval requests, platform values and files"), h.deleteSession)
 	api.Add(h.Server, withAcceptedStatus(api.Operation("say", "POST", "/sessions/{session}/messages", "Send a message; it is queued")), h.sendMessage)
 	api.Add(h.Server, api.Operation("get-history", "GET", "/sessions/{session}/messages", "List the messages"), h.getHistory)
 	api.Add(h.Server, api.Operation("cancel-session", "POST", "/sessions/{session}/cancel", "Cancel the running turn and the queued inputs"), h.cancelSession)

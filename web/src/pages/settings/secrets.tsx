@@ -154,7 +154,7 @@ function GrantedTo({
   const take = async (g: Schema["SecretGrant"]) => {
     await got(
       api.DELETE("/api/v1/secrets/{secret}/grants", {
-        params: { path: { secret: g.secret }, query: { owner, digest: g.digest } },
+        params: { path: { secret: g.secret }, query: { owner, digest: g.digest, target: g.target } },
       }),
     );
     done(msg("settings.takenBack"));
