@@ -863,7 +863,7 @@ export interface paths {
         get: operations["get-session"];
         put?: never;
         post?: never;
-        /** Delete a conversation with its messages, approval requests and files */
+        /** Delete a conversation with its messages, approval requests, platform values and files */
         delete: operations["delete-session"];
         options?: never;
         head?: never;
@@ -2935,7 +2935,7 @@ export interface components {
             /** @description First message */
             message?: string;
             title?: string;
-            /** @description Platform values for servers that write ${{NAME}}, by name, for example task_token. Stored encrypted, deleted with the conversation and never returned. They need your grants, and take precedence over those of Ghosts and groups. Replace one with PUT /secrets/variable.NAME?owner=session:ID */
+            /** @description Platform values for servers that write ${{NAME}}, by name, for example task_token; at most 8 KiB each. Stored encrypted, deleted with the conversation and never returned. They need your grants, and take precedence over those of Ghosts and groups. Replace one with PUT /secrets/variable.NAME?owner=session:ID */
             variables?: {
                 [key: string]: string;
             };
@@ -6059,6 +6059,8 @@ export interface operations {
                 owner?: string;
                 /** @description Digest of the item that may use the secret */
                 digest: string;
+                /** @description Target of the grant of a platform value; default all its targets */
+                target?: string;
             };
             header?: never;
             path: {
