@@ -57,7 +57,7 @@ func (r *ApprovalRequest) Permissions() policy.Permissions {
 // ReadApprovalRequest returns the approval request for the skill that ref
 // names, in its current version. It runs no code, and does not set Script,
 // Reason or Call. If the skill cannot be read, ReadApprovalRequest returns the
-// error of [Runtime.Fetch]; if the skill changes meanwhile, it returns a
+// error of [Runtime.Fetch]; if the skill changes in the meantime, it returns a
 // [*sandbox.ChangedError]. Any other error means that the skill's servers
 // cannot be read and that the skill must not be approved.
 func (r *Runtime) ReadApprovalRequest(ctx context.Context, ref string) (*ApprovalRequest, error) {

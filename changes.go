@@ -8,8 +8,8 @@ import (
 
 // HeldChange is a change to a file that configures programs or agents, such as
 // CLAUDE.md or .git/hooks. A command or the code of a skill works on a copy of
-// the user's directory. When it has ended, its changes are applied to the
-// directory, except that a held change is applied only if the user approves it.
+// the user's directory. Afterwards, its changes are applied to the directory. A
+// held change is applied only if the user approves it.
 type HeldChange struct {
 	Path   string `json:"path"`           // relative to the directory; safe to print
 	Op     string `json:"op"`             // create, modify, mode or delete

@@ -224,7 +224,8 @@ func (c *Content) setPart(data []byte, offset, limit int64) error {
 	return nil
 }
 
-// maxNear is the maximum number of files listed in an error.
+// maxNear is the maximum number of files listed in the error for a missing
+// file.
 const maxNear = 20
 
 // nearFiles returns a suggestion for a path that does not exist, to be appended

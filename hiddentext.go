@@ -33,8 +33,8 @@ func (r *Runtime) CheckText(ctx context.Context, e *catalog.Entry, path, text st
 }
 
 // checkReport returns a [*RefusedError] if text with the given report must not
-// be delivered. name identifies the text in the error message, and file is the
-// content of the whole file that contains it.
+// be sent to a model. name identifies the text in the error message, and file
+// is the content of the whole file that contains it.
 func (r *Runtime) checkReport(ctx context.Context, e *catalog.Entry, name string, found untrusted.Report, file []byte) error {
 	if found.Clean() || e.Scope == catalog.User || e.Scope == catalog.Bundled || r.isReviewed(ctx, e, file) {
 		return nil

@@ -88,8 +88,8 @@ type RequestedVariable struct {
 // errNoServers is returned by a runtime that does not start skill servers.
 var errNoServers = execution.ErrNoServers
 
-// maxServices is the maximum number of servers in a skill. A user could not
-// review more.
+// maxServices is the maximum number of servers in a skill. Users could not
+// review more than that.
 const maxServices = 64
 
 // requestedServices returns a skill's servers, sorted by name, followed by its
@@ -131,8 +131,8 @@ func (r *Runtime) requestedServices(e *catalog.Entry, s *skill.Skill) ([]Request
 	return all, unread
 }
 
-// borrowedProviders returns the providers defined by the needed skills, each
-// with the tools that s declares for it.
+// borrowedProviders returns the providers that dependencies of s define. Each
+// is listed with the tools that s declares for it.
 func borrowedProviders(s *skill.Skill, needs []*catalog.Loaded) []RequestedService {
 	var out []RequestedService
 	for _, l := range needs {
@@ -175,8 +175,8 @@ func filterVariables(w RequestedService) RequestedService {
 	return w
 }
 
-// variableNeeds returns the platform values that services receive, with their
-// targets, as dependencies for an approval.
+// variableNeeds returns a dependency to list in an approval for each platform
+// value that a service receives. The dependency names the value and its target.
 func variableNeeds(all []RequestedService) []policy.Need {
 	var needs []policy.Need
 	for _, w := range all {
@@ -227,8 +227,8 @@ func (r *Runtime) InstallPackages(ctx context.Context, ref string, progress func
 }
 
 // setPackages sets Package of each service whose package is installed, and
-// returns these packages as dependencies for an approval. It ignores errors,
-// because starting a service reports them.
+// returns these packages as dependencies to list in an approval. It ignores
+// errors, because starting a service reports them.
 func (r *Runtime) setPackages(e *catalog.Entry, all []RequestedService) []policy.Need {
 	if r.scripts == nil {
 		return nil

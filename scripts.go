@@ -157,9 +157,9 @@ func (r *Runtime) Runner() *execution.Runner {
 }
 
 // newRunner returns a runner that calls approve as described in
-// [execution.Options], or nil if [Options.Scripts] is nil. A program that only
-// loads skills must not contain the code for approval requests, so only Runner
-// passes a function.
+// [execution.Options], or nil if [Options.Scripts] is nil. Only Runner passes a
+// function, to keep the code for approval requests out of programs that only
+// load skills.
 func (r *Runtime) newRunner(approve func(context.Context, *execution.RefusedError, execution.Attempt) error) *execution.Runner {
 	s := r.scripts
 	if s == nil {

@@ -197,8 +197,8 @@ func (a *Agent) UsageByModel() map[string]llm.Usage {
 	return a.folded().Usage()
 }
 
-// folded applies the new events to the state of the conversation and returns
-// the state.
+// folded applies the session's new events to the state of the conversation and
+// returns a copy of the state.
 func (a *Agent) folded() *fold.State {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -6,7 +6,8 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Type determines which fields of an [Event] are set.
+// Type is the type of an [Event]. It determines which fields of the event are
+// set.
 type Type string
 
 // Event types, with the fields that they set.

@@ -52,7 +52,7 @@ func connect(ctx context.Context, s inProcessServer, elicit func(context.Context
 }
 
 // tools returns the server's tools, except those with an excluded name. Their
-// Call is nil.
+// Call fields are nil.
 func (c *connection) tools(ctx context.Context, excluded ...string) ([]Tool, error) {
 	var out []Tool
 	for t, err := range c.ClientSession.Tools(ctx, nil) {
@@ -111,7 +111,7 @@ const (
 // imageTypes are the image types that models accept.
 var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
-// resultOutcome converts a result to an outcome for the model.
+// resultOutcome converts a tool result to an outcome for the model.
 func resultOutcome(res *mcp.CallToolResult) *Outcome {
 	out := &Outcome{Error: res.IsError}
 	var texts []string

@@ -107,7 +107,8 @@ func SkillTools(ctx context.Context, rt *loadout.Runtime, s *session.Session, o 
 // serverKind identifies servers that have the same tools.
 type serverKind struct{ runsScripts, hasTools bool }
 
-// knownTools caches the tools of servers by serverKind. Their Call is nil.
+// knownTools caches the tools of servers by serverKind. The Call fields of the
+// cached tools are nil.
 var knownTools sync.Map
 
 // servedTools returns the tools of a server except those that SkillTools replaces.

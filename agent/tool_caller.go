@@ -139,8 +139,8 @@ func newErrorOutcome(text string, denied bool) *Outcome {
 	return &Outcome{Text: untrusted.New(text).ForModelLines(), Error: true, Denied: denied}
 }
 
-// skillRules returns the rules that allow the tools of active skills. The
-// allowed tools of a skill apply only while the version that was loaded is
+// skillRules returns rules that allow the tools listed in the allowed-tools of
+// active skills. The list of a skill counts only while the loaded version is
 // current and approved.
 func (c *toolCaller) skillRules(ctx context.Context) policy.Rules {
 	var texts []string

@@ -14,7 +14,8 @@ import (
 // maxLinks is the maximum number of symlinks on a path, as on Linux.
 const maxLinks = 40
 
-// outsideError is returned for a path that leads out of a boundary.
+// outsideError is returned for a path that is outside a boundary, or leads
+// outside through a symlink.
 type outsideError struct {
 	path, target string // target is the symlink's target, or empty
 	dir          string // the boundary
@@ -71,7 +72,7 @@ func (b *boundary) rel(path string) (string, bool) {
 }
 
 // resolve returns path relative to the boundary and without symlinks. It
-// returns an [*outsideError] if path leads out of the boundary.
+// returns an [*outsideError] if that would be outside the boundary.
 func (b *boundary) resolve(path string) (string, error) {
 	rest, ok := b.rel(path)
 	if !ok {
@@ -130,7 +131,7 @@ func (b *boundary) stat(path string) (fs.FileInfo, error) {
 	return b.root.Lstat(rel)
 }
 
-// openRoot opens the directory at path. If b is nil, path may lead anywhere.
+// openRoot opens the directory at path. If b is nil, path is not restricted.
 // The caller must close the root.
 func (b *boundary) openRoot(path string) (*os.Root, error) {
 	if b == nil {
@@ -143,8 +144,7 @@ func (b *boundary) openRoot(path string) (*os.Root, error) {
 	return b.root.OpenRoot(rel)
 }
 
-// outsideProblem returns the problem with a path that leads out of the
-// boundary.
+// outsideProblem returns the diagnostic for a path outside the boundary.
 func outsideProblem(err *outsideError) skill.Diagnostic {
 	d := skill.Diagnostic{Severity: skill.Warning, Code: "outside-project", Message: "not searched: outside of the project " + err.dir,
 		Fix: "copy it into the project, or add it to skills.dirs in your own configuration"}

@@ -19,8 +19,8 @@ type sharedBudget struct {
 	names    atomic.Int64 // names read
 }
 
-// add adds a source to those that share the budget. Each limit of the budget is
-// the highest limit of these sources. Call add before the first scan.
+// add registers a source that shares the budget. Each limit of the budget is
+// the highest limit among these sources. Call add before the first scan.
 func (b *sharedBudget) add(d *dirSource) {
 	b.sources++
 	b.limits.MaxDirs = max(b.limits.MaxDirs, d.opts.MaxDirs)
@@ -48,7 +48,7 @@ func (s *scan) countDir() {
 	}
 }
 
-// namesLeft returns how many more names the scan may read.
+// namesLeft returns the number of names that the scan may still read.
 func (s *scan) namesLeft() int {
 	left := s.opts.MaxEntries - s.names
 	if s.shared != nil {

@@ -290,7 +290,7 @@ func (c *Catalog) Run(ctx context.Context) error {
 }
 
 // watch keeps the skills of sources up to date until ctx is done or the sources
-// are replaced. again reports whether set replaced an earlier one.
+// are replaced. again means that set replaced an earlier set.
 func (c *Catalog) watch(ctx context.Context, set *sourceSet, again bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup

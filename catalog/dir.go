@@ -108,7 +108,8 @@ func (d *dirSource) Root() string { return d.root }
 // last scan.
 func (d *dirSource) List(ctx context.Context) (Listing, error) { return d.list(ctx, nil) }
 
-// list is like List, but also subject to a shared budget, which may be nil.
+// list is like List, but its scan also counts against the budget shared, which
+// may be nil.
 func (d *dirSource) list(ctx context.Context, shared *sharedBudget) (Listing, error) {
 	limit := d.opts.MaxTime
 	if shared != nil {
@@ -271,8 +272,8 @@ func openArchive(file string, b *boundary) (*skill.Bundle, error) {
 	return skill.NewBundle(z.FS, z.Folder, f.Close), nil
 }
 
-// readPack reads the frontmatter from an archive. If the archive is unchanged,
-// it returns f.
+// readPack reads the frontmatter from the archive that f describes. If the
+// archive is unchanged, it returns f.
 func (s *scan) readPack(d *dirfd, f *found, rel string) *found {
 	st, _, err := s.stat(d, f.file)
 	if err == nil && st == f.stamp && f.seen != 0 && !f.stamp.racy(f.seen) {

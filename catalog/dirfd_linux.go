@@ -33,7 +33,7 @@ func openDir(path string) (*dirfd, error) {
 	return &dirfd{fd: fd, path: path}, nil
 }
 
-// openDir opens the directory at path. If b is nil, path may lead anywhere.
+// openDir opens the directory at path. If b is nil, path is not restricted.
 func (b *boundary) openDir(path string) (*dirfd, error) {
 	if b == nil {
 		return openDir(path)
@@ -50,7 +50,7 @@ func (b *boundary) openDir(path string) (*dirfd, error) {
 }
 
 // openInside opens the directory at path, which must be inside the directory
-// base and be reached without symlinks. It returns nil if that is not the case,
+// base and reachable without symlinks. It returns nil if that is not the case,
 // or if the kernel is older than Linux 5.6; openDir then determines the reason.
 func openInside(base, path string) *dirfd {
 	rel, err := filepath.Rel(base, path)

@@ -35,7 +35,7 @@ func (d *dirfd) close() {}
 // directories on the path.
 func openInside(base, path string) *dirfd { return nil }
 
-// openDir opens the directory at path. If b is nil, path may lead anywhere.
+// openDir opens the directory at path. If b is nil, path is not restricted.
 func (b *boundary) openDir(path string) (*dirfd, error) {
 	if b != nil {
 		if _, err := b.resolve(path); err != nil {
@@ -135,7 +135,8 @@ func (d *dirfd) stat(name string) (stamp, kind, error) {
 	return stampOfInfo(fi), infoKind(fi), nil
 }
 
-// statDir returns no stamp, because these systems count links differently.
+// statDir returns zero values, because systems other than Linux may count the
+// links of a directory differently.
 func (d *dirfd) statDir(string) (stamp, uint64) { return stamp{}, 0 }
 
 func (d *dirfd) hasDir(string) bool { return false }

@@ -86,7 +86,8 @@ func (f Filter) compile() (*filter, error) {
 	return out, nil
 }
 
-// selects reports whether the filter may hide some skills but not others.
+// selects reports whether the filter can hide individual skills, rather than
+// all or none of them.
 func (f *filter) selects() bool { return len(f.allow) > 0 || f.chosen != nil || f.shell != "" }
 
 // reason returns the reason why a skill is not available, or "" if it is.

@@ -147,7 +147,8 @@ func (e *encoder) node(n *node) {
 	}
 }
 
-// path returns the path of the skill in the directory, or "" if there is none.
+// path returns the path of the skill that the directory contains, or "" if it
+// contains none.
 func (n *node) path() string {
 	if n.skill == nil || n.skill.entry == nil {
 		return ""
@@ -254,7 +255,7 @@ type decoder struct {
 	scope   Scope
 }
 
-// fill reads more numbers if d.numbers may not hold a complete one.
+// fill reads more data if d.numbers may not contain a complete number.
 func (d *decoder) fill() {
 	if len(d.numbers) >= binary.MaxVarintLen64 || d.unread == 0 {
 		return
@@ -271,7 +272,8 @@ func (d *decoder) fill() {
 	d.numbers, d.unread = d.buffer[:n+more], d.unread-more
 }
 
-// left returns how many bytes of numbers have not been decoded yet.
+// left returns the number of bytes of encoded numbers that have not been
+// decoded yet.
 func (d *decoder) left() int { return len(d.numbers) + d.unread }
 
 func (d *decoder) int() int64 {

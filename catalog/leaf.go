@@ -7,8 +7,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// descendInto scans the subdirectory of d that old describes. It returns nil if
-// the subdirectory must not be searched.
+// descendInto scans the subdirectory of d for which old is the result of the
+// last scan. It returns nil if the subdirectory must not be searched.
 func (s *scan) descendInto(d *dirfd, old *node, rel string, at level) (*node, error) {
 	var sub *dirfd
 	opened := false
@@ -35,12 +35,12 @@ func (s *scan) descendInto(d *dirfd, old *node, rel string, at level) (*node, er
 	return s.visit(sub, old, old.name, rel, at)
 }
 
-// leaf scans the subdirectory of d that old describes. It does not list the
-// subdirectory, because listing takes as long as reading the skills. This works
-// if the subdirectory contains a SKILL.md and no subdirectories except those
-// for the skill's own files, as most skills do. sub is the open subdirectory,
-// or nil if it need not be opened. ok is false if the caller must visit the
-// subdirectory instead.
+// leaf scans the subdirectory of d for which old is the result of the last
+// scan. It does not list the subdirectory, because listing takes as long as
+// reading the skills. This is possible if the subdirectory contains a SKILL.md
+// and has no subdirectories except those for the skill's own files, as is
+// usual. sub is the open subdirectory, or nil if it need not be opened. ok is
+// false if the caller must visit the subdirectory instead.
 func (s *scan) leaf(d, sub *dirfd, old *node, rel string) (n *node, ok bool) {
 	at, name := location{d, old.name + "/"}, old.name
 	if sub != nil {

@@ -63,8 +63,8 @@ func (s *Snapshot) confirmName(candidates []*Entry, confirm func(ProjectSkill) s
 	}
 }
 
-// belowProject returns the first available skill that does not belong to a
-// project, or nil.
+// belowProject returns the first available skill whose scope is lower than
+// [Project], or nil.
 func (s *Snapshot) belowProject(candidates []*Entry) *Entry {
 	for _, e := range candidates {
 		if e.Scope < Project && s.hidden(e) == "" {

@@ -60,8 +60,8 @@ func (c *Catalog) refresh(ctx context.Context, which []*sourceState) error {
 	return nil
 }
 
-// idle returns the sources that are not being read. It requests another read of
-// the others.
+// idle returns those of the sources that are not being read. It marks the
+// others to be read again.
 func (c *Catalog) idle(which []*sourceState) []*sourceState {
 	c.state.Lock()
 	defer c.state.Unlock()
@@ -88,7 +88,7 @@ type reading struct {
 	detached bool
 }
 
-// layered is a listing with its entries grouped in layers.
+// layered is a listing with its entries grouped into layers.
 type layered struct {
 	entries  []*Entry // by directory; nil if isShared
 	layers   []*Layer
@@ -274,8 +274,8 @@ func (l layered) update(a *listResult) (updated layered, same bool) {
 	return updated, false
 }
 
-// unreadProblem returns the problem of a source that has not been read yet. waited
-// is how long the last reload waited for it.
+// unreadProblem returns the problem to report for a source that has not been read
+// yet. waited is how long the last reload waited for it.
 func (s *sourceState) unreadProblem(waited time.Duration) skill.Diagnostic {
 	if s.pending == notPending {
 		return skill.Diagnostic{Severity: skill.Warning, Code: "still-reading", Message: "not searched yet; its skills are added when they are found"}

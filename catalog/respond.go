@@ -23,7 +23,7 @@ func (e *blockedError) Error() string {
 	return fmt.Sprintf("file system did not respond within %v", e.after.Round(time.Second))
 }
 
-// diagnostic describes the error.
+// diagnostic converts the error to a diagnostic.
 func (e *blockedError) diagnostic() skill.Diagnostic {
 	return skill.Diagnostic{Severity: skill.Error, Code: "not-responding", Message: "not searched: " + e.Error(),
 		Fix: "check its file system, for example a network mount; new skills are added when it responds"}

@@ -81,8 +81,8 @@ func (f *savedFile) assign(key uint64, at int32) bool {
 	return true
 }
 
-// discarded returns f without its content but with its file information, so that
-// the file is opened again only if it is replaced.
+// discarded returns a copy of f with only the path and the file information, so
+// that the file is not opened again until it is replaced.
 func (f *savedFile) discarded() *savedFile {
 	if f == nil {
 		return nil
@@ -107,7 +107,7 @@ func (f *savedFile) find(key uint64) (text int32, ok bool) {
 	return 0, false
 }
 
-// indexKeys computes the data that find uses to look up keys.
+// indexKeys computes the table that find uses to look up keys.
 func (f *savedFile) indexKeys() {
 	n := bits.Len(uint(f.Len()))
 	f.shift = uint(64 - n)
@@ -150,8 +150,8 @@ func (c *Catalog) openSaved(s *Snapshot) {
 	}
 }
 
-// openSavedFile opens a saved segment of a source, or returns old if it is the
-// same file.
+// openSavedFile opens a saved segment of a source. If the file is still the one
+// that old describes, it returns old.
 func openSavedFile(old *savedFile, d *dirSource, suffix string) *savedFile {
 	path := d.opts.IndexFile + suffix
 	info, err := os.Stat(path)

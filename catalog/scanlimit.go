@@ -96,7 +96,7 @@ func (s *scan) reportLimits(root string) {
 	}
 }
 
-// diagnostic describes where the scan stopped, and why.
+// diagnostic returns a diagnostic that says where and why the scan stopped.
 func (x stop) diagnostic(o *DirOptions) skill.Diagnostic {
 	d := skill.Diagnostic{Severity: skill.Warning, Fix: "point a source at a smaller directory"}
 	all, search := "", "the search"

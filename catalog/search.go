@@ -25,7 +25,7 @@ type SearchOptions struct {
 	Among func(*Entry) bool
 }
 
-// includes reports whether the search may return e.
+// includes reports whether e may be in the search results.
 func (o *SearchOptions) includes(e *Entry) bool {
 	return (!o.ForModel || !e.DisableModelInvocation) && (o.Among == nil || o.Among(e))
 }
@@ -82,7 +82,7 @@ func (c *Catalog) Search(ctx context.Context, query string, o SearchOptions) ([]
 // [Options.Search] uses its own index.
 const maxIndexed = 200
 
-// ranked searches with [Options.Search].
+// ranked returns the results of a search with [Options.Search].
 func (c *Catalog) ranked(ctx context.Context, s *Snapshot, query string, o SearchOptions) ([]Hit, error) {
 	names, err := c.rank(ctx, query, 2*o.Limit) // some may be filtered out
 	if err != nil {

@@ -206,7 +206,8 @@ func mergeWords(segments []*wordSegment) *wordSegment {
 	return out
 }
 
-// parts returns the segments with the positions of their skills.
+// parts returns all segments, saved and in memory, with the positions of their
+// skills.
 func (x *searchIndex) parts() []bm25.Part {
 	var parts []bm25.Part
 	for _, w := range x.saved {

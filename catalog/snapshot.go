@@ -73,9 +73,9 @@ func (e *NotFoundError) Error() string {
 // Is reports whether target is [fs.ErrNotExist].
 func (e *NotFoundError) Is(target error) bool { return target == fs.ErrNotExist }
 
-// newSnapshot resolves names. The layers must be grouped by source, in the order
-// of the sources. confirm returns the reason why a skill is pending; it may be
-// nil.
+// newSnapshot returns a snapshot of the skills in layers. The layers must be
+// grouped by source, in the order of the sources. confirm returns the reason why
+// a skill is pending; it may be nil.
 func newSnapshot(layers []*Layer, problems []Problem, f *filter, keep bool, confirm func(ProjectSkill) string) *Snapshot {
 	s := &Snapshot{problems: problems, Disabled: f.disabled, filter: f, keep: keep}
 	if f.disabled {
@@ -361,7 +361,8 @@ func (s *Snapshot) candidates(name string) []*Entry {
 	return nil
 }
 
-// cutName splits "origin/name". An origin may contain slashes, a name does not.
+// cutName splits "origin/name". An origin may contain slashes, but a name may
+// not.
 func cutName(s string) (origin, name string, ok bool) {
 	i := strings.LastIndexByte(s, '/')
 	if i < 0 {

@@ -146,7 +146,7 @@ const maxInt = int(^uint(0) >> 1)
 
 func (o FormatOptions) bounded() bool { return o.Tokens > 0 || o.Characters > 0 || o.Fits != nil }
 
-// first returns the result of First, or nil if First is nil.
+// first returns o.First(), or nil if o.First is nil.
 func (o FormatOptions) first() []string {
 	if o.First == nil {
 		return nil
@@ -154,7 +154,8 @@ func (o FormatOptions) first() []string {
 	return o.First()
 }
 
-// partial returns the limits for a list that omits some of the names.
+// partial returns o with the size limit for a list that omits some of the
+// names.
 func (o FormatOptions) partial() FormatOptions {
 	if o.Partial > 0 && (o.Characters == 0 || o.Partial < o.Characters) {
 		o.Characters = o.Partial
@@ -184,7 +185,8 @@ type row struct {
 	name, description string
 }
 
-// mark returns a description with the mark of the skill's origin.
+// mark adds a mark for the skill's scope, such as "[project]", to a
+// description.
 func (r *row) mark(description string) string {
 	return untrusted.MarkOrigin(r.entry.Scope.String(), description)
 }
@@ -253,8 +255,8 @@ func (t *rows) describe() {
 	}
 }
 
-// lines formats the skills from one index up to another. Descriptions longer than
-// limit bytes are truncated.
+// lines formats the skills in t.rows[from:to]. Descriptions longer than limit
+// bytes are truncated.
 func (t *rows) lines(from, to, limit int) string {
 	var b strings.Builder
 	b.Grow(min(t.total, (min(limit, t.longest)+64)*(to-from)))

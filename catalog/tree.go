@@ -146,10 +146,10 @@ type scan struct {
 	firstDeep string
 }
 
-// isSkippedDir reports whether directories with this name are never searched for
-// skills: version control data, dependencies, caches, and skills that are only for
-// the client that installed them (Codex). Code may change dependencies without the
-// user's consent.
+// isSkippedDir reports whether a scan skips directories with the given name. They
+// contain version control data, dependencies, caches, or skills that only the
+// client that installed them (Codex) can use. Code may change dependencies without
+// the user's consent.
 func isSkippedDir(name string) bool {
 	switch name {
 	case ".system", "vendor", ".cache", ".terraform", ".idea", ".vscode":
@@ -206,8 +206,9 @@ func (s *scan) visit(d *dirfd, old *node, name, rel string, at level) (*node, er
 	return n, nil
 }
 
-// level describes the position of a directory: its depth below the root, and
-// whether a directory above it contains a skill, now and at the last scan.
+// level describes the position of a directory in the tree: its depth below the
+// root, and whether one of its parents contains a skill, now and at the last
+// scan.
 type level struct {
 	depth       int
 	inside, was bool

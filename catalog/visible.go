@@ -82,8 +82,8 @@ func (s *Snapshot) merge(layers []*Layer, yield func(*Entry) bool) bool {
 	}
 }
 
-// next removes the skills with the first name from rest. It returns e. If e is
-// nil, it returns the first visible skill that it removed.
+// next removes all skills with the same name as the first one from rest. It
+// returns e or, if e is nil, the first visible skill that it removed.
 func (s *Snapshot) next(l *Layer, rest *[]*Entry, e *Entry) *Entry {
 	name := (*rest)[0].Name
 	omitted := l.omitted[name]
@@ -134,7 +134,7 @@ func (s *Snapshot) Count() int {
 	return s.count
 }
 
-// countNames is Count for a snapshot without hidden skills.
+// countNames implements [Snapshot.Count] for a snapshot without hidden skills.
 func (s *Snapshot) countNames() int {
 	if len(s.layers) == 0 {
 		return 0

@@ -244,7 +244,8 @@ func (x *watching) vanished(path string) bool {
 	return false
 }
 
-// wanted sets x.at and returns its keys in the order in which they were added.
+// wanted computes x.at, the directories to watch, and returns its keys in
+// insertion order.
 func (x *watching) wanted() []string {
 	x.at = map[string][]watcher{}
 	var order []string

@@ -33,7 +33,8 @@ type StatusError struct {
 	After   time.Duration // from the Retry-After header (RFC 9110); 0 if there is none
 }
 
-// Error returns the vendor, the status code, the kind and the message.
+// Error returns a text that contains the vendor, the status code, the kind and
+// the message.
 func (e *StatusError) Error() string {
 	msg := fmt.Sprintf("%s refused the request (%d", e.Vendor, e.Code)
 	if e.Kind != "" {

@@ -66,7 +66,7 @@ type SharedAnswers struct {
 // questionKey is the key of the approval question in a result's input requests.
 const questionKey = "loadout/approve"
 
-// answerTime is how long a question can be answered.
+// answerTime is the time that a user has to answer a question.
 const answerTime = 15 * time.Minute
 
 type verdict int
@@ -244,8 +244,8 @@ func (a *approvals) sessionName(sessions iter.Seq[*mcp.ServerSession], req *mcp.
 	return alive[ss]
 }
 
-// innerState returns the state and the responses for a question that the tool's
-// own server asked.
+// innerState returns the part of the state and of the responses that belongs to
+// a question of the tool's own server.
 func (a *approvals) innerState(text string, responses mcp.InputResponseMap) (string, mcp.InputResponseMap) {
 	rest, ok := strings.CutPrefix(text, stateMark)
 	if !ok {

@@ -176,7 +176,7 @@ func (t *catalogTexts) conn(s *Server, req mcp.Request) *conn {
 	return c
 }
 
-// dropEnded removes closed connections.
+// dropEnded removes the records of closed connections.
 func (t *catalogTexts) dropEnded(s *Server) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -221,7 +221,7 @@ func (t *catalogTexts) changesSince(ctx context.Context, s *Server, req mcp.Requ
 	return text + t.updatesSince(ctx, s, c, now)
 }
 
-// notice is the field of structured content for catalog changes.
+// notice is the part of structured content that reports catalog changes.
 type notice struct {
 	Changes string `json:"news,omitempty"`
 }

@@ -22,7 +22,8 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// compatTool returns the name of an earlier system's tool that loads skills.
+// compatTool returns the name of the tool that loads skills in an earlier
+// system.
 func compatTool(system string) string {
 	switch system {
 	case "weknora":

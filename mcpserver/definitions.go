@@ -146,7 +146,7 @@ func (s *Server) sessions() iter.Seq[*mcp.ServerSession] {
 	return func(func(*mcp.ServerSession) bool) {}
 }
 
-// newHandler returns the server's middleware around dispatch.
+// newHandler returns dispatch, wrapped in the server's middleware.
 func (s *Server) newHandler() mcp.MethodHandler {
 	h := s.middleware(s.serveSkills(s.dispatch))
 	if s.opts.Middleware != nil {

@@ -100,8 +100,8 @@ func (s *Server) callWithGrowth(ctx context.Context, next mcp.MethodHandler, req
 }
 
 // announce notifies a connection that its tool list changed. It uses the stream
-// of ctx's request, before the response is sent, because some HTTP clients do
-// not listen elsewhere.
+// of ctx's request, before the response is sent, because some HTTP clients
+// listen to no other stream.
 func (g *toolGrowth) announce(ctx context.Context, ss *mcp.ServerSession) error {
 	note := &mcp.ServerRequest[*mcp.ToolListChangedParams]{Session: ss, Params: &mcp.ToolListChangedParams{}}
 	_, err := g.send(ctx, "notifications/tools/list_changed", note)
@@ -162,8 +162,8 @@ func (g *toolGrowth) add(ss *mcp.ServerSession, all []tools.Tool) bool {
 	return have.add(all)
 }
 
-// forget drops closed connections. It is called when another connection starts
-// or lists tools.
+// forget removes the records of closed connections. It is called when another
+// connection starts or lists tools.
 func (g *toolGrowth) forget() {
 	alive := map[*mcp.ServerSession]bool{}
 	g.mu.Lock()

@@ -25,9 +25,10 @@ func promptName(e *catalog.Entry) string {
 // hintedArgument matches an argument in a hint such as "[issue] <priority>".
 var hintedArgument = regexp.MustCompile(`\[([^\[\]<>]+)\]|<([^\[\]<>]+)>`)
 
-// promptArguments returns the arguments named in the skill's hint if there are
-// several, and a single argument otherwise. Clients that split input at spaces
-// fill arguments in order and drop the rest.
+// promptArguments returns the arguments of a skill's prompt: those named in the
+// skill's argument hint if there are several, and a single argument otherwise.
+// Clients that split input at spaces assign the words to the arguments in order
+// and drop the remaining words.
 func promptArguments(e *catalog.Entry) []*mcp.PromptArgument {
 	hint := untrusted.New(e.ArgumentHint).ForModel()
 	parts := hintedArgument.FindAllStringSubmatch(hint, -1)

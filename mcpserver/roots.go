@@ -248,7 +248,8 @@ func (t *rootsTasks) close() {
 	t.running.Wait()
 }
 
-// interrupt cancels the background work that was started. It does not wait.
+// interrupt cancels the background work in progress. It does not wait for it to
+// end.
 func (t *rootsTasks) interrupt() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

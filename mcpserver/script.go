@@ -48,7 +48,7 @@ func (s *Server) addScriptTool(sdk *mcp.Server) {
 	addFolders(sdk)
 }
 
-// destructive annotates tools with unknown effects.
+// destructive holds the annotations of tools whose effects are unknown.
 var destructive = &mcp.ToolAnnotations{DestructiveHint: ptr(true), OpenWorldHint: ptr(true)}
 
 func ptr[T any](v T) *T { return &v }
@@ -318,8 +318,9 @@ func isError[E error](err error) bool {
 	return ok
 }
 
-// runError returns a message with the next step if a script could not start.
-// hasMore means that alternatives follow it.
+// runError returns a message with the next step for err, the reason why a
+// script could not start. hasMore means that the caller appends alternatives to
+// the message.
 func (s *Server) runError(err error, hasMore bool) string {
 	if e, ok := errors.AsType[*loadout.RefusedError](err); ok {
 		return s.refusalText(e)
@@ -365,7 +366,8 @@ func truncateMiddle(text string) string {
 	return string(runes[:maxOutput/2]) + fmt.Sprintf("\n[… %d characters are left out …]\n", len(runes)-maxOutput) + string(runes[len(runes)-maxOutput/2:])
 }
 
-// endReason returns why a script ended, or "" if the exit code is sufficient.
+// endReason returns the reason why a script ended, or "" if the exit code is
+// sufficient.
 func endReason(r *loadout.RunResult) string {
 	detail := r.Detail
 	switch {
@@ -493,8 +495,9 @@ type compatScriptResult struct {
 	Error      string   `json:"error,omitempty"`
 }
 
-// compatEnv contains the directories that weknora passes to scripts. The skills
-// directory is /needs, which contains the dependencies of a skill.
+// compatEnv contains the environment variables with which weknora passes
+// directories to scripts. The skills directory is /needs, which contains the
+// dependencies of a skill.
 var compatEnv = map[string]string{
 	"WEKNORA_SKILL_OUTPUT_DIR": mountpoint.Out, "WEKNORA_SKILL_HISTORY_ROOT": mountpoint.Out, "WEKNORA_SESSION_INPUT_DIR": mountpoint.In, "WEKNORA_SKILLS_DIR": mountpoint.Needs,
 }

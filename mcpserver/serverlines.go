@@ -44,7 +44,7 @@ func serverInfos(all []tools.ServerSummary) []serverInfo {
 	return out
 }
 
-// listServers lists servers for a model that found no tool.
+// listServers returns a list of servers for a model whose search found no tool.
 func listServers(all []serverInfo) string {
 	var b strings.Builder
 	for _, s := range all {

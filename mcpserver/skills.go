@@ -192,8 +192,8 @@ type entryCache struct {
 
 const maxFrontmatters = 20_000
 
-// entry returns the current description of a skill. Its resources and
-// frontmatter are from the same version of SKILL.md.
+// entry returns the current entry of a skill. The resources and the frontmatter
+// in it are from the same version of SKILL.md.
 func (s *Server) entry(ctx context.Context, v *view, e *catalog.Entry) (*skillEntry, error) {
 	for tries := 1; ; tries++ {
 		out, err := s.entryNow(ctx, v, e)

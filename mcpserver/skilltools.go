@@ -358,9 +358,9 @@ func (p *userOnlyError) Error() string {
 	return s
 }
 
-// shortDigest is the number of digest digits shown to a model, enough to
-// distinguish versions of a file. A full digest would cost 30 more tokens for each
-// loaded skill.
+// shortDigest is the number of hexadecimal digits of a digest that are shown to a
+// model. They suffice to distinguish versions of a file; a full digest would cost
+// 30 more tokens for each loaded skill.
 const shortDigest = 12
 
 func shortenDigest(digest string) string {
@@ -396,9 +396,9 @@ func (s *Server) skillAlternatives(ctx context.Context, skill string, err error)
 	return set.DescribeSkillAlternatives(ctx, skill, err, &tools.Call{Principal: s.principal(ctx), Session: s.opts.Session})
 }
 
-// loadError returns a message with the next step if a skill cannot be loaded.
-// hasMore means that alternatives follow it, so that it does not list the
-// available skills.
+// loadError returns a message with the next step for err, the reason why a
+// skill cannot be loaded. hasMore means that the caller appends alternatives,
+// so the message does not list the available skills.
 func (s *Server) loadError(err error, hasMore bool) string {
 	snap := s.view().snap
 	if snap.Disabled {
@@ -500,7 +500,8 @@ func (s *Server) readSkillFile(ctx context.Context, in readArgs) (*mcp.CallToolR
 	return &mcp.CallToolResult{Content: content}, out, nil
 }
 
-// fileNote says which file was read, for a client that gets only text.
+// fileNote returns a note that says which file was read, for a client that gets
+// only text.
 func fileNote(e *catalog.Entry, c *loadout.Content) string {
 	s := fmt.Sprintf("[%s of skill %s (from %s)", untrusted.New(c.Path), untrusted.New(e.Name), untrusted.New(e.Origin))
 	if c.SHA256 != "" {

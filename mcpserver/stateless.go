@@ -134,7 +134,7 @@ func (h *statelessHandler) request(defs *definitions, r *http.Request, body []by
 		(version >= modernVersion || req.GetParams().GetMeta()[mcp.MetaKeyProtocolVersion] == nil)
 }
 
-// paramNames lists the parameter names of the calls below.
+// paramNames lists the parameter names that [decodeParams] accepts.
 var paramNames = []string{"_meta", "name", "arguments", "uri", "cursor", "inputResponses", "requestState"}
 
 // decodeParams decodes params, which may be missing, into p. It returns false
@@ -174,8 +174,9 @@ func matchesHeaders(h http.Header, method, name string, meta map[string]any) boo
 	return name == "" || h.Get("Mcp-Name") == name
 }
 
-// answer writes the result of a call as the SDK does: errors of the modern
-// protocol with an HTTP status, and everything else as an event.
+// answer writes the result of a call as the SDK does: in the modern protocol,
+// some errors as JSON with an HTTP status, and everything else as a server-sent
+// event.
 func (h *statelessHandler) answer(w http.ResponseWriter, r *http.Request, id jsonrpc.ID, res mcp.Result, err error) {
 	modern := r.Header.Get("MCP-Protocol-Version") == modernVersion
 	w.Header().Set("Cache-Control", "no-cache, no-transform")

@@ -67,7 +67,7 @@ func (s *Server) reportRefusal(kind string, e *catalog.Entry) {
 }
 
 // reportFailedFetch reports that a skill or file could not be read, or that
-// policy refused to deliver it.
+// policy denied access to it.
 func (s *Server) reportFailedFetch(kind string, e *catalog.Entry, err error) {
 	if isRefusedRun(err) {
 		s.reportRefusal(kind, e)

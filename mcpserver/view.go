@@ -90,9 +90,9 @@ func (v *view) index() {
 	}
 }
 
-// unportable returns why a skill cannot be served, or "" if it can. The
-// extension requires conformance to the specification, which every client would
-// check.
+// unportable returns the reason why a skill cannot be served, or "" if it can.
+// The extension requires conformance to the specification, which every client
+// would check.
 func unportable(e *catalog.Entry) string {
 	switch {
 	case !e.HasOwnName:

@@ -43,7 +43,8 @@ func (s *Server) newFigures(handle string, before figure.Images) (out []mcp.Cont
 	return out
 }
 
-// inFolder calls read with the files of a working folder, if it exists.
+// inFolder calls read with the files of a working folder. If the folder does
+// not exist, it does nothing.
 func (s *Server) inFolder(handle string, read func(fs.FS)) {
 	if handle == "" {
 		return

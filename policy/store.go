@@ -231,8 +231,8 @@ func (g *Grant) isPrunable(now time.Time) bool {
 	return !g.Expires.IsZero() && now.Sub(g.Expires) >= expiredRetention
 }
 
-// newestGrant returns the newest grant that permits p to use the subject in the
-// session now. grants must be sorted, oldest first.
+// newestGrant returns the newest grant that currently permits p to use the
+// subject in the session. grants must be sorted, oldest first.
 func newestGrant(grants []Grant, p Principal, subject Digest, session string) (*Grant, error) {
 	now := time.Now()
 	for _, g := range slices.Backward(grants) {

@@ -117,7 +117,7 @@ type LoadOptions struct {
 	update bool // whether Refresh loads the new version of an active skill
 }
 
-// cause returns what caused the skill to be loaded, or "" if that is unknown.
+// cause returns the cause of the load, or "" if it is unknown.
 func (o LoadOptions) cause() Cause {
 	switch {
 	case o.By != "":
@@ -212,8 +212,8 @@ func (s *Session) joinLoad(ctx context.Context, key loadKey) *inflightLoad {
 	return f
 }
 
-// leaveLoad stops waiting for a load and reports whether it did. It returns
-// false if the outcome is already final.
+// leaveLoad stops waiting for a load, and cancels the load if nobody else waits
+// for it. If the outcome is already final, it does nothing and returns false.
 func (s *Session) leaveLoad(key loadKey, f *inflightLoad) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -306,7 +306,8 @@ func (s *Session) planLoad(o LoadOptions, all []*Skill, provided providedTools) 
 	return p
 }
 
-// activeForm returns the active skill if loading m again would change nothing.
+// activeForm returns the active skill with the ID of m, and reports whether
+// loading m again would change nothing.
 func (p *loadPlan) activeForm(m *Skill) (ActiveSkill, bool) {
 	filled := m == p.result.Skill && p.options.Arguments != "" // the text differs for each load
 	a, ok := p.session.state.find(m.ID)
@@ -490,8 +491,8 @@ func (s *Session) failureText(err error, alternatives string) string {
 	return text
 }
 
-// sentence returns the text of err with a full stop, unless it ends in a
-// question mark.
+// sentence returns the text of err, followed by a period unless the text ends
+// in a question mark.
 func sentence(err error) string {
 	text := errorText(err)
 	if strings.HasSuffix(text, "?") {

@@ -62,7 +62,7 @@ func lastTurns(history []PastMessage, limit int) [][]PastMessage {
 	return out
 }
 
-// isAnswer reports whether the message is a nonempty message of the model.
+// isAnswer reports whether the message is a nonempty response of the model.
 func (p *PastMessage) isAnswer() bool {
 	return p.Role == llm.Assistant && (p.Text != "" || len(p.Calls) > 0 || len(p.LoadedSkills) > 0)
 }

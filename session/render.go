@@ -33,7 +33,7 @@ func (m *Skill) body() string { return skilltext.Body(m.Instructions, m.Location
 // appendix returns the text that follows the instructions.
 func (m *Skill) appendix() string { return skilltext.Appendix(m.Files, m.Location, m.Problems) }
 
-// renderReloaded returns the text for loading an inactive skill whose
+// renderReloaded returns the text for a skill that is loaded again while its
 // instructions are still in the conversation.
 func renderReloaded(m *Skill) string {
 	return fmt.Sprintf("Skill %s is loaded again and unchanged; follow its instructions, which are further up in this conversation.\n", untrusted.New(m.ID.Name))

@@ -54,11 +54,12 @@ const (
 //
 // Restore uses the skills recorded with the model's messages in the last turns.
 // In a turn without a record, it uses the calls of load_skill, activate_skill
-// and read_skill. A turn is one or more user messages and a model's message,
-// with anything in between. User messages at the end without a response do not
-// start a turn. Restore ignores names that are not found, skills without
-// instructions and skills that only the user may load. It looks up at most 64
-// names of up to 256 bytes. It ignores calls with over 64 KiB of arguments.
+// and read_skill. A turn starts with a user message to which the model
+// responded, and extends to the start of the next turn. A user message without
+// a response does not start a turn. Restore ignores names that are not found,
+// skills without instructions and skills that only the user may load. It looks
+// up at most 64 names of up to 256 bytes. It ignores calls with over 64 KiB of
+// arguments.
 //
 // The load events have [SkillLoad.Direct] set: the current text of each skill
 // becomes part of the conversation at its event. Restore does not append the
@@ -110,8 +111,8 @@ type restoration struct {
 	requested map[string]bool // keys of the skills that were loaded by request
 }
 
-// add adds a skill with its dependencies. It returns false if they exceed the
-// budget; skills used earlier must then be dropped too.
+// add adds a skill with its dependencies. If they exceed the budget, it returns
+// false, and the caller must not add skills that were used earlier.
 func (r *restoration) add(all []*Skill, ago int) bool {
 	if len(all) == 0 {
 		return true

@@ -63,8 +63,8 @@ func (s *Session) Tools(ctx context.Context) ([]Tool, []string) {
 	return found, cleanProblems(problems)
 }
 
-// cleanProblems cleans problems with tools for the model, because they contain
-// names chosen by servers.
+// cleanProblems returns problems with tools in a form that is safe for the
+// model, because they contain names chosen by servers.
 func cleanProblems(problems []string) []string {
 	out := slices.Clone(problems)
 	for i, p := range out {
@@ -101,7 +101,8 @@ func (b providedTools) names(id ID) []string {
 	return out
 }
 
-// without returns the tools of a skill, except those named in known.
+// without returns the tools that the skill with the given ID provides, except
+// those named in known.
 func (b providedTools) without(id ID, known []string) providedTools {
 	var out providedTools
 	for _, t := range b.tools {
@@ -141,8 +142,8 @@ func (s *Session) releaseTools(gone []ID) {
 	}
 }
 
-// inactive returns the IDs of the skills that are not active. s.mu must be
-// held.
+// inactive returns the IDs of the given skills that are not active. s.mu must
+// be held.
 func (s *Session) inactive(all []*Skill) []ID {
 	var out []ID
 	for _, m := range all {
@@ -151,7 +152,7 @@ func (s *Session) inactive(all []*Skill) []ID {
 	return s.inactiveIDs(out)
 }
 
-// inactiveIDs returns the given IDs without those of active skills. s.mu must be
+// inactiveIDs returns the given IDs except those of active skills. s.mu must be
 // held.
 func (s *Session) inactiveIDs(ids []ID) []ID {
 	return slices.DeleteFunc(slices.Clone(ids), func(id ID) bool {

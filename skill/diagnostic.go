@@ -6,7 +6,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/printable"
 )
 
-// Severity says what a diagnostic means for the user of a skill.
+// Severity is the severity of a [Diagnostic]: its effect on the use of the
+// skill.
 type Severity string
 
 // Severities, highest first.

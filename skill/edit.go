@@ -66,8 +66,8 @@ func newFixer(src, folder string, d Diagnostic) *fixer {
 }
 
 // improves reports whether the edited text has fewer diagnostics with the code
-// of m.d, still loads if it loaded before, and breaks no other rule. If
-// formOnly is set, the content must not change.
+// that the edit is meant to fix, still loads if it loaded before, and breaks no
+// other rule. If formOnly is set, the content must not change.
 func (m *fixer) improves(edited string, formOnly bool) bool {
 	if strings.HasPrefix(m.d.Code, "body-") {
 		return true // ParseHead does not check the body

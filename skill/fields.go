@@ -274,8 +274,9 @@ func (d *decoder) extensions(s *Skill) {
 	d.examples(s)
 }
 
-// dependencies reads the skills that this one depends on, and reports those that
-// are Python modules of another system.
+// dependencies reads the names of the skills on which the skill depends. It
+// reports a diagnostic for names of Python modules, which belong to another
+// system.
 func (d *decoder) dependencies(s *Skill) {
 	s.Dependencies = d.list("dependencies")
 	var modules []string

@@ -10,8 +10,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
-// fixFor returns the fix for a diagnostic code. If there is no fix, the result has
-// no apply function.
+// fixFor returns the fix for a diagnostic code. If there is none, the apply
+// function of the result is nil.
 func fixFor(code string) fix {
 	switch code {
 	case "byte-order-mark":

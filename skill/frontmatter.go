@@ -9,7 +9,7 @@ import (
 )
 
 // headSlack is the maximum number of bytes that [ParseHead] accepts before the
-// YAML, for a byte order mark and blank lines. It accepts as many bytes on the
+// YAML, for a byte order mark and blank lines. The same limit applies to the
 // line of the closing fence.
 const headSlack = 1 << 10
 
@@ -99,7 +99,7 @@ func tooLong(line int) Diagnostic {
 }
 
 // isFence reports whether a line, without its line feed, is a fence: three
-// hyphens followed only by blanks.
+// hyphens, followed by nothing but white space.
 func isFence(line []byte) bool {
 	rest, ok := bytes.CutPrefix(line, []byte("---"))
 	return ok && len(bytes.Trim(rest, " \t\r")) == 0

@@ -56,7 +56,7 @@ func (h *Hasher) Manifest(fsys fs.FS) (Manifest, Diagnostics, error) {
 	return files, ds, nil
 }
 
-// unchanged reports whether the file has certainly not changed since it was
+// unchanged reports whether the file is known not to have changed since it was
 // hashed. File times have a low resolution, so a change shortly after hashing
 // might not be visible. Where the system provides a change time, it is compared
 // too, because it cannot be set back.

@@ -230,7 +230,7 @@ func relativeImports(file, text string) []relativeImport {
 }
 
 // isTried reports whether an import is optional: it is in a try statement, or
-// only for type checkers. The import follows text and has the given
+// in a block for type checkers. The import follows text and has the given
 // indentation.
 func isTried(text, indent string) bool {
 	for len(text) > 0 && indent != "" {

@@ -76,8 +76,9 @@ func (d *decoder) function(s *Skill) {
 	}
 }
 
-// entrypoint returns the path of an entrypoint in the skill. Some skills give
-// the path relative to the repository that contains the skills directory.
+// entrypoint converts the path of an entrypoint to a path relative to the
+// skill. In some skills, it is relative to the repository that contains the
+// skills directory.
 func entrypoint(file string, names ...string) string {
 	file = path.Clean(strings.TrimSpace(file))
 	for _, name := range names {

@@ -67,8 +67,9 @@ func parseYAML(block []byte) (*yaml.Node, *syntaxError) {
 	return root, nil
 }
 
-// Characters that are ordinary in YAML 1.2, but that the YAML library treats as
-// line breaks. They are replaced with noncharacters, which text must not contain.
+// breakHider replaces characters that are ordinary in YAML 1.2, but that the YAML
+// library treats as line breaks, with noncharacters, which text must not contain.
+// breakShow reverses the replacement.
 var (
 	breakHider = strings.NewReplacer("\u0085", "\ufdd0", "\u2028", "\ufdd1", "\u2029", "\ufdd2")
 	breakShow  = strings.NewReplacer("\ufdd0", "\u0085", "\ufdd1", "\u2028", "\ufdd2", "\u2029")

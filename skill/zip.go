@@ -173,8 +173,8 @@ func newChecker(limits Limits) *checker {
 	return &checker{limits: limits, what: "archive", seen: map[string]string{}, listed: map[string]bool{}}
 }
 
-// refuse records a reason. It always returns false, for the convenience of
-// callers.
+// refuse records a reason for rejecting the files. It always returns false, so
+// that callers can return its result.
 func (c *checker) refuse(entry, code, format string, args ...any) bool {
 	if len(c.refusals) < maxRefusals {
 		c.refusals = append(c.refusals, Refusal{strings.ToValidUTF8(entry, "�"), code, printable.OneLine(fmt.Sprintf(format, args...))})
@@ -254,8 +254,8 @@ func (c *checker) checkName(name string) bool {
 	return c.refuse(name, code, "%s", message)
 }
 
-// isDesktopFile reports whether a path is a file that desktop systems add to
-// archives.
+// isDesktopFile reports whether a path is a metadata file that desktop
+// operating systems add to archives.
 func isDesktopFile(p string) bool {
 	return p == "__MACOSX" || strings.HasPrefix(p, "__MACOSX/") || path.Base(p) == ".DS_Store"
 }

@@ -30,8 +30,8 @@ func (t *Tool) isDestructive() bool {
 // needsSameArguments reports whether an approval for more than one call covers
 // only calls with the same arguments. It returns true if the tool declares that
 // it may destroy data. It also returns true for a tool that acts outside of the
-// sandbox, unless it declares that it destroys no data, only reads, or acts in a
-// closed world, such as a directory.
+// sandbox, unless it declares that it destroys no data, only reads, or interacts
+// only with a closed domain, such as a directory.
 func (t *Tool) needsSameArguments() bool {
 	a := t.Definition.Annotations
 	if a != nil && (a.DestructiveHint != nil || a.ReadOnlyHint || a.OpenWorldHint != nil && !*a.OpenWorldHint) {

@@ -18,8 +18,8 @@ import (
 // value is a JSON object. It is sent only to [Options.Providers].
 const SettingsKey = "loadout/config"
 
-// borrowedTools are tools that a skill declares but whose provider belongs to a
-// skill that it depends on, or to the embedding program.
+// borrowedTools holds tools that a skill declares but whose provider belongs to
+// a skill that it depends on, or to the embedding program.
 type borrowedTools struct {
 	provider   string
 	tools      []skill.Tool
@@ -63,8 +63,8 @@ func (s *Set) borrowTools(ctx context.Context, e *catalog.Entry, sk *skill.Skill
 	return &own, loans, problems
 }
 
-// findProvider finds the skill or server that provides the tools l, and reports
-// whether there is one.
+// findProvider sets the skill or server in l that provides its tools, and
+// reports whether there is one.
 func (s *Set) findProvider(ctx context.Context, e *catalog.Entry, l *borrowedTools) bool {
 	order, _ := s.rt.Catalog().LoadOrder(ctx, e) // the load reports errors
 	for _, d := range order {
@@ -115,7 +115,7 @@ func (s *Set) borrowedConfig(ctx context.Context, l *borrowedTools, to *skill.Sk
 }
 
 // callMeta returns the _meta of a call: the fields of the caller's meta that
-// the server may get, and the tool's settings.
+// may be forwarded to the server, and the tool's settings.
 func (sv *server) callMeta(tool string, meta mcp.Meta) mcp.Meta {
 	out := upstream.ForwardedMeta(meta, "elicitation")
 	if settings, ok := sv.settings[tool]; ok {

@@ -82,8 +82,8 @@ func (s *Set) Capabilities(ctx context.Context, c *Call) (all []Capability, prob
 	return all, problems, nil
 }
 
-// unlistedProblem returns why a server's tools are missing, or "" if they are
-// not.
+// unlistedProblem returns the reason why tools of a server are missing, or ""
+// if none are missing.
 func (s *Set) unlistedProblem(sv *server) string {
 	switch {
 	case sv.Server == nil:

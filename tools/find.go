@@ -265,8 +265,7 @@ func searchDoc(t Tool) bm25.Doc {
 	return bm25.Doc{Name: words.Replace(d.Name), Description: strings.TrimSpace(d.Title + " " + d.Description), Tags: []string{t.Server}}
 }
 
-// maxTried is the maximum number of skills to connect to when looking up a
-// tool.
+// maxTried is the maximum number of skills whose servers findTool connects to.
 const maxTried = 5
 
 // findTool returns the tool with the given name. If a skill that is not loaded
@@ -335,8 +334,8 @@ func (s *Set) OpenPermittedServers(ctx context.Context) {
 	}
 }
 
-// maxRecalled is the maximum number of skills for which a search checks the
-// permission.
+// maxRecalled is the maximum number of skills that are not loaded but
+// considered by a search.
 const maxRecalled = 100
 
 // isUnusedSkillServer reports whether a server with unknown tools belongs to a

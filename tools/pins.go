@@ -162,8 +162,8 @@ func (p *pinFiles) Accept(c *upstream.Config, l *upstream.Listing) (changed []st
 	return changed, err
 }
 
-// recheckInterval is how long tools stay quarantined before the pins are read
-// again, because another process may have accepted the tools.
+// recheckInterval is the time after which the pins of quarantined tools are
+// read again, because another process may have accepted the tools.
 const recheckInterval = 2 * time.Second
 
 // screened is a listing split into usable and quarantined tools.

@@ -60,9 +60,10 @@ func (s *Set) checkReadOnly(ctx context.Context, t *Tool, c *Call) error {
 	return nil
 }
 
-// whyNotReadOnly returns why the tool is not known to be read-only, or "". A
-// server of a skill, a project or a hub may declare anything. Its declaration
-// counts only if the user saw the declaration and approved this definition.
+// whyNotReadOnly returns the reason why the tool is not known to be read-only,
+// or "" if it is. A server of a skill, a project or a hub may declare anything.
+// Its declaration counts only if the user saw the declaration and approved this
+// definition.
 func (s *Set) whyNotReadOnly(ctx context.Context, t *Tool, c *Call) string {
 	a := t.Definition.Annotations
 	switch {

@@ -84,7 +84,7 @@ func init() {
 	}
 }
 
-// anySet is a *Set, or a type that embeds one.
+// anySet is implemented by *Set and by types that embed it.
 type anySet interface {
 	sharedPool() *upstream.Pool
 	startCommand(ctx context.Context, c *upstream.Config) (upstream.Process, error)
@@ -164,9 +164,8 @@ func (o *Options) poolOptions(r *runtimeServers) *upstream.PoolOptions {
 
 // ReadServers reads a skill's MCP servers with the same parser that is used to
 // start them. configs is the JSON form of the mcpServers in the skill's
-// frontmatter. The file argument is the name that messages use for the file.
-// The error lists up to three problems. Assign ReadServers to
-// [loadout.Scripts.ReadServers].
+// frontmatter. file is the name of that file in messages. The error lists up to
+// three problems. Assign ReadServers to [loadout.Scripts.ReadServers].
 func ReadServers(configs json.RawMessage, file string) ([]loadout.RequestedService, error) {
 	return readServers(configs, file, Variables{})
 }

@@ -38,7 +38,7 @@ type ServerSummary struct {
 	Problem string `json:"problem,omitempty"` // not stored
 }
 
-// cachedSummary is a summary with the data that it was made from.
+// cachedSummary is a summary with the data from which it was computed.
 type cachedSummary struct {
 	listing  *upstream.Listing // nil if the tools are unknown, or known only to the cache
 	screened *screened         // nil if key identifies the accepted definitions
@@ -148,9 +148,9 @@ func (s *Set) readSummary(sv *server, now *cachedSummary) bool {
 // describeServer starts to describe the same server differently.
 const summaryVersion = 1
 
-// summaryKey returns a digest of everything but the tool list that the summary of
-// a server depends on. denied is a result of [denials]. ok is false if the summary
-// also depends on accepted definitions that have no digest.
+// summaryKey returns a digest of everything that determines the summary of a
+// server, except the tool list. denied is a result of [denials]. ok is false if
+// the summary also depends on accepted definitions that have no digest.
 func (s *Set) summaryKey(version int, sv *server, denied string) (key string, ok bool) {
 	c, accepted := sv.config, ""
 	if s.pins != nil && s.isStrict(sv) {
@@ -179,7 +179,7 @@ func denials(r policy.Rules) string {
 	return fmt.Sprintf("%q %s", r.List(), r.Decide(policy.ToolCall{}).Code) // unreadable rules deny everything
 }
 
-// Limits of a summary, in bytes.
+// Limits on a summary, in bytes unless noted otherwise.
 const (
 	maxPurpose = 160
 	maxProblem = 200
@@ -316,7 +316,7 @@ func topicsOf(server string, names, texts []string) (topics, examples []string) 
 }
 
 // nameWords returns the words of a name or of other text, in lower case and in
-// the singular. It splits names at capitals too.
+// the singular. It also splits names at capital letters.
 func nameWords(text string) []string {
 	var out []string
 	var word []rune

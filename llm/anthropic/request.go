@@ -108,8 +108,9 @@ func effortFor(tokens int) sdk.OutputConfigEffort {
 
 // renderMessages converts the messages. It merges the messages between two
 // responses into one user message, because the vendor requires alternating
-// roles. The notices among them follow in one message, because a notice must
-// not come first or before a user message.
+// roles. Notices among them are combined into one message that follows it,
+// because a notice must neither be the first message nor precede a user
+// message.
 func (m *model) renderMessages(all []llm.Message) []sdk.MessageParam {
 	var out []sdk.MessageParam
 	all = slices.DeleteFunc(slices.Clone(all), func(msg llm.Message) bool {

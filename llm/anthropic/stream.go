@@ -20,7 +20,7 @@ import (
 
 // maxAnswer is the maximum size of a response in bytes. It allows for the
 // longest responses of current models, with an overhead of about 130 bytes for
-// each piece. The vendor's library limits a line to half that size.
+// each streamed piece. The vendor's library limits a line to half that size.
 const maxAnswer = 64 << 20
 
 var (
