@@ -77,7 +77,8 @@ func run(skills string, n int, program, peerDir string, rounds int) (err error) 
 	return nil
 }
 
-// bench holds the state of one run, shared by all ways to reach the repository.
+// bench holds the state of one run, shared by all methods of accessing the
+// repository.
 type bench struct {
 	dir, loadout string
 	repo         *repository

@@ -20,7 +20,7 @@ type row struct {
 	peak      *measure.Row
 }
 
-// way is a way to reach the repository, with its measurements.
+// way is a method of accessing the repository, with its measurements.
 type way struct {
 	*bench
 	name, url string
@@ -68,7 +68,8 @@ func (w *way) row(name string, baseline *row) *row {
 	return r
 }
 
-// runRound runs everything once. It records the measurements if record is set.
+// runRound takes each measurement once. It records the results if record is
+// set.
 func (w *way) runRound(record bool) error {
 	w.record = record
 	baselines, err := w.measureBaselines()

@@ -39,8 +39,8 @@ func (b *bench) readHeads() error { return b.forEachHead(func([]byte) {}) }
 // metadata is the minimum that a catalog stores for a skill.
 type metadata struct{ name, description string }
 
-// parseAll returns the name and the description of each skill, which it finds
-// by searching for lines that begin with the names of these fields.
+// parseAll returns the name and the description of each skill. It finds them by
+// searching for lines that begin with the field names.
 func (b *bench) parseAll() ([]metadata, error) {
 	all := make([]metadata, 0, len(b.names))
 	err := b.forEachHead(func(head []byte) {

@@ -94,7 +94,8 @@ func printGrowth(small, large *bench) {
 	measure.WriteMarkdown(os.Stdout, rows)
 }
 
-// memory holds the heap and peak memory, in bytes, of a process that scanned once.
+// memory holds the heap size and the peak memory, in bytes, of a process that ran
+// one scan.
 type memory struct{ heap, peak float64 }
 
 func (b *bench) printMemory() error {
@@ -136,8 +137,8 @@ func measureMemory(self, mode, dir string) (m memory, err error) {
 	return m, err
 }
 
-// scanOnce scans a directory and prints the growth of the heap, and the peak
-// memory before a forced garbage collection.
+// scanOnce scans a directory. It prints the growth of the heap, and the peak
+// memory usage before a forced garbage collection.
 func scanOnce(mode, dir string) error {
 	b, err := newBench(dir)
 	if err != nil {

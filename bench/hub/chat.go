@@ -24,8 +24,8 @@ type turnTimes struct {
 }
 
 // measureChats measures conversations, first one at a time, then all concurrently. The demo
-// model responds immediately, so the times are those of the hub. In each turn it searches for a
-// skill with a tool and reports the result.
+// model responds immediately, so the times are those of the hub. In each turn, the model
+// searches for a skill with a tool and reports the result.
 func (b *bench) measureChats() error {
 	var all []*chat
 	for i := range b.chats {

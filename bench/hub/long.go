@@ -112,9 +112,10 @@ func (l *longChat) close() error {
 	return l.node.stop()
 }
 
-// turn runs a turn and records its costs if measured is set. The node keeps
-// working for a moment after the last event. turn waits for that, because the
-// work would otherwise disturb the next turn, which runs in another program.
+// turn runs a turn and, if measured is set, records its costs. The node keeps
+// working for a moment after the last event. turn waits for it to finish,
+// because the work would otherwise disturb the next turn, which runs in another
+// program.
 func (l *longChat) turn(measured bool) error {
 	cpu := measure.CPUOf(l.node.pid())
 	s, err := l.chat.sendMessage(l.bench)
@@ -127,7 +128,7 @@ func (l *longChat) turn(measured bool) error {
 	return nil
 }
 
-// times formats the median and the minimum of times.
+// times formats the median and the minimum of durations in milliseconds.
 func times(ms []float64) string {
 	return measure.FormatNumber(measure.Quantile(ms, 0.5)) + " (" + measure.FormatNumber(slices.Min(ms)) + ")"
 }

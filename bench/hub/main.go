@@ -42,7 +42,8 @@ type size struct {
 	talk                                                bool // whether to measure conversations after the MCP endpoint
 }
 
-// nodes reports whether to measure two nodes.
+// nodes is the value of the flag -nodes: whether to measure only a hub with two
+// nodes.
 var nodes bool
 
 func main() {
@@ -138,9 +139,9 @@ func createDatabase(server, name string) (string, error) {
 	return u.String(), errors.Join(err, db.Close())
 }
 
-// measure measures the MCP endpoint alone, a long conversation, two nodes, or
-// everything else. A long conversation and two nodes are also measured with
-// other, if other.program is set.
+// measure measures only the MCP endpoint, a long conversation or two nodes if a
+// flag selects one of them, and everything else otherwise. If other.program is
+// set, it also measures other in a long conversation or with two nodes.
 func (b *bench) measure(name, skills string, mcp bool, other *bench) error {
 	switch {
 	case mcp:

@@ -209,7 +209,8 @@ func (b *bench) measureMCP(name string) error {
 	return nil
 }
 
-// toolsOf returns the size of the response to tools/list.
+// toolsOf returns the size of the response to tools/list as text, or "none" if
+// the request fails.
 func toolsOf(b *bench) string {
 	data, _, err := b.call(b.tokens[0], "tools/list", "")
 	if err != nil || !json.Valid(data) && !strings.Contains(string(data), "data:") {

@@ -36,7 +36,7 @@ type question struct {
 	token    string             // "" rotates through the tokens of all users
 }
 
-// skillPage holds the fields of a skills page that the benchmarks use.
+// skillPage holds the fields of a page of skills that the benchmarks use.
 type skillPage struct {
 	Items []struct{ ID, Name string }
 	Next  string
@@ -89,7 +89,7 @@ func (b *bench) measureReads() error {
 	return nil
 }
 
-// measureQuestions sends all questions in turn and prints their latencies.
+// measureQuestions sends each kind of request in turn and prints the latencies.
 func (b *bench) measureQuestions(questions []question, clients int) error {
 	var table measure.Table
 	median, high, cpu := map[string]*measure.Row{}, map[string]*measure.Row{}, map[string]*measure.Row{}
@@ -123,8 +123,8 @@ func (b *bench) measureQuestions(questions []question, clients int) error {
 	return nil
 }
 
-// sendMany sends a question perRound times from several clients and returns the latency of each
-// request in ms.
+// sendMany sends perRound requests of one kind from several clients and returns their latencies
+// in ms.
 func (b *bench) sendMany(q question, round, clients int) (ms []float64, failed error) {
 	var mu sync.Mutex
 	var sending sync.WaitGroup

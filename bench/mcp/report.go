@@ -10,7 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/bench/internal/measure"
 )
 
-// way is a transport that connects to our server and to an empty server.
+// way is a transport, with connections to our server and to an empty server.
 type way struct {
 	name        string
 	to, nothing target
@@ -43,7 +43,7 @@ func formatMicros(v float64) string {
 	return measure.FormatNumber(v) + " µs"
 }
 
-// measure makes the call, and the call that is its baseline, n times over each transport.
+// measure makes a call and its baseline call n times over each transport.
 func (r *report) measure(c call, ways []*way, n int) error {
 	cost := make([]costs, len(ways))
 	baseline := make([]measure.Row, len(ways))
@@ -79,7 +79,8 @@ func measureBaseline(c call, w *way, i int) (measure.Cost, error) {
 	return took, err
 }
 
-// checkToolResult returns a tool's error, which the protocol reports as a result.
+// checkToolResult returns the error of a failed tool call, which MCP reports in
+// the result.
 func checkToolResult(res json.RawMessage) error {
 	var r struct {
 		IsError bool

@@ -108,7 +108,7 @@ const maxSteps = 4 // maximum number of model responses; a search and a load tak
 
 var errLoaded = errors.New("stopped after the skill was loaded")
 
-// askOne asks one question and stops at the first skill load.
+// askOne asks the model one question and stops when the model loads a skill.
 func askOne(ctx context.Context, m llm.Model, rt *loadout.Runtime, q question) (choice, error) {
 	c := choice{question: q}
 	s, err := rt.NewSession(ctx, nil)

@@ -9,7 +9,8 @@ import (
 	"os"
 )
 
-// question is a user's question and the skill that it should lead to, or "" if none.
+// question is a user's question with the name of the skill that it needs, or "" if
+// it needs none.
 type question struct {
 	Ask      string `json:"ask"`
 	Want     string `json:"want"`

@@ -22,7 +22,7 @@ type searchResult struct {
 	score float64 // score of the best hit
 }
 
-// depth is the maximum number of hits.
+// depth is the maximum number of hits of a search.
 const depth = 10
 
 // runSearch searches for each question, adding the skills of one directory at a time. If
@@ -72,7 +72,7 @@ func runSearch(ctx context.Context, questions []question, dirs []string, verbose
 	return nil
 }
 
-// countWithoutSkill returns the number of questions that should not lead to a skill.
+// countWithoutSkill returns the number of questions that need no skill.
 func countWithoutSkill(all []question) int {
 	n := 0
 	for _, q := range all {
@@ -170,7 +170,8 @@ func bestHitRows(all []searchResult) [][]string {
 }
 
 // confidenceRows shows how well scores separate questions with a skill from those without. For
-// both, it shows the proportion with any hit, and with a best hit of at least a given score.
+// both, it shows the proportion of questions with any hit, and of those whose best hit has at
+// least a given score.
 func confidenceRows(all []searchResult) [][]string {
 	rows := [][]string{{"best hit", "questions with a skill", "right skill", "questions without a skill"}}
 	for _, minScore := range []float64{0, 0.5, 1, 2, 3} {

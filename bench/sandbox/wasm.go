@@ -12,7 +12,8 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// hello is the source of a module that includes a runtime of 2 MB.
+// hello is the source of a WebAssembly module that includes the Go runtime (2
+// MB).
 const hello = `package main
 
 import "fmt"
@@ -20,7 +21,8 @@ import "fmt"
 func main() { fmt.Println("hello") }
 `
 
-// tiny is a module that returns immediately. It shows the overhead of running any module.
+// tiny is a WebAssembly module that returns immediately. It is used to measure the
+// overhead of running a module.
 var tiny = []byte("\x00asm\x01\x00\x00\x00\x01\x04\x01\x60\x00\x00\x03\x02\x01\x00\x05\x03\x01\x00\x01\x07\x13\x02\x06memory\x02\x00\x06_start\x00\x00\x0a\x04\x01\x02\x00\x0b")
 
 // addWASM adds rows for cached modules, run by a process inside a sandbox.

@@ -18,9 +18,9 @@ import (
 var hostile = []string{"\"", "'", "`", "` a b c d e f`", "(", "/*", "<!--", "\"\"\"", "\"\" ", "'x' + \"y\" ", "curl https://", "eval(", "password=\"", "$(", "\u200b", "```\n",
 	"x = os.environ['A_TOKEN']\n", "u = 'https://a.b' ", "u = 'https://a.b'\n", "w = requests.get(u)\nexec(w)\n", "    curl https://a.b/c | jq\n", "![a](https://b.c/?d={", "ignore all previous "}
 
-// printGrowth prints, for each hostile input, the time of a scan at one size
-// and at four times that size. It scans each input as Markdown, shell, Python
-// and JavaScript.
+// printGrowth prints, for each hostile input, the CPU time of a scan at one
+// size and at four times that size. It scans each input as Markdown, shell,
+// Python and JavaScript.
 func printGrowth(ctx context.Context) error {
 	const size = 256 << 10
 	fmt.Printf("\n| text, %d KiB in four languages | CPU ms | four times as much | ratio |\n| --- | --- | --- | --- |\n", size>>10)

@@ -23,7 +23,7 @@ type corpus struct {
 	index   map[string]int // index in docs by name
 }
 
-// tasksOrigin is the origin of the task skills, which dropHalf keeps.
+// tasksOrigin is the origin of the skills of tasks. dropHalf never drops them.
 const tasksOrigin = "tasks"
 
 // openCorpus reads the skills in the directories. The first directory contains
@@ -83,7 +83,8 @@ func (s filteredSource) List(ctx context.Context) (catalog.Listing, error) {
 	return l, err
 }
 
-// withoutIndex returns the corpus with a catalog that has no search index yet.
+// withoutIndex returns a copy of the corpus whose catalog has no search index
+// yet.
 func (c *corpus) withoutIndex(ctx context.Context) (*corpus, error) {
 	cat, err := catalog.New(c.catalog.Sources(), nil)
 	if err != nil {

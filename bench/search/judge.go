@@ -64,7 +64,8 @@ func (f figures) divide(n float64) figures {
 	return figures{f.hit1 / n, f.mrr / n, f.r5 / n, f.r10 / n, f.r20 / n}
 }
 
-// judge returns the mean figures of a way to search over all questions.
+// judge returns the quality measures of a search method, averaged over all
+// questions.
 func judge(w way, c *corpus, asked []question, depth int) (sum figures, err error) {
 	search, err := w.build(c)
 	if err != nil {

@@ -88,8 +88,8 @@ func run(ctx context.Context, queries, tasks string, pools []string, halves int,
 // goals holds the targets for the default ranking.
 var goals = figures{hit1: 0.66, r5: 0.68, r10: 0.79, r20: 0.88}
 
-// printQuality prints a row for each way to search. If withGoals is set, it also compares the
-// last way, which is the one in use, with the goals.
+// printQuality prints a row for each search method. If withGoals is set, it also compares the
+// last method, which is the one in use, with the goals.
 func printQuality(withGoals bool, of func(way) (figures, error)) error {
 	rows := [][]string{{"way", "hit@1", "MRR", "recall@5", "@10", "@20"}}
 	var last figures
@@ -111,8 +111,8 @@ func printQuality(withGoals bool, of func(way) (figures, error)) error {
 	return nil
 }
 
-// judgeHalves returns the mean figures over n corpora, each without a random half of the pool
-// skills.
+// judgeHalves returns the mean quality measures over n corpora, each without a random half of
+// the pool skills.
 func judgeHalves(ctx context.Context, w way, c *corpus, asked []question, n int) (sum figures, err error) {
 	for seed := range n {
 		half, err := c.dropHalf(ctx, uint64(seed))
@@ -129,7 +129,7 @@ func judgeHalves(ctx context.Context, w way, c *corpus, asked []question, n int)
 }
 
 // printCosts prints the time for building an index, its heap size and the time for queries,
-// for each method of search. The order of the methods alternates between rounds.
+// for each search method. The order of the methods alternates between rounds.
 func printCosts(ctx context.Context, c *corpus, asked []question) error {
 	const rounds = 7
 	type cost struct {
@@ -178,7 +178,8 @@ func printCosts(ctx context.Context, c *corpus, asked []question) error {
 	return nil
 }
 
-// printRanks prints the ranks of each task's skills.
+// printRanks prints, for each task, the ranks of its skills with the search
+// method in use.
 func printRanks(c *corpus, asked []question) error {
 	search, err := ways[len(ways)-1].build(c)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // searcher returns the indexes of the best documents for a query.
 type searcher func(query string, limit int) []int
 
-// way is a way to search. The last way is the one in use; the others are for comparison.
+// way is a search method. The last one is in use; the others are for comparison.
 type way struct {
 	name  string
 	build func(*corpus) (searcher, error)
@@ -30,7 +30,7 @@ var ways = []way{
 }
 
 // searchCatalog searches with the catalog. Building it includes reading the
-// start of every skill, whereas the other ways receive the text.
+// start of every skill, whereas the other methods receive the text.
 func searchCatalog(c *corpus) (searcher, error) {
 	ctx := context.Background()
 	if err := c.catalog.Warm(ctx); err != nil {

@@ -46,7 +46,7 @@ type bench struct {
 	cases     []*start
 }
 
-// start is a way to start a program, with its rows.
+// start is a way to start a program, with the table rows for it.
 type start struct {
 	name string
 	// once starts the program once and returns the cost for each row.
@@ -94,8 +94,8 @@ func run(dirs []string, rounds int) error {
 	return nil
 }
 
-// addAll adds all ways to start. Goals apply to wall time. The goal of `loadout mcp` applies to
-// the first directory, as the excess over `loadout version`.
+// addAll adds all ways to start. Goals apply to wall time. The goal for `loadout mcp` applies
+// only to the first directory, and limits the excess over `loadout version`.
 func (b *bench) addAll(dirs []string) error {
 	baseline := b.add("baseline: a Go program that prints a word", nil, func() ([]measure.Cost, error) { return b.runProgram(b.trivial) })
 	version := b.add("loadout version", baseline, func() ([]measure.Cost, error) { return b.runProgram(b.loadout, "version") })

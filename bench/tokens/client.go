@@ -16,8 +16,8 @@ import (
 )
 
 // client is an MCP client, identified by the name that it sends. If structured
-// is set and a result has structured content, the client shows a model nothing
-// else.
+// is set and a result has structured content, the client shows only that to a
+// model.
 type client struct {
 	name       string
 	structured bool

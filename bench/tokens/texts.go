@@ -67,8 +67,8 @@ func (r *report) addDelivery(n count, all []deliveredSkill) {
 }
 
 // addShown adds token counts of the text that clients show after load_skill:
-// for all skills together, and for the worst skill with at least 1,000 tokens
-// of instructions.
+// for all skills together, and for the skill with the highest overhead among
+// those with at least 1,000 tokens of instructions.
 func (r *report) addShown(n count, all []deliveredSkill) {
 	for i, cl := range recordedClients {
 		var bodies, shown, worst, worstBody int
@@ -108,8 +108,8 @@ func (r *report) addTools(ctx context.Context, n count) error {
 }
 
 // addRecorded adds token counts of the requests that clients sent to a model:
-// of the list of 50 skills, and of the declarations of our tools. In Claude
-// Code, the tools contain a part of the list.
+// those of the list of 50 skills, and those of our tool definitions. In the
+// requests of Claude Code, the tool definitions contain a part of the list.
 func (r *report) addRecorded(n count) error {
 	files, err := filepath.Glob("../internal/clientprofile/testdata/recordings/*.json")
 	if err != nil {

@@ -19,8 +19,8 @@ const (
 	used    = 3
 )
 
-// measureMemory prints memory and processes with many configured servers, of which few are
-// used.
+// measureMemory prints the memory usage and the number of processes with many configured
+// servers, of which few are used.
 func (s *site) measureMemory(f flags) error {
 	ways := []*way{s.newOurs("`loadout mcp`", s.fifty)}
 	peer, err := s.newPeer(f, s.fifty)

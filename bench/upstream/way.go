@@ -37,7 +37,8 @@ type way struct {
 	one, many []float64 // latencies in ms, and calls per second
 }
 
-// start starts the program with its own home, connects, and calls the tool of server i once.
+// start starts the program with its own home directory, connects, and calls the tool of
+// server i once.
 func (w *way) start(home string, i int) error {
 	w.cmd = exec.Command(w.args[0], w.args[1:]...)
 	w.cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_STATE_HOME="+home, "XDG_DATA_HOME="+home, "XDG_CACHE_HOME="+home,

@@ -46,7 +46,7 @@ for its commands, ? for its keys, and @FILE to attach a file.`,
 	return cmd
 }
 
-// chatHost returns the host program of a chat, with the user's setup.
+// chatHost returns the [chat.Host] for a chat with the user's setup.
 func (a *app) chatHost() *chat.Host {
 	return &chat.Host{Setup: a.Setup, ReportError: a.reportError, FormatReview: a.plainReview()}
 }

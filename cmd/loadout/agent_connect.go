@@ -85,7 +85,7 @@ the change only with --yes.
 	return cmd
 }
 
-// clientList lists the clients in lines that fit a terminal.
+// clientList returns the names of the clients, wrapped to fit a terminal.
 func clientList() string {
 	text := "Clients:"
 	width := len(text)
@@ -203,8 +203,8 @@ func connectError(c clientconfig.Client, o connectOptions, err error) error {
 	return exit.Errorf(exit.Failure, hint, "%w", err)
 }
 
-// fixFor returns the fix of a FileError. If undo is set, the fix is to remove an
-// entry instead of adding it.
+// fixFor returns the fix that a FileError suggests. If undo is set, it suggests
+// removing the entry by hand instead of adding it.
 func fixFor(fe *clientconfig.FileError, undo bool) string {
 	if undo {
 		return strings.ReplaceAll(fe.Fix, "add the entry by hand", "remove the entry by hand")
@@ -280,8 +280,8 @@ func (a *app) printChange(c clientconfig.Client, change *clientconfig.Change, o 
 	fmt.Fprint(a.Stdout, b.String())
 }
 
-// flags formats, as command-line flags, the options that select the file and
-// the entry.
+// flags returns the options that select the file and the entry, formatted as
+// command-line flags.
 func (o connectOptions) flags() string {
 	s := ""
 	if o.scope != "" {
@@ -344,11 +344,11 @@ func (a *app) clientEntry(o connectOptions) (clientconfig.Entry, error) {
 	return e, nil
 }
 
-// installedCommand returns the path to this program that the user typed, or that
-// of the loadout command in PATH if they typed only a name. It does not resolve
-// symlinks, because their targets may change with an upgrade, as with Homebrew.
-// If this program is a temporary build, such as that of go run, it returns the
-// path of the loadout command in PATH.
+// installedCommand returns the path of this program as the user typed it or, if
+// they typed only a name, the path of the loadout command in PATH. It does not
+// resolve symlinks, because their targets may change with an upgrade, as with
+// Homebrew. If this program is a temporary build, such as that of go run, it
+// returns the path of the loadout command in PATH.
 func installedCommand() (string, error) {
 	self, err := os.Executable()
 	if err != nil {

@@ -162,7 +162,7 @@ func (im *importRun) plan(from *clientimport.Importer) (*clientimport.Plan, erro
 	return from.PlanImport(clientimport.Selection{Entry: entry, AllProjects: im.flags.allProjects, KeepFile: im.flags.keep})
 }
 
-// explain adds the next step to an error of the import.
+// explain adds the next step to an error from the import.
 func (im *importRun) explain(err error) error {
 	e, ok := errors.AsType[*clientimport.Error](err)
 	if !ok {
@@ -184,7 +184,7 @@ func (im *importRun) explain(err error) error {
 	return exit.Errorf(exit.Failure, hint, "%w", err)
 }
 
-// setOutput fills the output from the plan.
+// setOutput sets the JSON output according to the plan.
 func (im *importRun) setOutput(file string, p *clientimport.Plan) {
 	o := &im.out
 	o.Client, o.File, o.Action, o.Backup, o.Diff = im.client.Name, file, p.Action, p.Backup, p.Diff

@@ -93,8 +93,8 @@ Changes to skills take effect while it runs; SIGHUP reloads all skills.`,
 	return cmd
 }
 
-// skillWait is how long the server waits for skill directories before it
-// answers a client. Clients give up after some seconds.
+// skillWait is the maximum time that the server waits for skill directories
+// before it responds to a client. Clients give up after a few seconds.
 const skillWait = 400 * time.Millisecond
 
 // mcpFlags holds the flags of the mcp command that are not settings.
@@ -118,7 +118,7 @@ func (o *mcpFlags) validate() error {
 	return nil
 }
 
-// checkGrow returns an error if an option leaves --grow without effect.
+// checkGrow returns an error if --grow has no effect because of another option.
 func (o *mcpFlags) checkGrow(c *config.Config) error {
 	switch {
 	case !o.grow:
@@ -223,9 +223,9 @@ func (a *app) runMCP(ctx context.Context, c *config.Config, o mcpFlags) error {
 	return a.serveStdio(ctx, rt, s, shown)
 }
 
-// tuneMemory makes garbage collection run less often than by default. A request
-// allocates much memory but retains none: the SDK takes 32 KiB for each message
-// that it decodes. Compared with a GOGC of 100, sixteen concurrent
+// tuneMemory makes the garbage collector run less often than by default. A
+// request allocates much memory but retains none: the SDK takes 32 KiB for each
+// message that it decodes. Compared with a GOGC of 100, sixteen concurrent
 // callers complete 1.3 to 1.7 times as many calls with 11 to 14 MB more memory.
 // A memory limit caps the total.
 func tuneMemory(getenv func(string) string) {
@@ -328,7 +328,8 @@ func (a *app) reloadOnHangup(ctx context.Context, rt *loadout.Runtime, stop func
 	return done
 }
 
-// countTerminals returns how many standard streams are currently terminals.
+// countTerminals returns the number of standard streams that are currently
+// terminals.
 func (a *app) countTerminals() int {
 	n := 0
 	for _, f := range []any{a.Stdin, a.Stdout, a.Stderr} {

@@ -195,8 +195,8 @@ func (m *migration) target(ctx context.Context, c *config.Config) (migrate.Targe
 	return t, err
 }
 
-// hasSkill returns a function that reports whether the user has a skill, or gets
-// it from the source.
+// hasSkill returns a function that reports whether a skill is available to the
+// user or will be installed from the source.
 func (m *migration) hasSkill(ctx context.Context, c *config.Config) func(name string) bool {
 	available := sync.OnceValue(func() *catalog.Snapshot {
 		rt, err := m.app.NewRuntime(ctx, c, false)
@@ -225,8 +225,8 @@ func (m *migration) installs(name string) bool {
 	return slices.ContainsFunc(m.skills.Steps, func(st *install.Step) bool { return skillname.Slug(st.Name) == skillname.Slug(name) })
 }
 
-// isInstalled reports whether the user's skills directory has a skill, or gets it
-// from the source.
+// isInstalled reports whether a skill is in the user's skills directory or will
+// be installed from the source.
 func (m *migration) isInstalled(name string) (bool, error) {
 	if m.installs(name) {
 		return true, nil
@@ -283,7 +283,7 @@ func (m *migration) apply(ctx context.Context, presence string) error {
 	return errors.Join(err, recorded)
 }
 
-// addNext adds the commands with which the user can see or continue what was
+// addNext adds commands with which the user can inspect or use what was
 // migrated.
 func (m *migration) addNext() {
 	if len(m.change.Written(migrate.Server)) > 0 {
@@ -312,7 +312,7 @@ func (m *migration) explain(err error) error {
 	return err
 }
 
-// setOutput fills the output from the plans.
+// setOutput sets the JSON output according to the plans.
 func (m *migration) setOutput() {
 	o := &m.out
 	o.System, o.Items, o.Notes, o.Next = string(m.system), []migrate.Item{}, append([]string{}, m.change.Notes...), []string{}

@@ -59,7 +59,8 @@ func (m *migration) writeSkills(b *strings.Builder) {
 	}
 }
 
-// replaces is the detail that marks a skill as replacing an installed version.
+// replaces is the detail in the report for a skill that replaces an installed
+// version.
 const replaces = "replaces the installed version"
 
 // describeItem describes what the migration does with an item.
@@ -95,7 +96,7 @@ func (m *migration) summary() string {
 }
 
 // end prints the outcome, which says whether anything was changed, and the next
-// steps. With --json, it prints all of the output.
+// steps. With --json, it prints the complete output as JSON instead.
 func (m *migration) end(empty bool) error {
 	a := m.app
 	if a.JSON {

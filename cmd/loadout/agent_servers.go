@@ -271,8 +271,8 @@ func newServerInfo(s tools.Server, wrong map[string]string) serverInfo {
 	return i
 }
 
-// timeoutHint returns the next step for a server that timed out, if it may
-// still be installing packages, else "".
+// timeoutHint returns the next step for a server that timed out while it may
+// still be installing packages, and "" for any other failure.
 func timeoutHint(c *upstream.Config, failure string) string {
 	if !strings.Contains(failure, "no connection within ") || !spawn.MayInstall(c) {
 		return ""

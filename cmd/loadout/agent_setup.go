@@ -121,9 +121,9 @@ type clientPlan struct {
 	planAgain func() (*clientconfig.Change, error) // plans the change of the file as it is now
 }
 
-// apply applies the change and reports whether it wrote the file. If the file
-// changed meanwhile, for example because setup runs twice, apply plans the change
-// again. It writes a new change only if the user wants no review.
+// apply applies the change and reports whether it wrote the file. If the file has
+// changed in the meantime, for example because setup runs twice, apply plans the
+// change again. It writes the new change only if review is false.
 func (p *clientPlan) apply(review bool) bool {
 	p.err = p.change.Apply()
 	if p.err == nil || !errors.Is(p.err, clientconfig.ErrChanged) {
@@ -153,8 +153,8 @@ func (s *clientSetup) pending() []*clientPlan {
 	return out
 }
 
-// run shows the changes, asks for one confirmation, and applies them. If a file
-// cannot be changed, run still changes the others.
+// run shows the changes, asks for a single confirmation, and applies them. If a
+// file cannot be changed, run still changes the others.
 func (s *clientSetup) run(ctx context.Context, yes bool) error {
 	a := s.app
 	pending := s.pending()
@@ -249,7 +249,8 @@ func (s *clientSetup) printPlan() {
 	fmt.Fprint(a.Stdout, b.String())
 }
 
-// describe returns what happens to the file of a client.
+// describe returns a description of the change to a client's configuration
+// file.
 func (s *clientSetup) describe(p clientPlan) string {
 	if p.err != nil {
 		return "cannot be changed: " + s.errorText(p.err)
@@ -280,7 +281,7 @@ func (s *clientSetup) errorText(err error) string {
 	return err.Error()
 }
 
-// setOutput fills the output from the plans and their results.
+// setOutput sets the JSON output according to the plans and their results.
 func (s *clientSetup) setOutput() {
 	s.out.Clients = []setupClient{}
 	for _, p := range s.plans {
@@ -305,8 +306,8 @@ func (s *clientSetup) setOutput() {
 	}
 }
 
-// applyStep returns how to apply the changes of a preview. Agents are told to ask
-// the user.
+// applyStep returns the next step after a preview: how to apply the changes. If
+// an agent runs the command, the step is to ask the user.
 func (s *clientSetup) applyStep() string {
 	command := "loadout " + strings.Join(s.args, " ")
 	if s.app.Caller().Agent != "" {
@@ -315,7 +316,7 @@ func (s *clientSetup) applyStep() string {
 	return "to apply these changes: " + command + " --yes"
 }
 
-// connected reports whether a client is connected now.
+// connected reports whether at least one client is connected now.
 func (s *clientSetup) connected() bool {
 	return slices.ContainsFunc(s.plans, func(p clientPlan) bool { return p.err == nil })
 }

@@ -20,8 +20,8 @@ import (
 )
 
 // argCount returns a function that checks the number of arguments. A negative
-// maxArgs means no limit. The description of the expected arguments is part of
-// the error message.
+// maxArgs means no limit. description describes the expected arguments in the
+// error message.
 func argCount(minArgs, maxArgs int, description string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		name := strings.TrimPrefix(cmd.CommandPath(), "loadout ")
@@ -100,8 +100,8 @@ func suggestFlag(cmd *cobra.Command, name string) string {
 	return best
 }
 
-// checkFlagValues rejects empty flag values. They usually come from an unset
-// shell variable and would silently mean something else.
+// checkFlagValues rejects empty flag values. They usually result from an unset
+// shell variable and would silently change the meaning of the command.
 func checkFlagValues(cmd *cobra.Command) error {
 	var err error
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -190,8 +190,9 @@ func registerInstallFlags(o *setup.InstallFlags, f *pflag.FlagSet, both bool) {
 	f.StringVar(&o.Dir, "dir", "", "use `DIR` instead of the default skills directory")
 }
 
-// loadConfigWithFlags loads the configuration with the flags of cmd. keys maps flags
-// to configuration keys; cmd need not have all of the flags.
+// loadConfigWithFlags loads the configuration, in which the flags of cmd override
+// other sources. keys maps flags to configuration keys; cmd need not have all of the
+// flags.
 func (a *app) loadConfigWithFlags(cmd *cobra.Command, keys map[string]string) (*config.Config, error) {
 	flags := map[string]string{}
 	for name, key := range keys {

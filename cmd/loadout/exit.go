@@ -75,7 +75,7 @@ func (a *app) classifyError(err error) (code int, hint string) {
 }
 
 // ownDirHint returns the next step if one of Loadout's own directories is
-// unusable, else "".
+// unusable, or "".
 func (a *app) ownDirHint(err error) string {
 	if none, ok := errors.AsType[*selection.NoBackendError](err); ok && len(none.Outcomes) == 1 {
 		err = none.Outcomes[0].Err // the configured backend

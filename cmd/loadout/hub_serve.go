@@ -135,7 +135,8 @@ func (a *app) serveHub(ctx context.Context, c *config.Config) (err error) {
 // traceFlushTimeout is how long shutdown waits for the last traces to be sent.
 const traceFlushTimeout = 3 * time.Second
 
-// startTracer returns a tracer if the environment enables tracing, else nil.
+// startTracer returns a tracer, or nil if the environment does not enable
+// tracing.
 func (a *app) startTracer(ctx context.Context, log *slog.Logger) (*telemetry.Tracer, error) {
 	if !telemetry.Enabled(a.Getenv) {
 		return nil, nil

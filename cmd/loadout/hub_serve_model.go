@@ -59,8 +59,9 @@ func (a *app) newDefinedModel(c *config.Config, m *agents.ModelChoice, key strin
 	return v.New(m.Model.Model, vendors.Options{Key: key, BaseURL: m.BaseURL, MaxTokens: c.Models.MaxTokens, HTTP: client})
 }
 
-// hubPrices returns functions for the configured model prices and for the
-// context window of the configured model.
+// hubPrices returns two functions: price returns the configured price of a
+// model, and window returns the context window of the configured model and 0
+// for other models.
 func hubPrices(c *config.Config) (price func(string) (usage.Price, bool), window func(string) int) {
 	price = func(name string) (usage.Price, bool) {
 		p, known := c.Models.Price(name)

@@ -8,7 +8,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/setup"
 )
 
-// addFrozen installs exactly the bytes recorded in loadout.lock.
+// addFrozen installs the skills in loadout.lock with exactly the recorded
+// content.
 func (a *app) addFrozen(ctx context.Context, o *addFlags) error {
 	c, err := a.LoadConfig(nil)
 	if err != nil {

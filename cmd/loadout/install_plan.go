@@ -117,8 +117,8 @@ func (a *app) confirmPlan(ctx context.Context, p *plan, o planOptions) error {
 	return err
 }
 
-// planProblems returns the failures of a plan, except those that its sources
-// report.
+// planProblems returns the failures in a plan as problems, except those that
+// its sources already reported.
 func (a *app) planProblems(p *plan) []catalog.Problem {
 	var out []catalog.Problem
 	for _, f := range p.Failures {
@@ -158,8 +158,8 @@ func (a *app) planError(err error, to setup.SkillsDir) error {
 	return exit.Errorf(code, fix, "%w", err)
 }
 
-// planErrorHint returns the exit code and hint for a skill that cannot be
-// installed into a directory.
+// planErrorHint returns the exit code and hint for err, the reason why a skill
+// cannot be installed into dir.
 func (a *app) planErrorHint(err error, dir setup.SkillsDir) (code int, fix string) {
 	if e, ok := errors.AsType[*exit.Error](err); ok {
 		return e.Code, e.Hint

@@ -213,7 +213,7 @@ func formatPath(f skilldiff.File) string {
 }
 
 // formatLineCounts formats the number of added and removed lines, or the reason
-// they are unknown.
+// why the numbers are unknown.
 func formatLineCounts(f skilldiff.File) string {
 	switch {
 	case f.Omitted != "":

@@ -161,8 +161,8 @@ func (a *app) updateDir(ctx context.Context, to setup.SkillsDir, from setup.Fetc
 	return checks, nil
 }
 
-// printUpdates prints the result. It returns an error if an update was refused or
-// failed, or if o.check is set and there is an update.
+// printUpdates prints the result of the command. It returns an error if an update
+// was refused or failed, or if o.check is set and there is an update.
 func (a *app) printUpdates(out updateOutput, o *updateFlags) error {
 	if !a.JSON {
 		a.printChecks(out, o)

@@ -154,8 +154,9 @@ func (a *app) verifyDir(ctx context.Context, p setup.SkillsDir, names []string, 
 	return nil
 }
 
-// differentSignature is the kind of difference for an invalid signature. An
-// attacker who changes files can change the lockfile too, but cannot sign them.
+// differentSignature is the kind of difference that is reported for an invalid
+// signature. An attacker who can change files can also change the lockfile, but
+// cannot sign the files.
 const differentSignature installed.DifferenceKind = "signature"
 
 func (a *app) printVerified(out verifyOutput, all []setup.SkillsDir) {

@@ -77,7 +77,8 @@ func delayFirstGC(getenv func(string) string) {
 
 var resetGC runtime.Cleanup // undoes delayFirstGC
 
-// setGCPercent is like [debug.SetGCPercent]. It also cancels delayFirstGC.
+// setGCPercent calls [debug.SetGCPercent] and cancels the effect of
+// delayFirstGC.
 func setGCPercent(percent int) {
 	resetGC.Stop()
 	debug.SetGCPercent(percent)
@@ -87,7 +88,7 @@ func setGCPercent(percent int) {
 // command requests more.
 const shutdownTimeout = 3 * time.Second
 
-// environment holds everything a command uses besides files.
+// environment holds everything that a command uses, except files.
 type environment struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer

@@ -14,9 +14,9 @@ import (
 // safe removes terminal control characters from the content of a file.
 func safe(s string) string { return terminal.Safe(s) }
 
-// plain returns a field, a name or an error on one line, without terminal
-// control characters. It also changes prompt delimiters, so that they have no
-// effect on an agent that reads the output, even from a terminal.
+// plain returns a field, a name or an error as a single line without terminal
+// control characters. It also alters prompt delimiters, so that they have no
+// effect on an agent that reads the output.
 func plain(s string) string { return untrusted.New(s).ForModel() }
 
 // hintLine is like plain, but keeps repeated spaces, because the user copies the
@@ -28,8 +28,8 @@ func hintLine(s string) string {
 // describe is like plain, but keeps line breaks.
 func describe(s string) string { return untrusted.New(s).ForModelLines() }
 
-// printProblems prints skill errors to standard error, and the number of other
-// findings.
+// printProblems prints the errors in skills, and the number of other findings,
+// to standard error.
 func (a *app) printProblems(ps []catalog.Problem) {
 	if a.Quiet {
 		return
@@ -43,8 +43,7 @@ func (a *app) printProblems(ps []catalog.Problem) {
 	}
 }
 
-// printErrors prints the first ten skill errors and returns how many it
-// printed.
+// printErrors prints the first ten skill errors and returns their number.
 func (a *app) printErrors(ps []catalog.Problem) (shown int) {
 	const most = 10
 	for _, p := range ps {
@@ -59,8 +58,8 @@ func (a *app) printErrors(ps []catalog.Problem) (shown int) {
 	return shown
 }
 
-// formatPosition returns the position of a problem in the form that editors and
-// terminals recognize.
+// formatPosition returns the position of a problem in the form
+// FILE:LINE:COLUMN, which editors and terminals recognize.
 func formatPosition(p catalog.Problem) string {
 	if p.Line == 0 {
 		return plain(p.Path)

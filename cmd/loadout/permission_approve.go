@@ -198,7 +198,7 @@ func (a *app) reviewSkill(ctx context.Context, rt *loadout.Runtime, name string,
 	return r, r.ReadLimits(ctx, rt)
 }
 
-// confirmApproval asks the user on a terminal to confirm the approval.
+// confirmApproval asks the user at the terminal to confirm the approval.
 func (a *app) confirmApproval(ctx context.Context, r *review.Review, c setup.Confirmation) error {
 	yes, err := a.ConfirmUser(ctx, c)
 	if err == nil && !yes {
@@ -208,8 +208,8 @@ func (a *app) confirmApproval(ctx context.Context, r *review.Review, c setup.Con
 }
 
 // grantReviewed records the approval of a skill. The approval expires after the
-// given time, or never if that is 0. presence is the evidence that the user
-// approved.
+// given time; 0 means that it does not expire. presence is the evidence that
+// the user approved.
 func (a *app) grantReviewed(ctx context.Context, r *review.Review, expires time.Duration, presence string) (*policy.Grant, error) {
 	g := r.Grant()
 	g.Presence = presence

@@ -146,8 +146,8 @@ func formatServer(s loadout.RequestedService) string {
 	return text
 }
 
-// formatLimits lists the requested limits. It adds the configured limit where
-// that is lower.
+// formatLimits formats the limits that a skill requests. Where the configured
+// limit is lower, it adds that limit.
 func formatLimits(l *review.Limits, c *config.Config) string {
 	var out []string
 	add := func(requested, most int, format string) {
@@ -176,7 +176,7 @@ func (a *app) printApproved(r *review.Review) {
 	}
 }
 
-// describeContents lists the executable parts of a skill as a phrase.
+// describeContents returns a phrase that lists the executable parts of a skill.
 func describeContents(r *review.Review) string {
 	var out []string
 	if len(r.Scripts) > 0 {

@@ -101,8 +101,8 @@ func (a *app) grantTool(ctx context.Context, set *setup.Toolset, t *tools.Capabi
 	return nil
 }
 
-// findTool returns the tools that a name may mean. It accepts the names that
-// rules, capabilities and clients use.
+// findTool returns the tools to which a name may refer. It accepts the names
+// that rules, capabilities and clients use.
 func findTool(ctx context.Context, set *setup.Toolset, name string) ([]tools.Capability, error) {
 	all, _, err := set.Capabilities(ctx, &tools.Call{Principal: policy.LocalUser()})
 	if err != nil {
@@ -123,8 +123,8 @@ func findTool(ctx context.Context, set *setup.Toolset, name string) ([]tools.Cap
 	return found, nil
 }
 
-// spellings lists functions that return spellings of a tool's name, best first.
-// joined has the form SERVER__TOOL.
+// spellings lists functions that return spellings of a tool's name, in order of
+// preference. joined has the form SERVER__TOOL.
 var spellings = []func(joined, server, tool string) []string{
 	func(joined, server, tool string) []string {
 		return []string{joined, server + "." + tool, "mcp." + server + "." + tool}
@@ -149,9 +149,9 @@ func withClientPrefix(names ...string) []string {
 	return out
 }
 
-// spellingRank returns the index of the first element of spellings by which name
-// refers to a tool, or len(spellings) if there is none. joined is as in spellings;
-// long is SERVER.TOOL.
+// spellingRank returns the index of the first function in spellings that returns
+// name for a tool, or len(spellings) if none does. joined is as in spellings; long
+// is SERVER.TOOL.
 func spellingRank(name, joined, long string) int {
 	server, tool, _ := strings.Cut(long, ".")
 	for i, of := range spellings {

@@ -34,7 +34,7 @@ type changesOutput struct {
 }
 
 // shownChange is a change that a sandboxed command made and that has not been
-// applied yet, with its difference from the current file.
+// applied yet, with a diff against the current file.
 type shownChange struct {
 	Path   string    `json:"path"`
 	Op     string    `json:"op"`     // create, modify, mode or delete

@@ -28,9 +28,9 @@ func (a *app) requireApprover(ctx context.Context, name string, o *approveFlags)
 	return a.RequireUser(ctx, unattendedHint(name), a.approveArgs(name, o)...)
 }
 
-// approveArgs returns the arguments of the command that approves a skill with
-// the same permissions and conditions. It omits --yes, so that the command asks
-// for confirmation.
+// approveArgs returns the arguments of a command that approves a skill with the
+// permissions and conditions in o. It omits --yes, so that the command asks for
+// confirmation.
 func (a *app) approveArgs(name string, o *approveFlags) []string {
 	args := []string{"approve", name}
 	if o.workspace {

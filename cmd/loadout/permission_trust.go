@@ -188,8 +188,8 @@ func unattendedTrustHint(dir string) string {
 	return "on an unattended machine, give the reviewed digest: loadout trust " + console.ShellQuote(dir) + " --digest sha256:… --yes"
 }
 
-// readProjectToTrust reads a project for the user to review. An unreadable
-// trust store is reported later, when it is written.
+// readProjectToTrust reads a project for the user to review. An error in the
+// trust store is reported later, when the store is written.
 func (a *app) readProjectToTrust(dir string) (*trust.Project, error) {
 	info, err := os.Stat(dir)
 	switch {

@@ -92,7 +92,8 @@ type notServed struct {
 	Reason string `json:"reason"` // why it is not available, and what to change
 }
 
-// inspectSkills describes the configuration and the skills.
+// inspectSkills returns the output of doctor with the parts about the
+// configuration and the skills.
 func (a *app) inspectSkills(ctx context.Context, rt *loadout.Runtime, c *config.Config) doctorOutput {
 	snap := rt.Catalog().Snapshot()
 	out := doctorOutput{Version: setup.ReadVersion(), Config: append([]string{}, c.Files...), Ignored: append([]config.Note{}, c.Notes...),
@@ -240,7 +241,8 @@ func (a *app) printFindings(b *strings.Builder, problems []catalog.Problem) {
 	}
 }
 
-// printFinding prints a finding and its fix in the form that editors recognize.
+// printFinding prints a finding with its fix. If the output is not a terminal,
+// the finding has the form FILE:LINE:COLUMN: MESSAGE, which editors recognize.
 func (a *app) printFinding(b *strings.Builder, p catalog.Problem) {
 	severity := string(p.Severity)
 	if p.Severity == skill.Error {

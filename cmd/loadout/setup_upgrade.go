@@ -50,9 +50,9 @@ To update skills, run loadout update.`,
 	return cmd
 }
 
-// checkForUpgrade compares this program, which has the version v, with the index
-// of releases. It returns [exit.Reported] if a newer version is available. No
-// other error about the index has that exit code.
+// checkForUpgrade searches the release index for a version newer than v, the
+// version of this program. It returns [exit.Reported] if there is one. No other
+// error about the index has that exit code.
 func (a *app) checkForUpgrade(ctx context.Context, v setup.Version) error {
 	c, err := a.LoadConfig(nil)
 	if err != nil {
@@ -83,8 +83,8 @@ func (a *app) checkForUpgrade(ctx context.Context, v setup.Version) error {
 
 const indexHint = "check releases.index; see: loadout config show"
 
-// indexError returns err with an exit code and a hint. The code differs from the
-// one for a newer version.
+// indexError adds an exit code and a hint to an error about the release index.
+// The code differs from that for a newer version.
 func indexError(err error) error {
 	code, hint, ok := classifyRemoteError(err)
 	if !ok || code == exit.Failure {
@@ -111,8 +111,8 @@ func resolveURL(index, ref string) string {
 }
 
 // printUpgrade prints the result. It returns an error if a newer version is
-// available. prereleases reports whether an index without a latest release
-// contains prereleases.
+// available. prereleases means that the index contains prereleases but no
+// latest release.
 func (a *app) printUpgrade(out upgradeOutput, prereleases bool) error {
 	switch {
 	case a.JSON:

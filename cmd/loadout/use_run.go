@@ -79,8 +79,8 @@ includes the exit code of the script.`,
 }
 
 // changesShutdownTimeout is the time allowed for shutdown if a script may change
-// a workspace. In this time, the program stops applying the changes and discards
-// the rest.
+// a workspace. Within this time, the program stops applying changes and discards
+// the remaining ones.
 const changesShutdownTimeout = 30 * time.Second
 
 func (a *app) runScript(ctx context.Context, args []string, o *runFlags) error {
@@ -139,8 +139,8 @@ func (a *app) runScript(ctx context.Context, args []string, o *runFlags) error {
 	return cmp.Or(a.printRun(res, o), ctx.Err()) // ctx: applying the changes was interrupted
 }
 
-// filterOutput removes control sequences from the streams of a run that go to a
-// terminal. The caller must call end after the run.
+// filterOutput removes control sequences from those output streams of a run
+// that are terminals. The caller must call end after the run.
 func (a *app) filterOutput(stdout, stderr *io.Writer) (end func()) {
 	if a.JSON {
 		return func() {}

@@ -29,7 +29,7 @@ func (a *app) askAboutChanges(r *loadout.Run, line *console.ProgressLine) {
 	}
 }
 
-// heldChangesText describes held changes with their differences.
+// heldChangesText describes held changes with their diffs.
 func heldChangesText(changes []loadout.HeldChange) string {
 	var b strings.Builder
 	b.WriteString("The script changed files that configure programs or agents:\n")

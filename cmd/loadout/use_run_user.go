@@ -13,8 +13,8 @@ import (
 )
 
 // isRunByUser reports whether the user typed the command, which approves the
-// run. It returns an error if the flags give the run more permissions than an
-// approval, and the user did not type or confirm the command.
+// run. It returns an error if the flags grant permissions that an approval does
+// not include, and the user neither typed nor confirmed the command.
 func (a *app) isRunByUser(ctx context.Context, rt *loadout.Runtime, args []string, o *runFlags, managed bool) (bool, error) {
 	typed := a.Caller().IsUser() && a.IsAttended() && !managed
 	if typed || !o.write && !o.host && len(o.secrets) == 0 && (managed || o.workspace == "" || a.mayUseWorkspace(ctx, rt, args[0])) {
@@ -39,8 +39,8 @@ func (a *app) mayUseWorkspace(ctx context.Context, rt *loadout.Runtime, name str
 	return err == nil && g.Permissions.WorkspaceWrite
 }
 
-// confirmUnapproved returns nil if the user agrees to run an unapproved skill
-// once.
+// confirmUnapproved asks the user whether to run an unapproved skill once. It
+// returns an error unless the user agrees.
 func (a *app) confirmUnapproved(ctx context.Context, args []string, o *runFlags, e *loadout.RefusedError) error {
 	command := append([]string{"approve", e.Skill}, a.SkillArgs()...)
 	if _, err := a.RequireUser(ctx, unattendedHint(e.Skill), command...); err != nil {

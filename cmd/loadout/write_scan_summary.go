@@ -75,8 +75,8 @@ func formatSeverities(r *scan.Report) string {
 	return strings.Join(out, ", ")
 }
 
-// formatLocation returns the position of a finding in the form that editors and
-// terminals recognize.
+// formatLocation returns the position of a finding in the form
+// FILE:LINE:COLUMN, which editors and terminals recognize.
 func formatLocation(f scan.Finding) string {
 	if f.Line == 0 {
 		return f.File

@@ -94,7 +94,8 @@ the new key without a warning.`,
 	return cmd
 }
 
-// checkCounter checks the --counter flag, which is for a single skill.
+// checkCounter checks the --counter flag, which can be used only with a single
+// skill.
 func checkCounter(cmd *cobra.Command, counter uint64, paths []string) error {
 	switch {
 	case !cmd.Flags().Changed("counter"):
@@ -144,7 +145,7 @@ func (a *app) createKey(o *signFlags) error {
 	return nil
 }
 
-// keyLifetime is how long a new key is valid by default, in years.
+// keyLifetime is the default validity period of a new key, in years.
 const keyLifetime = 2
 
 // parseExpiry parses the --expires flag of a new key. The zero time means never.
@@ -172,7 +173,8 @@ func readPrivateKey(file, flag string) (signature.PrivateKey, error) {
 	return key, err
 }
 
-// expiryWarning is how long before its expiry a key is reported as expiring soon.
+// expiryWarning is the remaining validity below which a key is reported as
+// expiring soon.
 const expiryWarning = 90 * 24 * time.Hour
 
 func (a *app) signSkills(paths []string, o *signFlags) error {

@@ -33,8 +33,8 @@ type Meter struct {
 func NewMeter(count Count) *Meter { return &Meter{count, map[string]int{}} }
 
 // Bill returns the cost of the requests of one conversation. It compares each request with the
-// previous one block by block, in the order tools, system, messages. The common prefix is read
-// from the cache, and the rest is written to it.
+// previous one block by block, in the order tools, system, messages. It counts the common
+// prefix as read from the cache, and the rest as written to it.
 func (m *Meter) Bill(bodies [][]byte) (Bill, error) {
 	var b Bill
 	var before []string

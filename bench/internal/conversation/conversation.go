@@ -44,7 +44,7 @@ const (
 type Count func(text string) int
 
 // Play runs one conversation and returns the bodies of its requests. The skills that the
-// model needs depend on the seed, but not on the way. c must not be used concurrently.
+// model needs depend on the seed, but not on w. c must not be used concurrently.
 func Play(ctx context.Context, c *Corpus, w *Way, turns int, seed uint64) ([][]byte, error) {
 	s, err := c.runtime.NewSession(ctx, &session.Options{RetentionTurns: w.retention})
 	if err != nil {
@@ -79,7 +79,7 @@ type play struct {
 }
 
 // nextAnswer returns the model's next response. The model first loads the skills that it needs,
-// then calls its tool, then answers.
+// then calls the tool that represents its work, and then responds.
 func (p *play) nextAnswer() llm.Answer {
 	p.calls++
 	call := func(name string, args map[string]string) llm.Answer {

@@ -22,7 +22,7 @@ type Way struct {
 	unlisted bool // whether the system prompt omits the list of skills
 }
 
-// Ours is the way that Loadout uses.
+// Ours is the [Way] that Loadout uses.
 var Ours = &Way{Name: "tool result, the default: active for 5 turns after its last use"}
 
 // Ways lists the ways to compare. The first is the baseline.
@@ -49,7 +49,8 @@ func (w *Way) instructions(c *Corpus) string {
 	return "\n\nSkills:\n" + c.runtime.CatalogText(0)
 }
 
-// rewritingModel is a model that rewrites requests to the form of another way.
+// rewritingModel is a model that rewrites each request to the form of another
+// [Way].
 type rewritingModel struct {
 	llm.Model
 	*play

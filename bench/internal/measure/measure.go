@@ -49,8 +49,8 @@ func Run(f func() error) (Cost, error) {
 	return Cost{time.Since(start), CPU() - cpu}, err
 }
 
-// RunClean runs f after a garbage collection and returns its cost, which then excludes the
-// garbage of earlier operations.
+// RunClean is like [Run], but first runs a garbage collection, so that the cost of f does
+// not include that of collecting earlier garbage.
 func RunClean(f func() error) (Cost, error) {
 	runtime.GC()
 	return Run(f)

@@ -39,9 +39,9 @@ func (r *Row) Median() float64 { return r.Quantile(0.5) }
 // Quantile returns the q-quantile of the samples.
 func (r *Row) Quantile(q float64) float64 { return Quantile(r.samples, q) }
 
-// Quantile returns the q-quantile of values: in ascending order, the value at
-// the index q*len(values), rounded down, or the last one. It returns 0 if there
-// are no values.
+// Quantile returns the q-quantile of values: the element at index
+// q*len(values), rounded down, of the sorted values, or the last one if the
+// index is too large. It returns 0 if there are no values.
 func Quantile(values []float64, q float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -77,7 +77,7 @@ func (r *Row) Excess() float64 {
 	return Quantile(d, 0.5)
 }
 
-// Verdict returns the goal and whether the median meets it, or "" if there is no
+// Verdict describes the goal and whether it is met. It returns "" if there is no
 // goal.
 func (r *Row) Verdict() string {
 	if r.Goal == 0 {
