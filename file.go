@@ -63,7 +63,7 @@ var errNotText = errors.New("offset is only supported for text files")
 // 5 MiB are returned whole; for other files, only the metadata is returned.
 //
 // The error matches [fs.ErrNotExist] if the file does not exist. It matches
-// [fs.ErrInvalid] if the path leads out of the skill or is not a regular file,
+// [fs.ErrInvalid] if the path leads outside the skill or is not a regular file,
 // or if offset is outside a text file. A positive offset in a file that is not
 // text is an error. If the file must not be read because of hidden characters
 // anywhere in it, ReadFile returns the error of [Runtime.CheckText].

@@ -21,7 +21,7 @@ type dirfd struct {
 	path string   // path for messages
 	file *os.File // owns fd, if not nil
 
-	within  *boundary // if not nil, symlinks to files must not lead out of it
+	within  *boundary // if not nil, symlinks to files must not lead outside it
 	noLinks bool      // whether symlinks to files are errors
 }
 

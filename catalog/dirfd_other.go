@@ -15,7 +15,7 @@ import (
 // between two calls can make it read outside the boundary.
 type dirfd struct {
 	path   string
-	within *boundary // if not nil, symlinks to files must not lead out of it
+	within *boundary // if not nil, symlinks to files must not lead outside it
 }
 
 func openDir(path string) (*dirfd, error) {

@@ -286,7 +286,8 @@ func (x *searchIndex) needsSaving(d *dirSource, s *Snapshot) bool {
 	return texts > 4*minSaved && live < texts/2 && countKnown(x.saved[d.origin], d, s) < texts/2
 }
 
-// countKnown returns how many saved skills exist, even if they are hidden.
+// countKnown returns the number of saved skills that exist, even if they are
+// hidden.
 func countKnown(w *savedWords, d *dirSource, s *Snapshot) int {
 	n := 0
 	for key := range wordKeys(d, s) {

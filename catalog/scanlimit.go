@@ -63,7 +63,7 @@ func (s *scan) outOfTime(d *dirfd, name string) bool {
 	return true
 }
 
-// maxOutside is the maximum number of reported paths that lead out of the
+// maxOutside is the maximum number of reported paths that lead outside the
 // boundary. A hostile project may contain any number.
 const maxOutside = 20
 

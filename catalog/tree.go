@@ -126,7 +126,7 @@ type found struct {
 type scan struct {
 	ctx      context.Context
 	opts     *DirOptions
-	within   *boundary // nil if symlinks may lead anywhere
+	within   *boundary // nil if symlinks are not restricted
 	deadline time.Time
 	shared   *sharedBudget   // budget of all sources in the project; may be nil
 	onDir    func(at string) // called after a directory was inspected, if not nil
@@ -141,7 +141,7 @@ type scan struct {
 	problems []Problem
 
 	stops     []stop
-	outside   int // number of paths that lead out of the boundary
+	outside   int // number of paths that lead outside the boundary
 	tooDeep   int // number of directories whose subdirectories were not searched
 	firstDeep string
 }
@@ -254,7 +254,7 @@ func (s *scan) list(d *dirfd, n, old *node, rel string, inside bool) error {
 	if inside || n.skill != nil {
 		n.more = nil // archives in a skill are ordinary files
 		n.subs = slices.DeleteFunc(n.subs, func(sub *node) bool {
-			return isReservedDir(sub.name) || slices.Contains(links, sub.name) && !d.hasDir(sub.name) // a symlink may lead out of the skill
+			return isReservedDir(sub.name) || slices.Contains(links, sub.name) && !d.hasDir(sub.name) // a symlink may lead outside the skill
 		})
 	} else {
 		s.reportCodeManifests(d, n, python, rel)
@@ -276,7 +276,7 @@ func (s *scan) isDir(d *dirfd, name string) bool {
 }
 
 // stat returns the stamp and the kind of a file. It follows symlinks, except
-// those that lead out of the boundary.
+// those that lead outside the boundary.
 func (s *scan) stat(d *dirfd, name string) (stamp, kind, error) {
 	if s.within == nil {
 		return d.stat(name)
@@ -292,8 +292,8 @@ func (s *scan) stat(d *dirfd, name string) (stamp, kind, error) {
 	return stampOfInfo(fi), infoKind(fi), nil
 }
 
-// open opens a subdirectory. It follows symlinks, except those that lead out of
-// the boundary.
+// open opens a subdirectory. It follows symlinks, except those that lead
+// outside the boundary.
 func (s *scan) open(d *dirfd, name string) (*dirfd, error) {
 	if s.within == nil {
 		return d.sub(name)

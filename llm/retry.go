@@ -99,7 +99,7 @@ func (m *retryingModel) once(ctx context.Context, r *Request, yield func(Event, 
 	return nil
 }
 
-// delay returns how long to wait before retrying after failed attempt n,
+// delay returns the time to wait before retrying after failed attempt n,
 // counted from 0. It returns false if the request should not be retried.
 func (m *retryingModel) delay(err error, n int) (time.Duration, bool) {
 	if n >= m.MaxRetries || !isTemporary(err) {

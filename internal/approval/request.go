@@ -24,7 +24,7 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// Kind says what a [Request] asks for.
+// Kind is the kind of a [Request].
 type Kind string
 
 // Kinds of requests.
@@ -56,7 +56,7 @@ type Request struct {
 	Deadline time.Time       `json:"deadline,omitzero"` // zero means none
 }
 
-// Outcome says how a request was resolved.
+// Outcome is the way in which a request was resolved.
 type Outcome string
 
 // Outcomes of requests.

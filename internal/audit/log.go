@@ -89,7 +89,7 @@ func (a *Log) append(ctx context.Context, r policy.Record) error {
 // lock opens and locks the file that is currently at the path. It returns the
 // size of the file.
 func (a *Log) lock(ctx context.Context) (int64, error) {
-	for range 100 { // retry if the file was replaced meanwhile
+	for range 100 { // retry if the file was replaced in the meantime
 		if a.file == nil {
 			if err := a.reopen(); err != nil {
 				return 0, err

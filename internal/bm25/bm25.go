@@ -23,9 +23,9 @@ import (
 	"sync"
 )
 
-// BodyHead is the number of indexed characters of a body. The rest is mostly
-// examples and special cases. Indexing it takes time and memory, and does not
-// find more skills.
+// BodyHead is the number of characters of a body that are indexed. The rest
+// consists mostly of examples and special cases. Indexing it would take time
+// and memory without finding more skills.
 const BodyHead = 2500
 
 const (

@@ -110,7 +110,8 @@ func (x *Index) similarTerms(s *queryBuffers, root []byte, maxDistance int) ([]c
 	return nil, nil
 }
 
-// addCounts adds the number of documents in p that contain a term.
+// addCounts adds the number of documents in p that contain the term with the
+// entry e to the counts of c.
 func (x *Index) addCounts(s *queryBuffers, c *candidate, p *part, e entry) error {
 	if !p.partial {
 		c.docs, c.meta = c.docs+int(e.docs), c.meta+int(e.meta)

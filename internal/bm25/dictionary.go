@@ -67,7 +67,7 @@ func (d *dictionary) block(i int, buf *[]byte) ([]byte, error) {
 	return d.blocks.read(from, d.ends[i]-from, d.sums[i], buf)
 }
 
-// blockOf returns the index of the block that contains the word, if any does.
+// blockOf returns the index of the only block that can contain the word.
 func (d *dictionary) blockOf(word []byte) int {
 	return max(0, sort.Search(len(d.first), func(i int) bool { return d.first[i] > string(word) })-1)
 }

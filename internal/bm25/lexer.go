@@ -123,8 +123,8 @@ func (l *lexer) foldWord() {
 	}
 }
 
-// bigrams calls yield with each pair of adjacent characters in an unspaced
-// word. If the word has only one character, yield gets that character.
+// bigrams yields each pair of adjacent characters in an unspaced word, or the
+// character itself if there is only one.
 func (l *lexer) bigrams(yield func(pair []byte)) {
 	_, first := utf8.DecodeRune(l.word)
 	if first == len(l.word) {
@@ -138,8 +138,8 @@ func (l *lexer) bigrams(yield func(pair []byte)) {
 	}
 }
 
-// pieces calls yield with each part of the current word if there are several:
-// camelCase parts, or single characters of an unspaced word.
+// pieces yields each part of the current word if there are several: camelCase
+// parts, or single characters of an unspaced word.
 func (l *lexer) pieces(yield func(piece []byte)) {
 	if l.cjk {
 		for from, r := range string(l.word) {

@@ -17,8 +17,8 @@ func SharedWords(text, other string) []string {
 	return out
 }
 
-// eachTerm calls yield with each word of a text and its term. The term is the
-// word's stem, or each pair of characters in unspaced text.
+// eachTerm yields each word of a text with its term. The term is the word's
+// stem, or each pair of characters in unspaced text.
 func eachTerm(text string, yield func(word, term string)) {
 	var l lexer
 	for l.reset(text, maxQuery); l.next(); {

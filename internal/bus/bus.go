@@ -109,7 +109,7 @@ func (l *Local) removeSubscription(s *Subscription) {
 
 // Subscription collects notifications about a set of streams until it is
 // closed. It retains one notification per stream. Only one goroutine may read
-// it, but any goroutine may call [Subscription.Close], even repeatedly.
+// it, but any goroutine may call [Subscription.Close], even more than once.
 type Subscription struct {
 	bus   *Local
 	ready chan struct{} // holds one value while notifications are pending

@@ -94,13 +94,13 @@ func (a *attacher) resolve(name string) string {
 	return filepath.Join(a.dir, name)
 }
 
-// errAgentOnly is returned for a file that a.agentOnly excludes.
+// errAgentOnly is returned for a file that the agent itself cannot read.
 var errAgentOnly = errors.New("the agent cannot read the file")
 
-// attach returns the content of the named files, as text to append to a
-// message, and notes for the user. It does not fail if a file does not exist,
-// because the name may be ordinary text, or is excluded by agentOnly. It fails for
-// directories and for files that are not text.
+// attach returns the content of the named files, as text to append to a message,
+// and notes for the user. It does not fail for a file that does not exist, because
+// the name may be ordinary text, or for a file that agentOnly excludes. It fails
+// for directories and for files that are not text.
 func (a *attacher) attach(ctx context.Context, names []string) (string, []terminal.AttachNote, error) {
 	if len(names) > maxAttached {
 		return "", nil, exit.Errorf(exit.Usage, "name fewer files in a message", "too many files after @ (%d, limit %d)", len(names), maxAttached)
@@ -157,7 +157,8 @@ func cleanText(data []byte) (text, removed string) {
 	return clean, ", a control or hidden character removed"
 }
 
-// pendingReads has an element for each read that has not returned.
+// pendingReads limits the number of pending reads. It has an element for each
+// read that has not returned.
 var pendingReads = make(chan struct{}, maxPendingReads)
 
 // awaitRead returns the result of read, or the cause of ctx if ctx is done
@@ -266,8 +267,8 @@ func openRoot(dir, file string) (root *os.Root, inside string, err error) {
 	return root, inside, err
 }
 
-// trimCut drops an incomplete character at the end of data, which may be the start
-// of a text.
+// trimCut returns data, the start of a text, without an incomplete character at
+// its end.
 func trimCut(data []byte) []byte {
 	for n := len(data); n > max(len(data)-utf8.UTFMax, 0); n-- {
 		if utf8.Valid(data[:n]) {

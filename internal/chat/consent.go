@@ -51,7 +51,7 @@ type consentRequest struct {
 	Model   string        `json:"model,omitempty"`
 }
 
-// requestConsent asks the user to approve the skill, if there is something to
+// requestConsent asks the user to approve the skill, if it has something to
 // approve.
 func (c *skillConsent) requestConsent(ctx context.Context, name string) error {
 	q, err := c.ReviewSkill(ctx, c.rt, c.config, c.FormatReview, name, c.id)

@@ -36,7 +36,7 @@ type conversation struct {
 	closers []func()
 }
 
-// onClose registers a function for close to call.
+// onClose registers a function that close calls.
 func (t *conversation) onClose(f func()) { t.closers = append(t.closers, f) }
 
 // close closes the parts of the conversation in reverse order of opening.
@@ -48,7 +48,7 @@ func (t *conversation) close() {
 }
 
 // explainSkillPath returns a hint if text contains the path of a file in an
-// active skill, else "".
+// active skill, and "" otherwise.
 func (t *conversation) explainSkillPath(text string) string {
 	return workspace.SkillPathHint(text, t.session.Active(), func(id session.ID) string {
 		for e := range t.runtime.Catalog().Snapshot().All() {
@@ -118,8 +118,8 @@ func buildInstructions(rt *loadout.Runtime, servers []tools.ServerSummary, lead 
 	return text + servertext.Section(servers)
 }
 
-// approvalStore returns the store of pending approval requests. Without a state
-// directory, they are kept only in memory.
+// approvalStore returns the store of pending approval requests. If there is no
+// state directory, the requests are stored only in memory.
 func (h *Host) approvalStore() approval.Store {
 	if d := h.StateDir(); d != "" {
 		return approval.NewFileStore(filepath.Join(d, "asks"))

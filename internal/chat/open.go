@@ -78,7 +78,7 @@ func (b *conversationBuilder) openLog(context.Context) error {
 
 // openFolder opens the working directory: the one that the user specified for
 // this run or, if there is none, the one specified when the conversation began.
-// Without either, the conversation gets its own directory.
+// If neither was specified, the conversation gets its own directory.
 func (b *conversationBuilder) openFolder(ctx context.Context) (err error) {
 	if b.flags.Workspace == "" {
 		if b.flags.Workspace, err = chatlog.Folder(ctx, b.log); err != nil {
@@ -160,7 +160,7 @@ func (b *conversationBuilder) openSession(ctx context.Context) error {
 }
 
 // connectAgent creates the agent, with the tools from agentTools. If the user
-// can answer prompts, loading a skill asks for consent.
+// can answer prompts, the agent asks for consent when it loads a skill.
 func (b *conversationBuilder) connectAgent(ctx context.Context) error {
 	a := b.host
 	consent := &skillConsent{Host: a, rt: b.runtime, config: b.config, queue: b.queue, id: b.id}
@@ -198,7 +198,7 @@ func (b *conversationBuilder) agentTools(ctx context.Context) ([]agent.Tool, err
 	return append(skills, builtin...), nil
 }
 
-// preload loads the skills selected for the whole conversation.
+// preload loads the skills that are to be active for the whole conversation.
 func (b *conversationBuilder) preload(ctx context.Context) error {
 	marked, err := b.host.skillsToPreload(ctx, b.conversation, b.flags)
 	if err != nil {

@@ -31,8 +31,8 @@ type turnPrinter struct {
 // the call, or "" if no rule would.
 type deniedCall struct{ rule string }
 
-// printEvents calls do and prints its events. Its error has an exit code and a
-// hint.
+// printEvents calls do and prints the events that it emits. The returned error
+// has an exit code and a hint.
 func (t *dialog) printEvents(ctx context.Context, do func(emit func(agent.Event)) error) error {
 	s := &turnPrinter{dialog: t}
 	err := do(s.handleEvent)
@@ -73,7 +73,7 @@ func (s *turnPrinter) finishError(ctx context.Context, err error) error {
 	return &exit.Error{Code: described.Code} // the event is already printed
 }
 
-// failedEvent is the JSON line for a failed turn.
+// failedEvent is the JSON event for a failed turn.
 type failedEvent struct {
 	agent.Event
 	Status int    `json:"status,omitempty"` // HTTP status, if the model server refused the request

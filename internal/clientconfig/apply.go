@@ -217,8 +217,8 @@ func readError(path string, err error) error {
 	return &FileError{File: path, Problem: "cannot read the file: " + causeText(err), Fix: "check its permissions, or name another file", Err: err}
 }
 
-// checkWritable returns an error for a read-only file. Apply could replace such
-// a file, but the owner does not want the file to change.
+// checkWritable returns an error if the file is read-only. Apply could replace
+// such a file, but its owner does not want it to change.
 func (f fileState) checkWritable(path string) error {
 	if f.exists && f.info.Mode().Perm()&0o200 == 0 {
 		return &FileError{File: path, Problem: "the file is read-only", Fix: "make it writable first, or change what generates it"}

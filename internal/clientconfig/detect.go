@@ -7,9 +7,9 @@ import (
 )
 
 // traces lists programs, files and directories that show that a client is
-// installed. One of them suffices. Paths use slashes. A directory into which
-// other programs install skills, such as ~/.claude, is not a trace, and neither
-// is an empty directory.
+// installed. Any one of them is sufficient. Paths use slashes. A directory into
+// which other programs install skills, such as ~/.claude, is not a trace, and
+// neither is an empty directory.
 type traces struct {
 	commands []string // programs in PATH
 	home     []string // files and directories relative to Environment.Home

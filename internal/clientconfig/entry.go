@@ -131,9 +131,10 @@ func (c Client) fields(e Entry) (object, error) {
 	return append(o, c.always...), nil
 }
 
-// WithVariables returns e with the name of the variable in p that changes where
-// the files of c are located, if c passes a server only the variables that its
-// entry names. Without that variable, the server would use the default location.
+// WithVariables returns e with the environment variables that c must pass to the
+// server. Some clients pass only the variables that the entry names. For these,
+// it adds the variable that changes the location of the files of c, if that
+// variable is set in p. Otherwise the server would use the default location.
 func (c Client) WithVariables(e Entry, p Environment) Entry {
 	if name := c.where[User].env; c.envVarsKey != "" && e.URL == "" && p.getenv(name) != "" {
 		e.EnvVars = []string{name}
@@ -236,7 +237,7 @@ func (c Client) describeOptions(want Entry, value any) string {
 	return "with " + strings.Join(flags, ", ")
 }
 
-// decoded returns o in the form that a decoder returns.
+// decoded converts o to the types that a decoder returns.
 func (o object) decoded() map[string]any {
 	m := map[string]any{}
 	for _, f := range o {

@@ -41,7 +41,7 @@ type FileError struct {
 	Err error
 }
 
-// Error returns "file:line:column: problem; fix".
+// Error returns a message of the form "file:line:column: problem; fix".
 func (e *FileError) Error() string {
 	at := e.File
 	if e.Line > 0 {

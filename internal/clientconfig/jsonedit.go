@@ -153,8 +153,8 @@ func (d *jsonDoc) contentLayout(v hujson.Value) layout {
 	return layout{lines: true, newline: lineEnding(d.src), indent: indentAt(d.src, v.StartOffset), unit: d.indentUnit()}
 }
 
-// indentUnit returns the indentation of the root's first member if the member
-// has its own line, and the default otherwise.
+// indentUnit returns the indentation of the root's first member if that member
+// starts a line, and the default indentation otherwise.
 func (d *jsonDoc) indentUnit() string {
 	if len(d.top.Members) > 0 {
 		first := d.top.Members[0].Name

@@ -155,7 +155,7 @@ func (p Environment) getenv(name string) string {
 }
 
 // join joins dir and a slash-separated path. It uses the separator of p.OS,
-// which may differ from that of this system.
+// which may differ from the separator of the current system.
 func (p Environment) join(dir, path string) string {
 	if p.OS == "windows" {
 		return strings.TrimRight(dir, `\/`) + `\` + strings.ReplaceAll(path, "/", `\`)

@@ -68,8 +68,9 @@ type Change struct {
 // "Secrets" in the package comment.
 func (c *Change) Diff() string { return c.diff }
 
-// Plan plans to add or replace the entry e. Apply creates the file if it does
-// not exist. Action is [None] if an equivalent entry already exists.
+// Plan plans a change that adds the entry e or replaces the existing entry.
+// Apply creates the file if it does not exist. Action is [None] if an
+// equivalent entry already exists.
 //
 // Plan returns [ErrUnsupported] if the client lacks a feature, and a
 // [FileError] if the file cannot be read or safely edited.

@@ -1,7 +1,7 @@
 package clientconfig
 
 // clients lists the clients in display order. A client without a TestedVersion
-// was never tested: its row follows the documentation in Source.
+// was never tested: its row is based on the documentation at Source.
 var clients = []Client{
 	{
 		Name: "claude-code", Title: "Claude Code",

@@ -473,7 +473,7 @@ type yamlKey struct {
 	member, value string // set in the entry
 }
 
-// collectKeys finds the keys that are written plainly on one line.
+// collectKeys finds the keys that are written on one line without escapes.
 func (d *yamlDoc) collectKeys(n *yaml.Node, depth int, keys map[int]yamlKey) {
 	if n == nil || depth > maxParts || n.Style&yaml.FlowStyle != 0 {
 		return

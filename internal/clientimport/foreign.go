@@ -182,9 +182,10 @@ func secretsOf(c *upstream.Config) map[string]bool {
 
 var plainArg = lazyregexp.New(`^[A-Za-z0-9_@%+=:,./{}$-]+$`)
 
-// describeServer says what a server does when it starts: it runs a command with
-// variables, or connects to hosts. The secrets in c must already have been
-// replaced. It omits the paths of URLs, because they may contain tokens.
+// describeServer describes what a server does when it starts: the command that
+// it runs, with its variables, or the hosts to which it connects. The secrets
+// in c must already have been replaced. It omits the paths of URLs, because
+// they may contain tokens.
 func describeServer(c *upstream.Config) string {
 	const most = 1000 // bytes of each part
 	if len(c.URLs) > 0 {

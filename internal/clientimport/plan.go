@@ -203,7 +203,8 @@ func (im *Importer) chooseName(c *upstream.Config, suffix string) string {
 	}
 }
 
-// numberedName returns the name of a server after i other names are in use.
+// numberedName returns the name of a server if i other candidates are already
+// in use.
 func numberedName(first, suffix string, i int) string {
 	switch i {
 	case 0:

@@ -60,8 +60,8 @@ func (im *Importer) saveRecord(ctx context.Context) error {
 	return im.log.Change(ctx, func([]byte) ([]byte, error) { return json.Marshal(im.record) })
 }
 
-// sharedServers returns the servers that also replace entries in the files of
-// other clients.
+// sharedServers returns the names of the servers that also replace entries in
+// the files of other clients.
 func (im *Importer) sharedServers() map[string]bool {
 	out := map[string]bool{}
 	files, _ := filepath.Glob(filepath.Join(im.dir, "*.json"))

@@ -114,7 +114,8 @@ var profiles = []*Profile{
 // them they show.
 var unknown = &Profile{Description: 2048, Catalog: 2000}
 
-// Dirs describes where a client on this machine runs. Unknown fields are empty.
+// Dirs holds the directories and the environment of a client on this machine.
+// Unknown fields are empty.
 type Dirs struct {
 	Home    string   // the home directory
 	Project []string // the working directory and its parents up to the root of its repository

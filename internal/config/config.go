@@ -379,8 +379,8 @@ func (l *loader) appendProjectDirs(s setting, n *yaml.Node, file, root, where st
 }
 
 // isInside reports whether path is inside root. It resolves symlinks in the
-// part of path that exists, so that a missing path cannot be created outside
-// root later.
+// part of path that exists, so that creating a missing path cannot lead outside
+// root.
 func isInside(root, path string) bool {
 	rel, err := filepath.Rel(realPath(root), realPath(path))
 	return err == nil && filepath.IsLocal(rel)

@@ -41,7 +41,7 @@ type Hub struct {
 }
 
 // checkImportSources returns an error unless each item of v is an absolute path
-// or an ssh host.
+// or an ssh:// URL with a host.
 func checkImportSources(v any) error {
 	for _, text := range *v.(*[]string) {
 		host, ssh := strings.CutPrefix(text, "ssh://")

@@ -18,8 +18,8 @@ type OperatorFile interface {
 	// Path returns the path of the file, or "" if the system has none.
 	Path() string
 	// Read returns the content of the file. The error matches [fs.ErrNotExist]
-	// if there is none. Read returns an error if somebody else may have written
-	// the file.
+	// if there is none. Read returns an error if anyone but the administrator
+	// may have written the file.
 	Read() ([]byte, error)
 }
 
@@ -42,8 +42,8 @@ func (in Input) IsManaged() (bool, error) {
 }
 
 // readOperator reads the administrator's file. It returns nil if there is none.
-// If somebody else may have written the file, it records a fault, which makes
-// Load fail.
+// If anyone but the administrator may have written the file, it records a
+// fault, which makes Load fail.
 func (l *loader) readOperator() *Config {
 	if l.in.Operator == nil {
 		return nil

@@ -67,7 +67,7 @@ func tomlError(err error) *Error {
 	return e
 }
 
-// sep separates the parts of a dotted key in a map key.
+// sep separates the parts of a dotted key that is used as a map key.
 const sep = "\x00"
 
 type position struct{ line, column int }

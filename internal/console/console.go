@@ -77,7 +77,7 @@ func EncodeJSON(v any) ([]byte, error) {
 	return []byte(untrusted.EscapeJSON(b.String())), nil
 }
 
-// JSONList is a member of a JSON object that is a list.
+// JSONList is a list-valued member of a JSON object.
 type JSONList struct {
 	Name  string
 	Items iter.Seq[any]

@@ -4,6 +4,6 @@ package console
 
 import "os"
 
-// discardInput does nothing, because a prompt after a command asks about
-// changes in an overlay, and overlays exist only on Linux.
+// discardInput does nothing. It is only needed before prompts about changes in
+// an overlay, and overlays exist only on Linux.
 func discardInput(*os.File) {}

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// ProgressLine shows progress on a line that disappears before other output. It
+// ProgressLine shows progress on a line that is removed before other output. It
 // is safe for concurrent use.
 type ProgressLine struct {
 	Console *Console

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// SharedInput lets a command use a terminal's input first, and a prompt after
-// it. A command may leave behind a reader that is still waiting for input;
+// SharedInput passes a terminal's input to a command and, after that, to a
+// prompt. A command may leave behind a reader that is still waiting for input;
 // SharedInput passes what that reader receives to the prompt.
 type SharedInput struct {
 	file   *os.File

@@ -163,7 +163,7 @@ func hashParts(parts ...string) policy.Digest {
 	return policy.Digest("sha256:" + hex.EncodeToString(h.Sum(nil)))
 }
 
-// maxNesting is the maximum depth of arguments that are canonicalized.
+// maxNesting is the maximum nesting depth of arguments that are canonicalized.
 const maxNesting = 200
 
 // canonicalJSON returns the canonical form of JSON text. It returns false if

@@ -12,12 +12,13 @@ import (
 // value. No skill name starts with it, because skill names contain no colon.
 const variablePrefix = "variable:"
 
-// maxTarget is the maximum length in bytes of a target in the name of a need.
+// maxTarget is the maximum length in bytes of a target in the name of a
+// [policy.Need].
 const maxTarget = 800
 
-// VariableNeed returns the need to send a platform value to a target: the hosts
-// or the command that receives it. The digest covers the whole target, even if
-// the name contains only its start.
+// VariableNeed returns the [policy.Need] for sending a platform value to a
+// target: the hosts or the command that receive it. The digest covers the whole
+// target, even if the name contains only its start.
 func VariableNeed(name, target string) policy.Need {
 	sum := sha256.Sum256([]byte(name + "\x00" + target))
 	if len(target) > maxTarget {
@@ -30,8 +31,8 @@ func VariableNeed(name, target string) policy.Need {
 // [VariableNeed].
 func IsForPlatformValue(n policy.Need) bool { return strings.HasPrefix(n.Name, variablePrefix) }
 
-// DescribeNeed returns a need's name for display, such as: sending task_token to
-// api.example.com.
+// DescribeNeed returns a need's name for display, such as "sending task_token to
+// api.example.com".
 func DescribeNeed(n policy.Need) string {
 	name, target, ok := strings.Cut(strings.TrimPrefix(n.Name, variablePrefix), "@")
 	if !ok || !IsForPlatformValue(n) {

@@ -20,8 +20,8 @@ import (
 // MaxValue is the maximum size of a plaintext value, in bytes.
 const MaxValue = 64 << 10
 
-// formatPrefix starts each encrypted value. It is followed by the key id, and
-// by the nonce and ciphertext in base64.
+// formatPrefix is the prefix of each encrypted value. It is followed by the key
+// id, and by the nonce and ciphertext in base64.
 const formatPrefix = "lo1."
 
 // ErrFormat is returned for a string that is not in the format produced by
@@ -43,8 +43,8 @@ func (e *UnknownKeyError) Error() string {
 }
 
 // Label identifies a value by its owner and name. An encrypted value can only
-// be decrypted with the same label, so a row copied to another owner is
-// useless.
+// be decrypted with the same label, so copying a database row to another owner
+// is useless.
 type Label struct {
 	Owner string // for example user/ID or skill/ID
 	Name  string // name of the value

@@ -134,7 +134,7 @@ func (v *commandView) mentions(text string) bool {
 // only for such commands, because this takes time.
 func (v *commandView) usesPython() bool { return v.mentions("py") }
 
-// addNote adds a note if the command could be affected by it.
+// addNote adds a note for the user if the command may use skills or Python.
 func (v *commandView) addNote(format string, args ...any) {
 	if v.usesPython() || v.mentions(mountpoint.Needs) {
 		v.notes = append(v.notes, printable.Text(printable.OneLine(fmt.Sprintf(format, args...)), maxNote))

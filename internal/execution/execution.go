@@ -42,7 +42,8 @@ var (
 	ErrNoServers = errors.New("cannot start MCP servers of skills: not configured")
 )
 
-// ServiceNeeds describes what an approval of a skill must cover for its servers.
+// ServiceNeeds lists what an approval of a skill must cover for the servers of
+// the skill.
 type ServiceNeeds struct {
 	Installs  bool          // a server needs a package to be installed
 	Variables []policy.Need // platform values and their targets: see [decision.VariableNeed]

@@ -138,7 +138,7 @@ func parseUVX(args []string) (*packageCommand, error) {
 	return f, nil
 }
 
-// spec returns the name and version of the package as requested.
+// spec returns the requested package in the form NAME or NAME@VERSION.
 func (f *packageCommand) spec() string {
 	if f.version == "" {
 		return f.pkg

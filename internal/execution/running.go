@@ -93,7 +93,8 @@ func (s *Service) watch(ctx context.Context, release func()) {
 	}()
 }
 
-// endReason returns why the service exited, or nil if it was closed.
+// endReason returns an error that says why the service exited, or nil if it was
+// closed.
 func (s *Service) endReason() error {
 	if cause := context.Cause(s.ctx); errors.Is(cause, execute.ErrDisabled) {
 		return fmt.Errorf("service killed: %w", cause)
@@ -193,9 +194,9 @@ func (s *Service) Stderr() string {
 // complete then, unless a child of the service still holds standard error open.
 func (s *Service) Done() <-chan struct{} { return s.ended }
 
-// Err returns why the service exited. If the permission was revoked, the error
-// matches [execute.ErrDisabled]. Err returns nil while the service runs, and
-// after Close.
+// Err returns an error that says why the service exited. If the permission was
+// revoked, the error matches [execute.ErrDisabled]. Err returns nil while the
+// service runs, and after Close.
 func (s *Service) Err() error {
 	select {
 	case <-s.ended:

@@ -63,7 +63,7 @@ func resolveExisting(path string) string {
 }
 
 // protectedNames lists names of files and directories that make other programs
-// run code. If code may change a workspace directly, they are read-only.
+// run code. They are read-only in a workspace that code may change directly.
 var protectedNames = []string{".git", ".hg", ".vscode", ".idea", ".claude", ".cursor", ".codex", ".gemini", ".mcp.json", ".envrc", ".husky", ".loadout", "loadout.yaml"}
 
 // IsProtected reports whether a path in a workspace contains a protected name,

@@ -50,8 +50,8 @@ func Errorf(code int, hint, format string, args ...any) error {
 	return &Error{code, fmt.Errorf(format, args...), hint}
 }
 
-// Reported is returned if the problem was already printed. The command then
-// only exits with the code [Failure].
+// Reported is returned if the problem was already printed. The program then
+// prints nothing and exits with the code [Failure].
 var Reported = &Error{Code: Failure}
 
 // FileCause returns the cause of a file error, without the operation or the

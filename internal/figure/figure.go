@@ -24,7 +24,7 @@ const (
 	maxRead    = 64      // files that are read
 )
 
-// types lists the MIME types of images that are shown.
+// types lists the MIME types of supported images.
 var types = []string{"image/png", "image/jpeg", "image/webp"}
 
 // Images maps the paths of images to their stamps. [Scan] does not read the
@@ -51,8 +51,8 @@ func Scan(fsys fs.FS, dirs ...string) Images {
 }
 
 // ScanContent is like [Scan], but reads the images, so that [Images.New] compares
-// their contents. It is for directories in which each run writes all files again.
-// It reads a limited number of images.
+// their contents. It is for directories in which each run rewrites all files. It
+// reads a limited number of images.
 func ScanContent(fsys fs.FS, dirs ...string) Images {
 	out, tried := Images{}, 0
 	each(fsys, dirs, func(name string, s stamp) bool {
@@ -65,10 +65,10 @@ func ScanContent(fsys fs.FS, dirs ...string) Images {
 	return out
 }
 
-// New scans the directories again. It returns the images that are new, or that
-// differ from those in i, the result of an earlier Scan, in size or modification
-// time. If i is the result of ScanContent, it compares contents instead. It
-// returns at most [MaxImages], ordered by directory and name.
+// New scans the directories again. It returns the images that are not in i, the
+// result of an earlier Scan, or that differ from those in i in size or
+// modification time. If i is the result of ScanContent, it compares contents
+// instead. It returns at most [MaxImages], ordered by directory and name.
 func (i Images) New(fsys fs.FS, dirs ...string) []mcp.Content {
 	var out []mcp.Content
 	tried := 0
@@ -90,8 +90,8 @@ func (i Images) New(fsys fs.FS, dirs ...string) []mcp.Content {
 	return out
 }
 
-// each calls f for each file in dirs that has the extension of an image, until
-// f returns false.
+// each calls f for each file in dirs that has the extension of a supported
+// image, until f returns false.
 func each(fsys fs.FS, dirs []string, f func(name string, s stamp) bool) {
 	for _, dir := range dirs {
 		entries, err := fs.ReadDir(fsys, dir)
@@ -110,7 +110,7 @@ func each(fsys fs.FS, dirs []string, f func(name string, s stamp) bool) {
 	}
 }
 
-// readFile reads at most one byte more than [MaxBytes].
+// readFile reads up to [MaxBytes]+1 bytes of a file.
 func readFile(fsys fs.FS, name string) ([]byte, error) {
 	f, err := fsys.Open(name)
 	if err != nil {

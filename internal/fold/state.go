@@ -43,7 +43,7 @@ type offeredSkills struct {
 	known []string // named in the last event that is still part of the request; empty if unknown
 }
 
-// lastMessage is a message for LastMessages.
+// lastMessage is a message that [State.LastMessages] may include.
 type lastMessage struct {
 	Role llm.Role `json:"role"`
 	Text string   `json:"text"`
@@ -254,7 +254,7 @@ func (t *tokenSum) apply(e *session.Event) {
 }
 
 // reportedTokens returns the number of tokens in the conversation up to a
-// response, or 0 if the vendor did not report it.
+// response, or 0 if the vendor did not report any usage.
 func reportedTokens(e *session.Event) int {
 	if e.Message == nil || e.Message.Usage == nil {
 		return 0

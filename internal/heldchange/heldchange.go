@@ -30,7 +30,7 @@ const (
 	retention = 30 * 24 * time.Hour
 )
 
-// Change is a stored change.
+// Change is a stored change with its author and time.
 type Change struct {
 	overlay.Stored
 	By   string    `json:"by,omitempty"` // name of the skill, or "" for a command of the agent

@@ -85,7 +85,7 @@ func plainLine(s string, limit int) string {
 	return s
 }
 
-// retryAfter returns how long the vendor asks the client to wait before a
+// retryAfter returns the time that the vendor asks the client to wait before a
 // retry, or 0.
 func retryAfter(h http.Header) time.Duration {
 	for name, unit := range map[string]time.Duration{"Retry-After-Ms": time.Millisecond, "Retry-After": time.Second} {

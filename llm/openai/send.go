@@ -172,7 +172,7 @@ var codes = map[string]int{
 // maxAfter is the maximum delay that a server can request.
 const maxAfter = 24 * time.Hour
 
-// retryAfter returns how long the server asks the client to wait before a
+// retryAfter returns the time that the server asks the client to wait before a
 // retry, or 0. It ignores dates, because clocks differ.
 func retryAfter(h http.Header) time.Duration {
 	for _, unit := range []struct {
