@@ -30,11 +30,12 @@ func (a *app) capabilitiesCommand() *cobra.Command {
 		Long: `List the skills and MCP tools available to an agent, with the safety level of each and
 whether it needs your approval. Tool calls and the code of skills may need approval;
 loading the instructions of a skill never does. The list takes your rules and approvals
-into account. Each call is checked again, with its arguments.
+into account. When an agent makes a call, the call is checked again with its arguments.
 
-Only tools from earlier connections are listed. Servers that were never connected are
-reported separately; --connect first connects to all servers. The --json output is for
-planners: available_skills, available_mcp_tools and planning_hints.`,
+By default, only tools known from earlier connections are listed, and servers that were
+never connected are reported separately. With --connect, the command first connects to
+all servers. The --json output is for planners: available_skills, available_mcp_tools
+and planning_hints.`,
 		Example: `  loadout capabilities
   loadout capabilities --connect
   loadout capabilities --json | jq '.planning_hints.capabilities[] | select(.requires_approval)'`,

@@ -19,7 +19,7 @@ servers, and runs scripts in the sandbox. Without a model, a built-in demo answe
 Choose a model with --model, and put its key into ANTHROPIC_API_KEY, OPENAI_API_KEY
 or a secret.
 
-With -p, or without a terminal, chat prints one answer and exits. Calls that need an
+With -p, or without a terminal, chat prints one response and exits. Calls that need
 approval are then denied unless a rule allows them. Piped input is appended to PROMPT.
 Conversations are saved; continue one with --session. Type /help in a conversation
 for its commands, ? for its keys, and @FILE to attach a file.`,

@@ -16,8 +16,8 @@ func (a *app) disconnectCommand() *cobra.Command {
 		Use:   "disconnect (CLIENT | --all)",
 		Short: "Remove Loadout from the configuration of MCP clients",
 		Long: `Remove the entry for Loadout from the configuration file of an MCP client, or from
-those of all clients. A file that was not changed in the meantime is restored byte for
-byte, and a file that Loadout created is deleted. In any other file, only the entry is
+those of all clients. A file that has not been changed since is restored byte for byte,
+and a file that Loadout created is deleted. From any other file, only the entry is
 removed. If Loadout replaced one of your entries and cannot restore it, the backup that
 contains it is kept. An entry that does not start Loadout is not removed.
 

@@ -63,9 +63,9 @@ func (a *app) serversCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "servers",
 		Short: "List MCP servers and test their connections",
-		Long: `List your MCP servers, and connect to each one for its tools. Servers are read from
-servers.yaml beside your configuration, and from the files and directories in
-servers.files and servers.dirs, in the format of any client:
+		Long: `List your MCP servers, and connect to each one to list its tools. Servers are read from
+servers.yaml next to your configuration file, and from the files and directories in the
+settings servers.files and servers.dirs, in the format of any client:
 
   mcpServers:
     files:  {command: npx, args: [-y, "@modelcontextprotocol/server-filesystem", /data]}
@@ -96,9 +96,9 @@ not listed; show one with loadout servers test SKILL_SERVER.`,
 		Use:   "accept NAME",
 		Short: "Accept changed tool definitions of an MCP server",
 		Long: `Accept the current tool definitions of an MCP server. A changed description can mislead
-a model. So, for a server that a skill provides or that has "pin: strict", tools whose
-definition changed are blocked until you accept them. The command fails if an agent runs
-it, or if it has no controlling terminal.`,
+a model. Therefore, if a skill provides the server or the server has "pin: strict", tools
+whose definition changed are blocked until you accept them. The command fails if an agent
+runs it, or if it has no controlling terminal.`,
 		Example: "  loadout servers accept files",
 		Args:    argCount(1, 1, "NAME"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.acceptServer(cmd.Context(), args[0], files) },

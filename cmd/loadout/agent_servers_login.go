@@ -48,8 +48,8 @@ func (a *app) loginCommands(files *[]string) []*cobra.Command {
 		Short: "Sign in to an MCP server",
 		Long: `Sign in to an MCP server with your browser. The token is stored in a file that only you
 can read, is renewed automatically if the server allows it, and is sent to that server
-only. If the browser runs on another machine, paste the address of the final page,
-even if the browser cannot open it.`,
+only. If the browser runs on another machine, paste the address of the final page into
+the terminal, even if the browser could not load that page.`,
 		Example: "  loadout servers login search\n  loadout servers login search --no-browser",
 		Args:    argCount(1, 1, "NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {

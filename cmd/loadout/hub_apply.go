@@ -35,9 +35,9 @@ func (a *app) applyCommand() *cobra.Command {
 		Use:   "apply -f FILE",
 		Short: "Create or update hub resources from files",
 		Long: `Create or update resources of a hub from documents of the kinds Skill, Ghost, Bot,
-Team, Model and MCPServer. A file is YAML, with one or several documents, or JSON.
-Either all documents are applied, or none. Applying them again changes nothing. Wegent
-documents are accepted as they are; documents of other kinds are skipped.
+Team, Model and MCPServer. A file contains one or more YAML documents, or JSON. Either
+all documents are applied, or none. Applying them again changes nothing. Documents of
+Wegent are accepted unchanged; documents of other kinds are skipped.
 
   kind: Ghost
   metadata: {name: analyst}
@@ -45,9 +45,9 @@ documents are accepted as they are; documents of other kinds are skipped.
     systemPrompt: You analyze spreadsheets.
     skills: [spreadsheets]
 
-metadata.namespace is the owner of a resource: by default you, or the name of a group,
-or public for everyone. LOADOUT_HUB names the hub; by default it is the hub on this
-machine. LOADOUT_HUB_TOKEN authenticates you.`,
+metadata.namespace is the owner of a resource: the name of a group, or public for
+everyone. By default, you own the resource. LOADOUT_HUB is the URL of the hub; the
+default is the hub on this machine. LOADOUT_HUB_TOKEN is your access token.`,
 		Example: "  loadout apply -f team.yaml --dry-run      show the changes\n  loadout apply -f ghosts.yaml -f bots.yaml --hub https://hub.example.com\n  cat team.yaml | loadout apply -f -",
 		Args:    argCount(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.applyDocuments(cmd.Context(), o) },

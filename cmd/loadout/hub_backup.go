@@ -71,8 +71,8 @@ func (a *app) restoreCommand() *cobra.Command {
 		Use:   "restore FILE",
 		Short: "Restore the database of a hub from a backup",
 		Long: `Restore the database of a stopped hub from a backup. The backup is checked first. An
-existing database is replaced only with --force, and is moved aside. The hub needs the
-same encryption key as before. With PostgreSQL, use pg_restore.`,
+existing database is replaced only with --force, and is renamed, not deleted. The hub
+needs the same encryption key as before. With PostgreSQL, use pg_restore.`,
 		Example: "  loadout restore hub-monday.db\n  loadout restore --data /srv/hub --force /backup/hub.db",
 		Args:    argCount(1, 1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {

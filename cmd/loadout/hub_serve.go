@@ -41,7 +41,8 @@ create the first administrator with the printed link or with --admin-password-fi
 --database and --redis several nodes share a hub; each node needs the encryption key in
 LOADOUT_HUB_KEY or --key-file.
 
-SIGTERM and Ctrl-C let running work finish; a second signal stops it.`,
+On SIGTERM or Ctrl-C, the hub finishes its running work and exits. A second signal stops
+it immediately.`,
 		Example: `  loadout serve
   loadout serve --addr 0.0.0.0:8484 --accounts --public https://hub.example.com --proxy 10.0.0.0/8
   loadout serve --database postgres://hub@db.example.com/hub --redis redis://redis.example.com

@@ -50,10 +50,10 @@ func (a *app) updateCommand() *cobra.Command {
 instructions, scripts, requested permissions), and install them. On a terminal, update
 asks for confirmation. Without NAME it updates all skills.
 
-Skills you edited are reported and not changed. A skill pinned to a commit or tag stays
-at that version; a tag that moved is reported and not followed. A signed version older
-than one seen before is refused. The code of a new version needs a new approval. --check
-changes nothing, and exits with status 1 if there are updates.`,
+Skills that you edited are reported but not changed. A skill pinned to a commit or tag
+stays at that version; if the tag was moved, this is reported. A signed version that is
+older than one seen before is refused. The code of a new version needs a new approval.
+--check changes nothing, and exits with status 1 if there are updates.`,
 		Example: `  loadout update --check
   loadout update
   loadout update pdf --diff

@@ -50,7 +50,7 @@ func (a *app) verifyCommand() *cobra.Command {
 		Use:   "verify [NAME|PATH...]",
 		Short: "Verify installed skills and signatures",
 		Long: `Compare the files of installed skills with loadout.lock, and verify their signatures
-with the remembered keys. Exits with status 1 if something differs. With --key, verify
+with the pinned keys. Exits with status 1 if something differs. With --key, verify
 the signature of the skill with the given NAME, or in the directory PATH, with that
 public key, even if the skill was not installed with loadout add.`,
 		Example: `  loadout verify

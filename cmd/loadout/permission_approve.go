@@ -41,20 +41,20 @@ func (a *app) approveCommand() *cobra.Command {
 An approval covers the exact files of the skill and of the skills it depends on. If any
 of them changes, the skill needs a new approval. approve asks for confirmation. If
 standard input or standard error is redirected, it asks on the controlling terminal.
-With --yes, it does not ask if standard input is a terminal or you give the digest. With
---json, it does not ask if only the output is redirected. --yes without --digest is
-deprecated.
+--yes skips the confirmation, but only with --digest or if standard input is a terminal;
+--yes without --digest is deprecated. --json skips the confirmation if neither standard
+input nor standard error is redirected.
 
 Only you can approve: approve refuses if an agent runs it, or if it has no controlling
 terminal. --pending lists the commands refused in this way. On an unattended machine,
-give the digests of what you reviewed: --digest for the skill and for everything that
---dry-run lists as needed, and --yes. Even so, an agent cannot approve. On a managed
-machine, only the administrator can approve; --dry-run shows how.
+use --yes with the digests of what you reviewed: one --digest for the skill and one for
+each dependency that --dry-run lists. This does not allow agents to approve skills. On a
+managed machine, only the administrator can approve skills; --dry-run shows how.
 
-You approve tool calls when an agent makes them, or in advance with this command: NAME
-is then the name of an MCP tool, in any of its forms, such as github__create_issue. --list
-also shows the tool calls that you allowed for a session or always; --revoke NAME
-revokes them by tool name.`,
+You can approve a tool call when an agent makes it, or in advance with this command. NAME
+is then the name of an MCP tool in any of its forms, such as github__create_issue. --list
+also shows the tool calls that you allowed for a session or always. --revoke with the
+name of a tool revokes these approvals.`,
 		Example: `  loadout approve pdf
   loadout approve pdf --dry-run             show what would be approved
   loadout approve pdf --expires 24h
@@ -93,7 +93,7 @@ revokes them by tool name.`,
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.list, "list", false, "list approvals of skills and tool calls")
-	f.BoolVar(&o.pending, "pending", false, "list commands that an agent tried to run and only you can run")
+	f.BoolVar(&o.pending, "pending", false, "list commands that an agent tried to run but only you can run")
 	f.BoolVar(&o.revoke, "revoke", false, "revoke an approval by name, id or digest, and stop what it allows")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be approved without recording it")
 	f.StringArrayVar(&o.digests, "digest", nil, "approve only if the skill has this `DIGEST`; repeat it for each dependency")
@@ -101,7 +101,7 @@ revokes them by tool name.`,
 	f.DurationVar(&o.expires, "expires", 0, "let the approval expire after `TIME`, such as 24h")
 	f.BoolVar(&o.workspace, "write-workspace", false, "allow writing to the workspace directory")
 	f.BoolVar(&o.host, "host-network", false, "allow the host network, without the host allowlist")
-	f.BoolVar(&o.unsandboxed, "unsandboxed", false, "allow the backend named process, which does not isolate")
+	f.BoolVar(&o.unsandboxed, "unsandboxed", false, "allow the backend named process, which provides no isolation")
 	return cmd
 }
 

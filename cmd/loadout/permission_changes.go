@@ -53,13 +53,14 @@ func (a *app) changesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "changes [DIR]",
 		Short: "Review changes to files that configure programs or agents",
-		Long: `Show the pending changes of a directory: changes that scripts and agents made to files
-that configure programs or agents, such as CLAUDE.md, new skills or .git/hooks, when
-Loadout could not ask you. They are stored for up to 30 days, until you apply or
-discard them. DIR is the workspace; the default is the current directory.
+		Long: `Show the pending changes to the files of a directory. Loadout stores a change if a
+script or an agent changes a file that configures programs or agents, such as CLAUDE.md,
+a new skill or .git/hooks, and you cannot be asked. Changes are stored until you apply or
+discard them, for up to 30 days. DIR is the workspace; the default is the current
+directory.
 
---apply applies the shown changes, after a confirmation. A change is stale if
-its file has changed since; a stale change is never applied. Only you can apply
+--apply asks for confirmation and applies the shown changes. If a file was changed again
+in the meantime, the pending change is stale and is never applied. Only you can apply
 changes: --apply refuses if an agent runs it, or if it has no controlling terminal.`,
 		Example: `  loadout changes
   loadout changes ~/src/project --apply

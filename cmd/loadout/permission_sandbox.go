@@ -144,7 +144,7 @@ func (a *app) sandboxRunCommand() *cobra.Command {
 		Use:   "run -- COMMAND [ARGS]",
 		Short: "Run a command in the sandbox",
 		Long: `Run a host command in the sandbox used for skill scripts, to see what scripts see: no
-network, none of your files, an empty /work.`,
+network, none of your files, and an empty /work.`,
 		Example: `  loadout sandbox run -- sh -c 'id; ls -la / /work; env'
   loadout sandbox run --in data.csv -- wc -l /work/in/data.csv
   loadout sandbox run --backend bwrap -- python3 -c 'print(open("/etc/passwd").read())'`,

@@ -43,7 +43,7 @@ func (a *app) secretCommand() *cobra.Command {
 		Use:   "secret",
 		Short: "Manage keys and tokens for skills and servers",
 		Long: `Manage keys and tokens for skills and MCP servers, in a file that only you can read.
-Your own servers refer to one as ${{secrets.NAME}}. A skill can use a secret only if
+Your own servers refer to a secret as ${{secrets.NAME}}. A skill can use a secret only if
 you granted it to the current version of the skill, by approving the skill or with
 loadout secret grant. Values are never shown. The environment variable
 LOADOUT_SECRET_NAME provides a secret that is not set here.`,
@@ -58,8 +58,8 @@ LOADOUT_SECRET_NAME provides a secret that is not set here.`,
 		Use:   "grant NAME --skill SKILL",
 		Short: "Let a skill use a secret",
 		Long: `Let the current version of a skill use a secret, until one of its files changes. The
-secret need not be set yet. --remove revokes this permission and keeps the skill's
-other permissions; to stop what is already running, use loadout approve --revoke. grant
+secret need not be set yet. --remove revokes this permission, but not the skill's other
+permissions; to stop what is already running, use loadout approve --revoke. grant
 refuses if an agent runs it, or if it has no controlling terminal.`,
 		Example: "  loadout secret grant GITHUB_TOKEN --skill github\n  loadout secret grant GITHUB_TOKEN --skill github --remove",
 		Args:    argCount(1, 1, "the NAME of a secret"),
@@ -78,9 +78,9 @@ refuses if an agent runs it, or if it has no controlling terminal.`,
 	cmd.AddCommand(&cobra.Command{
 		Use:   "set NAME",
 		Short: "Set a secret from the terminal or standard input",
-		Long: `Set a secret. Its value is read from the terminal without being shown, or from standard
-input, without a trailing newline. It is never an argument, because other programs can
-see arguments.`,
+		Long: `Set a secret. The value is read from the terminal without being shown, or from standard
+input; a trailing newline is removed. It cannot be given as an argument, because other
+programs can see arguments.`,
 		Example: "  loadout secret set GITHUB_TOKEN\n  loadout secret set GITHUB_TOKEN < token.txt",
 		Args:    argCount(1, 1, "the NAME of a secret, not its value"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.setSecret(cmd.Context(), args[0]) },

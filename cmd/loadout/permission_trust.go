@@ -53,17 +53,17 @@ func (a *app) trustCommand() *cobra.Command {
 		Short: "Trust the configuration of a project",
 		Long: `Show the configuration of a project and, if you agree, apply it: its loadout.yaml,
 .mcp.json and the files below .loadout. Its skills are approved separately. If a file
-changes, trust the project again. Until you trust a project, it can only add skill
-directories inside itself and rules that deny. No project can loosen the sandbox.
+changes, trust the project again. Until you trust a project, it can only add deny rules
+and skill directories within the project. No project can loosen the sandbox.
 
 trust asks for confirmation. If standard input or standard error is redirected, it asks
-on the controlling terminal. With --yes it does not ask, provided that standard input is a
-terminal or --digest is given; --yes without --digest is deprecated. With --json it does
-not ask if only standard output is redirected.
+on the controlling terminal. --yes skips the confirmation, but only with --digest or if
+standard input is a terminal; --yes without --digest is deprecated. --json skips the
+confirmation if neither standard input nor standard error is redirected.
 
 Only you can trust a project: trust refuses if an agent runs it, or if it has no
-controlling terminal. On an unattended machine, give the digest that --dry-run shows:
---digest DIGEST --yes.`,
+controlling terminal. On an unattended machine, use --yes with --digest and the digest
+that --dry-run shows.`,
 		Example: `  loadout trust . --dry-run                show what would apply
   loadout trust ~/src/project
   loadout trust --list

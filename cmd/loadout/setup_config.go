@@ -21,8 +21,8 @@ func (a *app) configCommand() *cobra.Command {
 		Short: "Show the effective configuration, or an example",
 		Long: `Show the effective configuration, or an example. Later sources override earlier ones:
 defaults, your file, the project's file, the file given with --config, the environment,
-flags. Until you trust a project (loadout trust), its file can only add skill
-directories inside the project and deny tools.`,
+and flags. Until you trust a project (loadout trust), its file can only add deny rules
+and skill directories within the project.`,
 		Example: "  loadout config show\n  loadout config example",
 	})
 	cmd.AddCommand(&cobra.Command{

@@ -19,9 +19,9 @@ func (a *app) explainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain NAME",
 		Short: "Explain which skill a name resolves to",
-		Long: `List the skills that a name could refer to, in order of precedence. Show which one is
-chosen, and why the others are not: their scope, the order of sources, their version,
-or a setting that hides them.`,
+		Long: `List the skills to which a name could refer, in order of precedence. Show which one is
+chosen and why the others are not: because of their scope, the order of sources, their
+version, or a setting that hides them.`,
 		Example: `  loadout explain pdf
   loadout explain pdf@>=2 --json`,
 		Args:              argCount(1, 1, "the NAME of a skill"),

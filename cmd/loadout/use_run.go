@@ -38,11 +38,11 @@ func (a *app) runCommand() *cobra.Command {
 		Long: `Run a script of a skill in the sandbox. The script sees its skill, an empty working
 directory (/work), the files given with --in, and only the network hosts that the skill
 requests. The files that it writes to /work/out (LOADOUT_OUT) are its output. A
-terminal shows only text, colors and changes to the current line; a pipe receives
+terminal receives only text, colors and changes to the current line; a pipe receives
 everything. Typing this command approves this one run. If standard input or standard
 error is redirected, and the skill is not approved, the command asks on the controlling
 terminal. If an agent runs the command, or there is no terminal, the skill must be
-approved: loadout approve NAME.
+approved with loadout approve NAME.
 
 Exits with status 0 if the script succeeds and with status 1 if it fails. --json
 includes the exit code of the script.`,

@@ -29,7 +29,7 @@ func (a *app) packCommand() *cobra.Command {
 		Short: "Pack a skill into an archive",
 		Long: `Pack the skill in DIR into an archive with a single folder named after the skill. The
 same files always give the same archive. A skill that does not load is refused. The
-archive is NAME.zip in the current directory, or beside DIR if you are inside DIR.`,
+archive is NAME.zip in the current directory, or next to DIR if you are inside DIR.`,
 		Example: `  loadout pack my-skill                  writes my-skill.zip
   loadout pack my-skill -o my-skill.skill`,
 		Args: argCount(1, 1, "the DIR of a skill"),

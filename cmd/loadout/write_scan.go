@@ -42,7 +42,7 @@ func (a *app) scanCommand() *cobra.Command {
 		Use:   "scan PATH|NAME...",
 		Short: "Scan skills for dangerous or hidden content",
 		Long: `Scan the files of skills for hidden characters, instructions that turn an agent against
-its user, commands that download and run code, encoded programs, secrets, and content
+its user, commands that download and run code, encoded programs, secrets, and behavior
 that the frontmatter does not declare. PATH is the directory, SKILL.md or archive of a
 skill, or a directory with skills below it. NAME is the name of an available skill.
 

@@ -46,12 +46,12 @@ func (a *app) signCommand() *cobra.Command {
 		Use:   "sign PATH...",
 		Short: "Sign skills that you publish",
 		Long: `Sign the files of skills to prove that they come from you. The signature is written
-beside SKILL.md as SKILL.sig. Sign again after every change, and keep SKILL.sig: its
-counter increases by one each time, so Loadout refuses an older version that is
-offered to your users. If SKILL.sig is lost, give the next number with --counter. When
-users install your skill, Loadout remembers your key for its source, and refuses later
-versions that are unsigned or signed with another key. Create a key with --new-key.
-Keep the file secret, and back it up: a lost key cannot be restored.
+to SKILL.sig next to SKILL.md. Sign again after every change, and keep SKILL.sig: it
+contains a counter that increases by one each time, so that Loadout can refuse an older
+version that is offered to your users. If SKILL.sig is lost, set the next number with
+--counter. When users install your skill, Loadout pins your key to its source, and
+refuses later versions that are unsigned or signed with another key. Create a key with
+--new-key. Keep the key file secret, and back it up: a lost key cannot be recovered.
 
 A key expires two years after its creation, or on the date given with --expires. After
 that, users keep what they installed, but get no updates. Before it expires, create the
