@@ -67,7 +67,7 @@ func (o *SkillToolOptions) caller(rt *loadout.Runtime, s *session.Session) *tool
 	return c
 }
 
-// SkillTools returns the tools with which a model uses skills in a session, for
+// SkillTools returns the tools that let a model use skills in a session, for
 // [Options.Tools] or your own agent loop. They are load_skill, unload_skill,
 // search_skills and read_skill_file. run_skill_script is added if the runtime
 // runs scripts, and find_tools and call_tool if [SkillToolOptions.Tools] is

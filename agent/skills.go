@@ -16,7 +16,7 @@ const skillSchema = `{"type":"object","properties":{"name":{"type":"string","des
 // skillLoader is the type of [Options.LoadSkill].
 type skillLoader = func(ctx context.Context, skill string, load func() (*session.LoadResult, error)) (*session.LoadResult, error)
 
-// loadTool returns the tool with which a model loads skills. hook may be nil.
+// loadTool returns the tool that a model calls to load skills. hook may be nil.
 func loadTool(s *session.Session, hook skillLoader) Tool {
 	return Tool{Repeatable: true, ReadOnly: true, Tool: llm.Tool{
 		Name: toolname.LoadSkill, InputSchema: json.RawMessage(skillSchema),
@@ -47,7 +47,7 @@ func loadTool(s *session.Session, hook skillLoader) Tool {
 	}}
 }
 
-// unloadTool returns the tool with which a model unloads skills.
+// unloadTool returns the tool that a model calls to unload skills.
 func unloadTool(s *session.Session) Tool {
 	return Tool{Repeatable: true, Tool: llm.Tool{
 		Name: toolname.UnloadSkill, InputSchema: json.RawMessage(skillSchema),

@@ -75,7 +75,7 @@ func ServerTools(ctx context.Context, rt *loadout.Runtime, s *session.Session, s
 	return out, nil
 }
 
-// callTool returns the tool with which a model calls all other tools of the
+// callTool returns the tool through which a model calls all other tools of the
 // set. The model learns their names when it loads a skill or searches for
 // tools.
 func (c *toolCaller) callTool() Tool {

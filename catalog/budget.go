@@ -65,8 +65,8 @@ func (s *scan) countNames(n int) {
 	}
 }
 
-// callOnDir is called after a directory was inspected and before its files are
-// read.
+// callOnDir calls s.onDir, if it is set, after a directory has been inspected
+// and before its files are read.
 func (s *scan) callOnDir(at string) {
 	if s.onDir != nil {
 		s.onDir(at)

@@ -81,7 +81,7 @@ func encodeIndex(root string, tree *node) [][]byte {
 	return [][]byte{binary.BigEndian.AppendUint64(indexHead(root), uint64(len(e.numbers))), e.numbers, e.strings}
 }
 
-// indexHead returns the bytes with which an index of root begins.
+// indexHead returns the first bytes of an index of root.
 func indexHead(root string) []byte {
 	return append(binary.AppendUvarint([]byte(indexMagic), uint64(len(root))), root...)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// graceTime is how long a scan may take after its deadline. A scan that takes
-// longer is blocked in a system call.
+// graceTime is the time that a scan may take after its deadline. A scan that
+// takes longer is considered blocked in a system call.
 const graceTime = 2 * time.Second
 
 // blockedError is returned for a source whose file system does not respond.

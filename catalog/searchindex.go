@@ -89,7 +89,7 @@ func (c *Catalog) buildSearchIndex(ctx context.Context, s *Snapshot) error {
 }
 
 // assign finds the words of the given skills in the segments. It returns the
-// positions of the skills that it did not find.
+// positions of the skills whose words it did not find.
 func (x *searchIndex) assign(shown []*Entry) (missing []int32) {
 	for _, m := range x.memory {
 		m.clearPositions()

@@ -191,7 +191,7 @@ func (r *row) mark(description string) string {
 	return untrusted.MarkOrigin(r.entry.Scope.String(), description)
 }
 
-// write writes the line of the skill.
+// write writes the line for the skill.
 func (r *row) write(b *strings.Builder, description string) {
 	b.WriteString("- ")
 	b.WriteString(r.name)

@@ -97,7 +97,7 @@ type watching struct {
 	busy   bool                 // whether a source was being read during the last update
 }
 
-// watchedTree is the state of watching a source.
+// watchedTree holds the state of watching a source.
 type watchedTree struct {
 	dir        *dirSource
 	failed     bool      // whether giveUp was called

@@ -12,7 +12,7 @@ type CutError struct {
 	Err    error  // cause; nil if the stream ended without an error
 }
 
-// Error returns the cause, but no part of the response.
+// Error returns a message with the cause, but without any part of the response.
 func (e *CutError) Error() string {
 	if e.Err == nil {
 		return "answer interrupted: stream ended before the answer was complete"

@@ -60,8 +60,8 @@ func (l *loadedSkills) mayDiffer(now *catalog.Snapshot) (entries []*catalog.Entr
 
 type deliveredKey struct{}
 
-// withDelivered returns a context in which noteDelivered adds to the returned
-// list.
+// withDelivered returns a context and a list. Calls of noteDelivered with the
+// context add to the list.
 func withDelivered(ctx context.Context) (context.Context, *[]*session.Skill) {
 	all := &[]*session.Skill{}
 	return context.WithValue(ctx, deliveredKey{}, all), all

@@ -131,8 +131,9 @@ func (s *Server) listPrompts(ctx context.Context, req *mcp.ListPromptsRequest, n
 	return res, nil
 }
 
-// skillOffset returns the number of skills before the page of a cursor. ours is
-// false if the cursor is empty or was created by the SDK.
+// skillOffset returns the number of skills that precede the page to which a
+// cursor refers. ours is false if the cursor is empty or was created by the
+// SDK.
 func skillOffset(cursor string) (skip int, ours bool, err error) {
 	encoded, ours := strings.CutPrefix(cursor, skillCursor)
 	if !ours {

@@ -450,8 +450,8 @@ func namesOf(entries []*catalog.Entry, limit int) string {
 	return s
 }
 
-// location returns where the client can find a skill's files: a path if it runs
-// on the same machine, and the skill's URI otherwise.
+// location returns the location at which the client can find a skill's files: a
+// path if it runs on the same machine, and the skill's URI otherwise.
 func (s *Server) location(m *session.Skill) string {
 	if m.Location != "" && !s.opts.Remote {
 		return m.Location
@@ -583,7 +583,8 @@ func (s *Server) plainFileContent(e *catalog.Entry, c *loadout.Content) []mcp.Co
 	return out
 }
 
-// fileLocation returns where the client can find a file; see location.
+// fileLocation returns the location at which the client can find a file; see
+// location.
 func (s *Server) fileLocation(e *catalog.Entry, c *loadout.Content) string {
 	if dir := e.Location(); dir != "" && !s.opts.Remote {
 		return filepath.Join(dir, filepath.FromSlash(c.Path))

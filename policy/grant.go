@@ -74,7 +74,7 @@ type Grant struct {
 	ReadOnly bool `json:"read_only,omitempty"`
 }
 
-// version returns the lowest version that has the fields of the grant.
+// version returns the lowest format version that has the fields of the grant.
 func (g *Grant) version() int {
 	switch {
 	case g.ReadOnly:

@@ -30,7 +30,7 @@ type Spec struct {
 	Digest string
 }
 
-// Tree is a file tree to copy to a path of the layout.
+// Tree is a file tree to copy to a path in the sandbox.
 type Tree struct {
 	// Path is /skill, /needs/NAME, /deps, /work or a path below /work.
 	Path string

@@ -71,7 +71,8 @@ func (ds Diagnostics) Valid() bool {
 	return true
 }
 
-// Loads reports whether the skill can be used: ds contains no error.
+// Loads reports whether the skill can be used, that is, whether ds contains no
+// error.
 func (ds Diagnostics) Loads() bool {
 	for _, d := range ds {
 		if d.Severity == Error {

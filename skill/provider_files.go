@@ -80,7 +80,8 @@ type providerCheck struct {
 	fields *decoder // of the provider
 }
 
-// position returns the node of a field of the provider, or the provider itself.
+// position returns the node of a field of the provider or, if there is no such
+// field, the node of the provider.
 func (c *providerCheck) position(field string) *yaml.Node {
 	if n := c.fields.lookup(field); n != nil {
 		return n

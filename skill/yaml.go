@@ -92,7 +92,8 @@ func showBreaks(n *yaml.Node) {
 	}
 }
 
-// measure maps each anchored node to its extent, with aliases expanded.
+// measure maps each anchored node to its extent: the number of nodes, the size
+// of the text and the depth, with aliases expanded.
 type measure map[*yaml.Node]extent
 
 type extent struct{ nodes, text, depth int }

@@ -90,8 +90,9 @@ type UnknownToolError struct {
 	Problems []string // problems with servers that may have the tool
 }
 
-// Error returns the name, the similar names and the problems. If the user can
-// approve the skill that has the tool, the text begins with how to do so.
+// Error returns a message with the name, the similar names and the problems. If
+// the user can approve the skill that has the tool, the message begins with how
+// to do so.
 func (e *UnknownToolError) Error() string {
 	if i := slices.IndexFunc(e.Problems, func(p string) bool { return strings.HasPrefix(p, "the user can ") }); i >= 0 {
 		return fmt.Sprintf("%s (tool %q not found)", e.Problems[i], e.Name)
@@ -113,7 +114,7 @@ type ArgumentsError struct {
 	Problems []string // at least one; for the model to correct its call
 }
 
-// Error returns the tool and all problems.
+// Error returns a message with the tool and all problems.
 func (e *ArgumentsError) Error() string {
 	return fmt.Sprintf("invalid arguments for %s: %s", e.Tool, strings.Join(e.Problems, "; "))
 }
@@ -125,7 +126,7 @@ type FailedError struct {
 	Err  error // never nil
 }
 
-// Error returns the tool's name and the cause.
+// Error returns a message with the tool's name and the cause.
 func (e *FailedError) Error() string { return fmt.Sprintf("%s failed: %v", e.Tool.Name, e.Err) }
 
 // Unwrap returns the cause.

@@ -39,8 +39,9 @@ type ToolList struct {
 // concurrently.
 const maxConcurrentLists = 4
 
-// unknownServerWait is how long a search waits for servers with unknown tools
-// if some tools are known. The servers continue to connect in the background.
+// unknownServerWait is the time that a search waits for servers with unknown
+// tools if some tools are known. The servers continue to connect in the
+// background.
 const unknownServerWait = 3 * time.Second
 
 // Find searches for tools. It knows the tools of unconnected servers if an

@@ -18,7 +18,7 @@ type NotReadOnlyError struct {
 	Approvable bool
 }
 
-// Error returns the tool's name and the reason.
+// Error returns a message with the tool's name and the reason.
 func (e *NotReadOnlyError) Error() string {
 	return fmt.Sprintf("%s is not known only to read: %s", e.Tool.Name, e.Reason)
 }

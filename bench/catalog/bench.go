@@ -49,7 +49,7 @@ func newBench(dir string) (*bench, error) {
 
 func (b *bench) close() { os.RemoveAll(b.tmp) }
 
-// addRows fills the table. Goals apply only to 10,000 skills.
+// addRows fills the table. Goals apply only if there are 10,000 skills.
 func (b *bench) addRows() {
 	goal := func(ms float64) float64 {
 		if b.skills != 10_000 {

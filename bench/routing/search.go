@@ -142,9 +142,9 @@ func formatShare(n, of int) string {
 	return fmt.Sprintf("%.2f", float64(n)/float64(of))
 }
 
-// bestHitRows shows how often the best hit is the right skill, including the questions that
-// need no skill. If a server were started for each best hit, the same share of servers would be
-// used.
+// bestHitRows shows how often the best hit is the right skill. Questions that need no skill are
+// included. If the server of each best hit were started, this would be the share of started
+// servers that are used.
 func bestHitRows(all []searchResult) [][]string {
 	rows := [][]string{{"questions", "with a hit", "best hit is right", "share"}}
 	byLanguage := map[string][2]int{} // hits, right ones

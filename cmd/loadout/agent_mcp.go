@@ -281,8 +281,8 @@ func readToken(file string) (string, error) {
 	return token, nil
 }
 
-// indexDelay is how long the catalog must be unchanged before its search index
-// is updated, so that one update covers many changed files.
+// indexDelay is the time for which the catalog must be unchanged before its
+// search index is updated, so that one update covers many changed files.
 const indexDelay = 2 * time.Second
 
 // reloadOnHangup starts a goroutine that builds and saves the search index, and

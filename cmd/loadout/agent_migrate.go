@@ -166,7 +166,7 @@ func (m *migration) prepare(ctx context.Context) error {
 	return nil
 }
 
-// target describes the user's setup, to which the migration adds.
+// target describes the user's setup, which the migration extends.
 func (m *migration) target(ctx context.Context, c *config.Config) (migrate.Target, error) {
 	a := m.app
 	t := migrate.Target{ServersFile: a.ServersFile(), Chats: migrate.ChatDir(filepath.Join(a.StateDir(), "sessions"))}

@@ -26,7 +26,7 @@ func newApp(env environment) *app {
 	}
 }
 
-// setShutdownTimeout sets how long the command may take to shut down.
+// setShutdownTimeout sets the time that the command may take to shut down.
 func (a *app) setShutdownTimeout(d time.Duration) {
 	if a.shutdownTime != nil {
 		a.shutdownTime.Store(int64(max(d, shutdownTimeout)))

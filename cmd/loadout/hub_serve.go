@@ -133,7 +133,8 @@ func (a *app) serveHub(ctx context.Context, c *config.Config) (err error) {
 	return nil
 }
 
-// traceFlushTimeout is how long shutdown waits for the last traces to be sent.
+// traceFlushTimeout is the time that shutdown waits for the last traces to be
+// sent.
 const traceFlushTimeout = 3 * time.Second
 
 // startTracer returns a tracer, or nil if the environment does not enable

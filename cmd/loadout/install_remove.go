@@ -78,8 +78,8 @@ func (a *app) removeSkills(ctx context.Context, names []string, o *removeFlags) 
 	return nil
 }
 
-// checkUnambiguous returns an error if a name is installed in several
-// directories.
+// checkUnambiguous returns an error if a skill with the given name is installed
+// in several directories.
 func checkUnambiguous(byDir [][]string) error {
 	seen := map[string]bool{}
 	for _, name := range slices.Concat(byDir...) {

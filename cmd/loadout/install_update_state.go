@@ -91,8 +91,8 @@ func (a *app) availableUpdates() []availableUpdate {
 	return file.List()
 }
 
-// updateReasons returns the reasons for the available updates, by the path of the
-// installed skill.
+// updateReasons maps the path of each installed skill that has an update to the
+// reason for the update.
 func updateReasons(all []availableUpdate) map[string]string {
 	at := map[string]string{}
 	for _, n := range all {

@@ -145,8 +145,8 @@ func (a *app) printListJSON(snap *catalog.Snapshot, problems []catalog.Problem, 
 		console.JSONList{Name: "shadowed", Items: console.JSONItems(snap.Shadowed())})...)
 }
 
-// signatureWarnings returns the warnings about signatures by the path of the
-// installed skill.
+// signatureWarnings maps the paths of installed skills to warnings about their
+// signatures.
 func (a *app) signatureWarnings() map[string]install.Warning {
 	out := map[string]install.Warning{}
 	all, err := a.InstallDirs(setup.InstallFlags{})

@@ -42,7 +42,7 @@ type storedRequest struct {
 	Answer *Answer `json:"answer,omitempty"`
 }
 
-// resolvedRetention is how long a resolved request stays in a store.
+// resolvedRetention is the time that a resolved request stays in a store.
 const resolvedRetention = 24 * time.Hour
 
 // MemoryStore stores requests in memory. The zero value is an empty store.

@@ -389,7 +389,7 @@ func attachable(dir string, e fs.DirEntry) (isDir, ok bool) {
 }
 
 // isSkippedDir reports whether an entry is a directory whose files are not
-// suggested, because programs create them.
+// suggested, because programs generate them.
 func isSkippedDir(name string, isDir bool) bool {
 	return isDir && (skillpath.IsIgnored(name) || steering.IsDependencyDir(name))
 }

@@ -112,9 +112,9 @@ func projectSkillsDigest(dir string) policy.Digest {
 	return policy.Digest("sha256:" + skillfile.Hash([]byte("skills of the project "+dir)))
 }
 
-// skillWait is how long a chat waits for slow skill directories. It is longer
-// than the usual limit for searching a project, because the chat asks the user
-// about all skills in the project.
+// skillWait is the maximum time that a chat waits for slow skill directories.
+// It is longer than the usual limit for searching a project, because the chat
+// asks the user about all skills in the project.
 const skillWait = 8 * time.Second
 
 // newChatRuntime opens the skills for a chat. They include those in the working

@@ -212,9 +212,9 @@ func (c Client) startsLoadout(name string, value any) bool {
 	return false
 }
 
-// describeOptions describes how an entry that starts Loadout differs from a
-// plain one with the variables of want, without showing its values. It returns ""
-// if there is no difference that the user could have made.
+// describeOptions describes the settings that an entry that starts Loadout has in
+// addition to a plain entry with the variables of want, without showing their
+// values. It returns "" if the user cannot have changed the entry.
 func (c Client) describeOptions(want Entry, value any) string {
 	e, ok := c.parseEntry(want.Name, value)
 	switch {

@@ -100,7 +100,8 @@ func lockFolder(ctx context.Context, dir string) (func(), error) {
 	return func() { f.Close() }, nil
 }
 
-// folderRetention is how long a working folder is retained after its last use.
+// folderRetention is the time for which a working folder is retained after its
+// last use.
 const folderRetention = 7 * 24 * time.Hour
 
 // sweepFolders removes expired working folders and abandoned temporary
