@@ -90,7 +90,8 @@ func (l *Loaded) dependencies() []string {
 	return all
 }
 
-// resolve sets l.Needs and l.Missing according to s.
+// resolve adds the dependencies of l that s contains to l.Needs, and those that
+// are missing to l.Missing.
 func (l *Loaded) resolve(s *Snapshot) {
 	for _, ref := range l.dependencies() {
 		q := s.parseRef(ref)

@@ -92,7 +92,7 @@ func (f *savedFile) discarded() *savedFile {
 
 func (f *savedFile) clearPositions() { f.at, f.live = newPositions(f.Len()), 0 }
 
-// find returns the text with the given key.
+// find returns the index of the text with the given key.
 func (f *savedFile) find(key uint64) (text int32, ok bool) {
 	if f == nil || f.Segment == nil {
 		return 0, false

@@ -134,7 +134,8 @@ func newPositions(n int) []int32 {
 	return at
 }
 
-// readWords reads the skills at the given positions.
+// readWords returns a segment with the words of the skills at the given
+// positions, which it reads.
 func (c *Catalog) readWords(ctx context.Context, shown []*Entry, positions []int32) (*wordSegment, error) {
 	// Segments are merged in the order of keys, so a text is written in that order.
 	keys := make(map[int32]uint64, len(positions))
@@ -163,7 +164,8 @@ func (c *Catalog) readWords(ctx context.Context, shown []*Entry, positions []int
 	return m, ctx.Err()
 }
 
-// compact drops segments in memory without skills, and merges small ones.
+// compact drops in-memory segments that contain no skills, and merges small
+// ones.
 func (x *searchIndex) compact() {
 	x.memory = slices.DeleteFunc(x.memory, func(m *wordSegment) bool { return m.live == 0 })
 	slices.SortStableFunc(x.memory, func(a, b *wordSegment) int { return cmp.Compare(b.live, a.live) })

@@ -45,7 +45,7 @@ func isRelevantName[S string | []byte](name S) bool {
 // provide file identities.
 type fileID struct{ dev, ino uint64 }
 
-// stamp is used to detect changes to a file or directory.
+// stamp holds metadata that is used to detect changes to a file or directory.
 type stamp struct {
 	size  int64
 	mtime int64

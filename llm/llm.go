@@ -67,7 +67,7 @@ type Tool struct {
 	InputSchema json.RawMessage
 }
 
-// Role is the author of a message.
+// Role identifies the author of a message.
 type Role string
 
 // Message roles.

@@ -219,7 +219,7 @@ func (a *approvals) readAnswer(ctx context.Context, tool string, args json.RawMe
 	return out
 }
 
-// scopes maps affirmative answers to scopes.
+// scopes maps the user's affirmative answers to scopes of grants.
 var scopes = map[string]policy.Scope{"once": policy.Once, "session": policy.ForSession, "always": policy.Always}
 
 // sessionName returns a name for the request's connection that is stable for

@@ -504,7 +504,8 @@ func (s *Server) guideText(snap *catalog.Snapshot) string {
 	return text
 }
 
-// setDescription adds a connection's catalog text to a list of tools.
+// setDescription sets the description of the load tool in a list of tools to a
+// connection's catalog text.
 func (s *Server) setDescription(list *mcp.ListToolsResult, t catalogText) {
 	i := slices.IndexFunc(list.Tools, func(tool *mcp.Tool) bool { return tool.Name == s.loadTool })
 	switch {

@@ -31,7 +31,7 @@ type loadedSkill struct {
 	digest string         // of SKILL.md
 }
 
-// add remembers a loaded skill.
+// add records a loaded skill.
 func (l *loadedSkills) add(key string, s loadedSkill) {
 	if _, ok := l.byKey[key]; ok {
 		i := slices.Index(l.order, key)

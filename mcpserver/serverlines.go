@@ -96,7 +96,8 @@ func (s *Server) serverText(ctx context.Context, p *clientprofile.Profile) strin
 	return findLead + " Its query matches words. Servers:\n" + servertext.Lines(all, limit)
 }
 
-// setServers adds the lines about servers to a list of tools.
+// setServers sets the description of find_tools, which lists servers, in a list
+// of tools.
 func setServers(list *mcp.ListToolsResult, description string) {
 	i := slices.IndexFunc(list.Tools, func(t *mcp.Tool) bool { return t.Name == toolname.FindTools })
 	if i < 0 || list.Tools[i].Description == description {

@@ -183,7 +183,7 @@ func truncate(s string, limit int) string {
 	return s
 }
 
-// toolText describes a page of tools to a model.
+// toolText returns a description of a page of tools for a model.
 func toolText(page []tools.Tool, out *findResult, schemas bool) string {
 	var b strings.Builder
 	writeTools(&b, out.Tools)

@@ -84,7 +84,7 @@ func (s *Server) reportLoad(ctx context.Context, all []*session.Skill) {
 	}
 }
 
-// reportFile reports that a file's text was delivered.
+// reportFile reports that the text of a file was sent to the client.
 func (s *Server) reportFile(e *catalog.Entry, kind, text string) {
 	if s.opts.OnUse == nil {
 		return

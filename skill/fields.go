@@ -168,7 +168,8 @@ func (d *decoder) checkNameForm(n *yaml.Node, name string) {
 	}
 }
 
-// fallbackName uses the folder's name if the skill has no usable name.
+// fallbackName names the skill after its folder, because the skill has no
+// usable name.
 func (d *decoder) fallbackName(s *Skill, at *yaml.Node, rule int, code, msg string) {
 	folder := skillname.Normalize(d.folder)
 	if folder == "" || !usableName(folder) {

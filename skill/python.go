@@ -21,7 +21,7 @@ const (
 
 var pythonModule = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*\.py$`)
 
-// requirements reads the Python packages that the skill's scripts need.
+// requirements reads the list of Python packages that the skill's scripts need.
 func (d *decoder) requirements(s *Skill) {
 	n := d.lookup("requirements")
 	if n == nil || isNull(n) {

@@ -323,7 +323,8 @@ func (r *runtimeServers) start(ctx context.Context, c *upstream.Config) (upstrea
 	return r.rt.Runner().Serve(ctx, service)
 }
 
-// service describes a server's command as a service of the runtime.
+// service returns the request to start a server's command in the runtime's
+// sandbox.
 func (r *runtimeServers) service(ctx context.Context, c *upstream.Config) (*execution.ServiceRequest, error) {
 	key, digest, ok := c.Owner.Skill()
 	switch {

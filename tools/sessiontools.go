@@ -81,8 +81,8 @@ func (t *sessionTools) DescribeSkillAlternatives(ctx context.Context, ref string
 	return t.set.DescribeSkillAlternatives(ctx, ref, err, &Call{Principal: t.principal, Session: t.session})
 }
 
-// sessionTool converts the tool for a session. id is the skill that provides
-// it.
+// sessionTool converts the tool to a [session.Tool]. id is the skill that
+// provides it.
 func (t *Tool) sessionTool(id session.ID) session.Tool {
 	schema, _ := json.Marshal(t.Definition.InputSchema)
 	return session.Tool{

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// peer is the npm program skills, and the node executable that runs it.
+// peer describes the npm package skills and the node executable that runs it.
 type peer struct{ node, program, version string }
 
 // findPeer finds the peer under an npm prefix. It prefers a node executable under the prefix

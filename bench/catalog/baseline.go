@@ -36,7 +36,7 @@ func (b *bench) forEachHead(fn func(head []byte)) error {
 
 func (b *bench) readHeads() error { return b.forEachHead(func([]byte) {}) }
 
-// metadata is the minimum that a catalog stores for a skill.
+// metadata holds the minimum data that a catalog stores for a skill.
 type metadata struct{ name, description string }
 
 // parseAll returns the name and the description of each skill. It finds them by

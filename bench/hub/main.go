@@ -36,7 +36,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store/storetest"
 )
 
-// size holds the number of objects to create and rounds to run.
+// size holds the numbers of objects to create and of rounds to run.
 type size struct {
 	skills, users, active, groups, chats, rounds, turns int
 	talk                                                bool // whether to measure conversations after the MCP endpoint

@@ -93,7 +93,8 @@ func (c *corpus) withoutIndex(ctx context.Context) (*corpus, error) {
 	return &corpus{cat, c.docs, c.index}, cat.Reload(ctx)
 }
 
-// dropHalf returns a corpus without a random half of the pool skills.
+// dropHalf returns a copy of the corpus without a random half of the skills
+// that belong to no task.
 func (c *corpus) dropHalf(ctx context.Context, seed uint64) (*corpus, error) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	out := map[string]bool{}

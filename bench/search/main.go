@@ -112,7 +112,7 @@ func printQuality(withGoals bool, of func(way) (figures, error)) error {
 }
 
 // judgeHalves returns the mean quality measures over n corpora, each without a random half of
-// the pool skills.
+// the skills that belong to no task.
 func judgeHalves(ctx context.Context, w way, c *corpus, asked []question, n int) (sum figures, err error) {
 	for seed := range n {
 		half, err := c.dropHalf(ctx, uint64(seed))

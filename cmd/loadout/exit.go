@@ -44,7 +44,7 @@ func (a *app) reportError(err error) int {
 	return code
 }
 
-// classifyError returns the exit code and hint for an error of any package.
+// classifyError returns the exit code and hint for an error from any package.
 func (a *app) classifyError(err error) (code int, hint string) {
 	if e, ok := errors.AsType[*catalog.NotFoundError](err); ok {
 		return exit.NotFound, a.notFoundHint(e)

@@ -63,7 +63,7 @@ func (a *app) executePlan(ctx context.Context, p *plan, out addOutput, o planOpt
 	return a.failedSkillsError(p)
 }
 
-// applyPlan applies the changes of a plan after confirmation.
+// applyPlan applies the changes in a plan after confirmation.
 func (a *app) applyPlan(ctx context.Context, p *plan, o planOptions) error {
 	if len(p.Changes()) == 0 || o.dryRun {
 		return nil

@@ -96,7 +96,9 @@ func indexError(err error) error {
 	return exit.Errorf(code, hint, "%w", err)
 }
 
-// resolveURL resolves a URL of an index. It returns "" if the URL is invalid.
+// resolveURL resolves a URL in a release index relative to the URL of the
+// index. It returns "" if the result is invalid, or if its scheme is neither
+// https nor that of the index.
 func resolveURL(index, ref string) string {
 	base, err := url.Parse(index)
 	if err != nil {

@@ -121,8 +121,8 @@ func (a *app) scanArgument(ctx context.Context, arg string) ([]skillcheck.Scanne
 	return all, classifyScanError(err)
 }
 
-// isSkillRef reports whether an argument that is not a path can be NAME or
-// ORIGIN/NAME.
+// isSkillRef reports whether an argument that is not a path has the form NAME
+// or ORIGIN/NAME of a skill.
 func isSkillRef(arg string) bool {
 	if !strings.ContainsAny(arg, `/\`) {
 		return !skillcheck.IsArchive(arg)

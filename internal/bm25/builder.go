@@ -232,7 +232,7 @@ func (bld *builder) writeTerms(w *segmentWriter) {
 	}
 }
 
-// each calls f with every count, document by document.
+// each calls f for every count in every document.
 func (bld *builder) each(f func(c termCount, p posting)) {
 	for doc, counts := range bld.counts {
 		for _, c := range counts {

@@ -109,7 +109,7 @@ func endsShort(b []byte) bool {
 	return b[n-1] != 'w' && b[n-1] != 'x' && b[n-1] != 'Y'
 }
 
-// removePlural performs step 1a of the algorithm.
+// removePlural performs step 1a of the Porter2 algorithm.
 func (p *stemmedWord) removePlural() {
 	n := len(p.b)
 	switch {
@@ -129,7 +129,7 @@ func (p *stemmedWord) removePlural() {
 	}
 }
 
-// removePastAndGerund performs step 1b of the algorithm.
+// removePastAndGerund performs step 1b of the Porter2 algorithm.
 func (p *stemmedWord) removePastAndGerund() {
 	for _, s := range []string{"eedly", "eed"} {
 		if p.ends(s) {
@@ -160,7 +160,7 @@ func (p *stemmedWord) removePastAndGerund() {
 	}
 }
 
-// replaceFinalY performs step 1c of the algorithm.
+// replaceFinalY performs step 1c of the Porter2 algorithm.
 func (p *stemmedWord) replaceFinalY() {
 	n := len(p.b)
 	if n > 2 && (p.b[n-1] == 'y' || p.b[n-1] == 'Y') && !isVowel(p.b[n-2]) {
@@ -168,7 +168,7 @@ func (p *stemmedWord) replaceFinalY() {
 	}
 }
 
-// removeFinalEL performs step 5 of the algorithm.
+// removeFinalEL performs step 5 of the Porter2 algorithm.
 func (p *stemmedWord) removeFinalEL() {
 	n := len(p.b)
 	switch {

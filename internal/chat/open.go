@@ -24,7 +24,7 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// conversationOptions select the parts of a conversation.
+// conversationOptions holds the settings of a conversation.
 type conversationOptions struct {
 	config *config.Config
 	flags  *Flags

@@ -149,7 +149,7 @@ func (t *dialog) listSkills(context.Context, string) (string, error) {
 	return b.String(), nil
 }
 
-// loadSkill loads a skill until the user unloads it.
+// loadSkill loads a skill, which stays active until the user unloads it.
 func (t *dialog) loadSkill(ctx context.Context, name string) (string, error) {
 	if name == "" {
 		return "", exit.Errorf(exit.Usage, "/load NAME; list the skills: /skills", "no skill name given")

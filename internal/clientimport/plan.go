@@ -120,8 +120,8 @@ func (im *Importer) PlanImport(s Selection) (*Plan, error) {
 	return p, nil
 }
 
-// setChange sets the change to the client's file and the fields derived from
-// it.
+// setChange stores the change to the client's file in the plan, and sets the
+// fields derived from it.
 func (p *Plan) setChange(c *clientconfig.Change) {
 	p.change, p.Diff, p.Next = c, c.Diff(), c.Next
 	p.Notes = append(p.Notes, c.Notes...)

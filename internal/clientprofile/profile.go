@@ -57,7 +57,7 @@ type Profile struct {
 	StructuredOnly bool
 }
 
-// All means that a client shows text of any length in full.
+// All is the limit for a client that shows text of any length in full.
 const All = math.MaxInt32
 
 // longCatalog is the maximum size, in characters, of the skill list for clients

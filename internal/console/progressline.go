@@ -13,7 +13,7 @@ type ProgressLine struct {
 	done    func() // ends the shown progress; nil if none is shown
 }
 
-// Show shows an operation and ends the previous one.
+// Show displays progress for an operation, in place of any previous one.
 func (p *ProgressLine) Show(what string) {
 	p.End()
 	p.mu.Lock()

@@ -125,7 +125,7 @@ func (v *commandView) close() {
 	v.grants.Close()
 }
 
-// mentions reports whether the command contains a text.
+// mentions reports whether an argument of the command contains text.
 func (v *commandView) mentions(text string) bool {
 	return slices.ContainsFunc(v.command.Args, func(a string) bool { return strings.Contains(a, text) })
 }

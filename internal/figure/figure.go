@@ -31,7 +31,7 @@ var types = []string{"image/png", "image/jpeg", "image/webp"}
 // images, because a directory may contain many.
 type Images map[string]stamp
 
-// stamp is used to detect whether a run has changed a file.
+// stamp holds metadata that is used to detect whether a run has changed a file.
 type stamp struct {
 	size     int64
 	modified time.Time

@@ -66,7 +66,7 @@ func (m *rewritingModel) Stream(ctx context.Context, r *llm.Request) iter.Seq2[l
 	return m.Model.Stream(ctx, r)
 }
 
-// loadedSkills returns the skills named in load_skill calls, by call ID.
+// loadedSkills maps the IDs of load_skill calls to the skills that they name.
 func loadedSkills(all []llm.Message) map[string]string {
 	out := map[string]string{}
 	for _, m := range all {

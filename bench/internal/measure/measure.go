@@ -119,7 +119,8 @@ func Main(name string, asMCP bool, run func() error) {
 	}
 }
 
-// Environment describes the Go version, the machine, its load and the date in one line.
+// Environment returns a line that describes the Go version, the machine, its load and
+// the date.
 func Environment() string {
 	return fmt.Sprintf("%s, %d CPUs, load %s, %s", runtime.Version(), runtime.NumCPU(), loadAverage(), time.Now().Format(time.DateOnly))
 }
