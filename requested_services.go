@@ -73,8 +73,8 @@ type Package struct {
 
 func newPackage(p *execution.Package) *Package { return (*Package)(p) }
 
-// RequestedVariable is a variable in a server's configuration and the recipient
-// of its value.
+// RequestedVariable describes a variable in a server's configuration and the
+// recipient of its value.
 type RequestedVariable struct {
 	Kind     string `json:"kind"` // secret, user, platform, env, input, path or unknown
 	Name     string `json:"name"`

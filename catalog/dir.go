@@ -238,8 +238,8 @@ func (d *dirSource) Open(_ context.Context, e *Entry) (*skill.Bundle, error) {
 	return skill.NewBundle(root.FS(), filepath.Base(e.Path), root.Close), nil
 }
 
-// openArchive opens the skill archive at the path file, which must be within b
-// if b is not nil. Closing the bundle closes the file.
+// openArchive opens the skill archive with the path file. If b is not nil, the
+// archive must be inside that boundary. Closing the bundle closes the file.
 func openArchive(file string, b *boundary) (*skill.Bundle, error) {
 	stat, open, name := os.Stat, os.Open, file
 	if b != nil {

@@ -230,8 +230,8 @@ func (d *dirfd) self() (stamp, error) {
 	return stampOf(&st), nil
 }
 
-// readHead reads the start of a file into buf. It returns the stamp of the file
-// when it was opened.
+// readHead reads the start of a file into buf. It returns the stamp that the
+// file had when it was opened.
 func (d *dirfd) readHead(name string, buf []byte) (n int, st stamp, err error) {
 	fd, err := openat(d.fd, name, unix.O_NOFOLLOW)
 	if errors.Is(err, unix.ELOOP) && !d.noLinks {

@@ -15,7 +15,7 @@ import (
 // get both. There are only these two variants of the tools.
 
 // textTools lists the tools that omit structured content for clients that would
-// show a model nothing else.
+// show a model only that content.
 var textTools = []string{toolname.LoadSkill, toolname.ReadSkillFile}
 
 // profileOf returns the profile of the client that sent a request.

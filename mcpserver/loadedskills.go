@@ -144,7 +144,7 @@ func (t *catalogTexts) replaceLoaded(c *conn, now loadedSkill) (changed bool) {
 }
 
 // updateText returns a message that names the changed skills and ends with the
-// advice. It returns "" if there are no names.
+// given advice. It returns "" if there are no names.
 func updateText(names []string, advice string) string {
 	const most = 20
 	if len(names) == 0 {

@@ -112,8 +112,8 @@ func allowExtraProperties(sch *jsonschema.Schema) *jsonschema.Schema {
 	return sch
 }
 
-// useSingleTypes gives every value a single type. No value is ever null, and some
-// clients do not support lists of types.
+// useSingleTypes gives every value in a schema a single type. No value is ever
+// null, and some clients do not support lists of types.
 func useSingleTypes(sch *jsonschema.Schema) *jsonschema.Schema {
 	return walkSchema(sch, func(sch *jsonschema.Schema) {
 		if i := slices.Index(sch.Types, "null"); i >= 0 && len(sch.Types) == 2 {

@@ -19,8 +19,8 @@ const (
 	invalidRules   = "unreadable-rules" // the rules have problems
 )
 
-// Decision says whether a skill's code may run or a tool may be called. Only
-// the effect [Allow] permits it, so the zero value does not.
+// Decision is the decision on whether a skill's code may run or a tool may be
+// called. Only the effect [Allow] permits it, so the zero value does not.
 type Decision struct {
 	Effect string // Allow, Ask or Deny
 	// Code is the machine-readable reason. Codes are never renamed, but more

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Level rates how much harm a tool can do. The zero value is [Unknown]. A
-// greater level means more potential harm.
+// Level is a safety level: it rates how much harm a tool can do. The zero value
+// is [Unknown]. A greater level means more potential harm.
 type Level int
 
 // Safety levels.
@@ -43,7 +43,7 @@ func (l Level) String() string {
 }
 
 // MarshalText implements [encoding.TextMarshaler]. It returns the name of the
-// level and no error.
+// level and a nil error.
 func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
 // UnmarshalText implements [encoding.TextUnmarshaler]. It is like [ParseLevel],

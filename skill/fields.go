@@ -143,7 +143,8 @@ func (d *decoder) name(s *Skill) {
 	}
 }
 
-// checkNameForm checks a name against rules 11 to 15 and our own portability rule.
+// checkNameForm checks a name against rules 11 to 15 of the reference validator
+// and our own portability rule.
 func (d *decoder) checkNameForm(n *yaml.Node, name string) {
 	if skillname.IsPortable(name) {
 		return

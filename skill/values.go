@@ -64,8 +64,8 @@ func isText(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && !(isPlain(n) && (n.Value == "<<" || n.Value == "="))
 }
 
-// scalarText returns a value as text: a list is joined by ", ", and a map is
-// JSON.
+// scalarText returns a value as text: the items of a list are joined with ", ",
+// and a map is encoded as JSON.
 func scalarText(n *yaml.Node) string {
 	if n == nil {
 		return ""

@@ -134,8 +134,8 @@ func (s *Set) serverNames() []string {
 	return out
 }
 
-// listTools returns the tools of servers, and the problem of each server or "".
-// It connects only to servers whose tools are unknown.
+// listTools returns the tools of servers and, for each server, its problem or
+// "". It connects only to servers whose tools are unknown.
 func (s *Set) listTools(ctx context.Context, servers []*server) ([]Tool, []string) {
 	patience := s.opts.Deadline
 	if slices.ContainsFunc(servers, func(sv *server) bool { return sv.Server != nil && sv.LastListing() != nil }) {

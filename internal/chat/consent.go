@@ -51,8 +51,8 @@ type consentRequest struct {
 	Model   string        `json:"model,omitempty"`
 }
 
-// requestConsent asks the user to approve the skill, if it has something to
-// approve.
+// requestConsent asks the user to approve the skill if the skill needs
+// approval.
 func (c *skillConsent) requestConsent(ctx context.Context, name string) error {
 	q, err := c.ReviewSkill(ctx, c.rt, c.config, c.FormatReview, name, c.id)
 	if q == nil {

@@ -58,8 +58,8 @@ func (t *dialog) formatLeft() string {
 // columns.
 const maxFirstMessage = 60
 
-// checkConversation returns an error if a conversation does not exist. Its hint
-// suggests similar names or the latest conversation.
+// checkConversation returns an error if a conversation does not exist. The hint
+// of the error suggests similar names or the latest conversation.
 func (h *Host) checkConversation(id string) error {
 	dir, err := h.chats()
 	if err != nil {

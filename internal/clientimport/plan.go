@@ -269,8 +269,8 @@ func numberedSecret(name string, i int) string {
 	return fmt.Sprint(name, "_", i)
 }
 
-// noteSecretsAndLogins adds the secrets that the user must set, and notes about
-// sign-ins.
+// noteSecretsAndLogins adds to the plan the secrets that the user must set, and
+// notes about sign-ins.
 func (im *Importer) noteSecretsAndLogins(p *Plan) {
 	for _, m := range p.Secrets {
 		if p.values[m.Secret] == "" && !slices.Contains(p.Unset, m.Secret) {
