@@ -119,8 +119,8 @@ func Restore(ctx context.Context, o Options, backup string, replace bool) (aside
 }
 
 // replaceFile atomically installs a copy of backup at path. It moves an existing
-// database to aside, together with its -wal and -shm files, which the new
-// database must not use.
+// database to the path aside, together with its -wal and -shm files, which the
+// new database must not use.
 func replaceFile(backup, path, aside string) error {
 	whole, err := copyToTemp(backup, path)
 	if err != nil {

@@ -33,8 +33,9 @@ type writeCheck struct {
 	err  error
 }
 
-// check returns the result of writing to the database, for which it waits up to
-// readyTimeout.
+// check writes to the database and returns any error. It waits at most
+// readyTimeout. Within writeCheckInterval of the last write, it returns that
+// write's error or pings the database instead.
 func (w *writeCheck) check(db *store.DB, node string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -68,7 +69,8 @@ func (h *Hub) ready(w http.ResponseWriter, r *http.Request) {
 	plainText(w, "ok\n\ndatabase: ok\nbus: "+bus+"\ndisk: "+disk+"\n")
 }
 
-// readiness returns the state of the disk, or why the node cannot accept requests.
+// readiness returns the state of the disk, or a problem if the node cannot accept
+// requests.
 func (h *Hub) readiness() (disk string, problem *api.Problem) {
 	select {
 	case <-h.draining:

@@ -305,7 +305,8 @@ func openBus(o Options) (bus.Bus, error) {
 	return bus.Dial(o.Redis, &bus.Options{Logger: o.Logger})
 }
 
-// setUpAccounts determines whether users sign in, and creates the first user.
+// setUpAccounts determines whether users must sign in, and creates the first
+// user.
 func (h *Hub) setUpAccounts(ctx context.Context) error {
 	vacant, err := h.directory.SignIns.HasNoAdmin(ctx)
 	if err != nil {

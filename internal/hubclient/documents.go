@@ -11,7 +11,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Change is the result of applying one document.
+// Change describes the result of applying a document.
 type Change struct {
 	File      string             `json:"file"`
 	Line      int                `json:"line"`

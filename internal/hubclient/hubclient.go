@@ -75,7 +75,7 @@ type Response struct {
 }
 
 // Send sends a request to an API path. It returns an error only if no hub
-// responds. An error response is returned as a Response, see [Response.Err].
+// responds. An error response is returned as a Response; see [Response.Err].
 func (c *Client) Send(ctx context.Context, method, path, kind string, body []byte) (*Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.baseURL.String()+"/api/v1"+path, bytes.NewReader(body))
 	if err != nil {
@@ -116,8 +116,8 @@ func (c *Client) connectionError(ctx context.Context, err error) error {
 	return exit.Errorf(exit.Missing, "start it with: loadout serve; or give its address with --hub or LOADOUT_HUB", "cannot reach the hub at %s: %w", c.baseURL, err)
 }
 
-// Decode decodes a successful response into v. For any other response it
-// returns the error of Err.
+// Decode decodes a successful response into v. For any other response, it
+// returns the error from [Response.Err].
 func (r *Response) Decode(v any) error {
 	if r.Status >= 300 {
 		return r.Err()

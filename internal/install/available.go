@@ -10,7 +10,7 @@ import (
 )
 
 // AvailableUpdate is an update found by the last check. It is only
-// informational: an installation checks again.
+// informational, because Loadout checks again before installing an update.
 type AvailableUpdate struct {
 	Directory string    `json:"directory"`
 	Name      string    `json:"name"`

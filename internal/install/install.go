@@ -102,9 +102,9 @@ func (p *Plan) Open(ctx context.Context, at remote.Location) (*remote.Collection
 	return c, err
 }
 
-// Add adds the chosen skills of a collection, as skills that the user named. A
-// skill that cannot be installed is added to Failures. Add returns an error
-// only if ctx is done or the directory cannot be read.
+// Add adds the skills that the user chose from a collection. A skill that
+// cannot be installed is added to Failures. Add returns an error only if ctx is
+// done or the directory cannot be read.
 func (p *Plan) Add(ctx context.Context, c *remote.Collection, chosen []remote.Skill) error {
 	defer p.progress("reading skills")()
 	names := make([]string, 0, len(chosen))

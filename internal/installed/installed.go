@@ -67,8 +67,8 @@ func (d *Dir) Lockfile() (*Lockfile, error) {
 	return lock.clone(), nil // the original is shared
 }
 
-// withRoot calls do with the opened directory. If the directory does not exist,
-// withRoot does nothing. Its errors contain the path of the directory.
+// withRoot opens the directory and passes it to do. If the directory does not
+// exist, withRoot does nothing. Errors contain the path of the directory.
 func (d *Dir) withRoot(do func(root *os.Root) error) error {
 	root, err := os.OpenRoot(d.path)
 	if errors.Is(err, fs.ErrNotExist) {

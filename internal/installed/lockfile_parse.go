@@ -334,7 +334,7 @@ func computeDigest(files map[string]string) string {
 	return m.Digest()
 }
 
-// pathError returns why a path cannot be used on all operating systems, or "".
+// pathError returns the reason why a path is not portable, or "" if it is.
 func pathError(p string) string {
 	if _, why := skillpath.Check(p); why != "" {
 		return why

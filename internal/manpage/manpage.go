@@ -61,7 +61,7 @@ func Write(w io.Writer, cmd *cobra.Command, h Header) error {
 	return err
 }
 
-// page is the text of a page.
+// page builds the roff source of a manual page.
 type page struct{ strings.Builder }
 
 func (p *page) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }

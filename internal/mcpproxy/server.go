@@ -117,9 +117,9 @@ type Server struct {
 	headers       map[string]string // JSON schemas of tools with arguments in headers, by tool name
 }
 
-// New returns a server for the given upstream servers. Lists contain the
-// servers' items in this order. opts may be nil. New panics if two upstream
-// servers have the same name or an Opener is nil.
+// New returns a server for the given upstream servers. Lists contain the items
+// of the servers in the order of upstreams. opts may be nil. New panics if two
+// upstream servers have the same name or an Opener is nil.
 func New(upstreams []Upstream, opts *Options) *Server {
 	s := &Server{clients: map[*mcp.ServerSession]*legacyClient{}, subscriptions: map[*subscription]bool{}, headers: map[string]string{}}
 	if opts != nil {

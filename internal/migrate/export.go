@@ -84,7 +84,7 @@ func (r *reader) findConversations(p, title string, v any, depth int) {
 	}
 }
 
-// isMessage reports whether the items of a list are messages.
+// isMessage reports whether a list contains messages.
 func isMessage(list []any) bool {
 	if len(list) == 0 {
 		return false

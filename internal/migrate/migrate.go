@@ -68,7 +68,7 @@ const (
 	ForHub  Outcome = "for a hub" // a hub keeps it; this machine does not
 )
 
-// Item is one line of the report of a migration.
+// Item is one line of a migration report.
 type Item struct {
 	Kind Kind   `json:"kind"`
 	Name string `json:"name"`

@@ -18,8 +18,8 @@ import (
 const titleLength = 60
 
 // parseEvents adds a Loadout conversation that was exported as JSON lines. It
-// does not use the skill texts and permissions in the export: the skills that
-// were active at the end are loaded again from the user's own skills.
+// ignores the skill texts and permissions in the export: the skills that were
+// active at the end are loaded again from the user's own skills.
 func (r *reader) parseEvents(p string, data []byte) {
 	e := exported{PastConversation: PastConversation{From: p}}
 	var state session.State
@@ -99,7 +99,7 @@ var (
 	fenceLine  = lazyregexp.New("^\\s*(`{3,})[^`]*$")
 )
 
-// markdown is the state of reading a conversation in Markdown.
+// markdown holds the state of parsing a conversation in Markdown.
 type markdown struct {
 	exported
 	role   llm.Role

@@ -12,8 +12,8 @@ import (
 
 // Logout deletes the sign-in to a server and revokes its tokens if the
 // authorization server supports revocation. found reports whether there was a
-// sign-in, and revoked whether all its tokens are revoked. The sign-in stays
-// deleted even if revocation fails.
+// sign-in, and revoked whether all of its tokens were revoked. The sign-in
+// stays deleted even if revocation fails.
 func (s *Store) Logout(ctx context.Context, server string) (found, revoked bool, err error) {
 	g, found, err := s.remove(ctx, server)
 	if err == nil && g != nil && g.Access == "" && g.Refresh == "" {

@@ -21,15 +21,15 @@ import (
 // maxBytes is the maximum size of the file.
 const maxBytes = 1 << 20
 
-// File is the administrator's configuration file. The zero value is this
-// machine's file.
+// File is the administrator's configuration file. The zero value represents the
+// file in the system's configuration directory.
 type File struct {
 	// Root replaces the system's configuration directory. The directories above
 	// it are not checked. Only tests set it.
 	Root string
 }
 
-// UnsafeError is returned if somebody other than the administrator may have
+// UnsafeError is returned if someone other than the administrator may have
 // written the file. The content of the file was not read.
 type UnsafeError struct {
 	Path   string // the file, or a directory above it
@@ -54,7 +54,7 @@ func (f File) Path() string {
 }
 
 // Read returns the content of the file. The error matches [fs.ErrNotExist] if
-// there is none. It is an [*UnsafeError] if somebody other than the
+// there is none. It is an [*UnsafeError] if someone other than the
 // administrator may have written the file.
 func (f File) Read() ([]byte, error) {
 	path := f.Path()

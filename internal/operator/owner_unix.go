@@ -25,8 +25,8 @@ func checkedFrom() string { return "/" }
 // of a search path is trusted.
 func programsCheckedFrom(string) string { return "/" }
 
-// unsafeReason returns why somebody other than root could have written the
-// file, or "".
+// unsafeReason returns the reason why a user other than root could have written
+// the file, or "" if none could.
 func unsafeReason(_ string, info fs.FileInfo) string {
 	if st, ok := info.Sys().(*syscall.Stat_t); !ok || st.Uid != 0 {
 		return "not owned by root"

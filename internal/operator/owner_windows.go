@@ -35,8 +35,8 @@ func programsCheckedFrom(dir string) string { return dir }
 const writeRights = windows.FILE_WRITE_DATA | windows.FILE_APPEND_DATA | windows.DELETE | windows.WRITE_DAC | windows.WRITE_OWNER |
 	windows.GENERIC_WRITE | windows.GENERIC_ALL | 0x40 // FILE_DELETE_CHILD
 
-// unsafeReason returns why somebody other than an administrator could have
-// written the file, or "".
+// unsafeReason returns the reason why a user other than an administrator could
+// have written the file, or "" if none could.
 func unsafeReason(path string, _ fs.FileInfo) string {
 	sd, err := windows.GetNamedSecurityInfo(path, windows.SE_FILE_OBJECT, windows.OWNER_SECURITY_INFORMATION|windows.DACL_SECURITY_INFORMATION)
 	if err != nil {

@@ -139,9 +139,9 @@ func (a *aliases) addSymlink(name, reader string) {
 	}
 }
 
-// follow adds the symlinks on the way to a symlink's final target, and that
-// target, which need not exist. It follows symlinks outside of the directory
-// too, because they can lead back into it, but adds only paths inside.
+// follow adds the target of a symlink, which need not exist, and all symlinks
+// in the chain to it. It follows symlinks outside of the directory too, because
+// they can lead back into it, but adds only paths inside.
 func (a *aliases) follow(dir, target, reader string, merged bool) {
 	at, rest := splitTarget(dir, target)
 	for links := 0; len(rest) > 0; {

@@ -280,7 +280,7 @@ type cursor struct {
 	open  []*os.Root // the directories in names
 }
 
-// dir opens a directory; "." is the top. It follows no symlink.
+// dir opens a directory; "." is the top. It does not follow symlinks.
 func (c *cursor) dir(p string) (*os.Root, error) {
 	var want []string
 	if p != "." {

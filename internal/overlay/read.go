@@ -119,8 +119,8 @@ func (r *comparer) refuse(p string, op Op, mode fs.FileMode, reason string) erro
 	return r.add(Change{Path: p, Op: op, Mode: mode, Refused: reason})
 }
 
-// readDir adds the changes in a directory: first deletions, then the others by
-// name.
+// readDir adds the changes in a directory: first the deletions of hidden
+// entries, then the other changes in order of name.
 func (r *comparer) readDir(p *pair) error {
 	names, err := readNames(p.upper)
 	if err != nil {
@@ -474,7 +474,8 @@ func sameContent(p *pair, name string, is, was fs.FileInfo) (bool, error) {
 	}
 }
 
-// openFile opens a regular file. It follows no symlink and does not block.
+// openFile opens a regular file. It does not follow symlinks and does not
+// block.
 func openFile(in *os.Root, name string) (*os.File, error) {
 	f, err := in.OpenFile(name, os.O_RDONLY|noFollow, 0)
 	if err != nil {
@@ -505,7 +506,7 @@ func openUpper(in *os.Root, name string) (*os.File, error) {
 	return f, errors.Join(err, in.Chmod(name, fi.Mode().Perm()))
 }
 
-// openSubdir opens a directory. It follows no symlink.
+// openSubdir opens a directory. It does not follow symlinks.
 func openSubdir(in *os.Root, name string) (*os.Root, error) {
 	before, err := in.Lstat(name)
 	if err != nil {

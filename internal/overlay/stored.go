@@ -139,9 +139,9 @@ func (c *Stored) current(at *cursor) ([]byte, error) {
 	return data, err
 }
 
-// Apply applies the change to a directory. It follows no symlink. Files are
-// replaced atomically. The error matches [ErrStale] if the file was modified
-// after the change was stored.
+// Apply applies the change to a directory. It does not follow symlinks. Files
+// are replaced atomically. The error matches [ErrStale] if the file was
+// modified after the change was stored.
 func (c *Stored) Apply(lower string) error {
 	if err := c.Check(); err != nil {
 		return err

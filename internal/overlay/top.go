@@ -9,8 +9,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/steering"
 )
 
-// top describes what the path of the user's directory shows about the programs
-// that read its files.
+// top describes, based on the path of the user's directory, which programs read
+// the files in it.
 type top struct {
 	at steering.Position
 	// inSkills is set if the directory is inside a directory that agents search

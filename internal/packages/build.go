@@ -18,7 +18,7 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// build installs the packages of j into the store. The caller must hold the
+// build installs the packages of a job into the store. The caller must hold the
 // entry's lock.
 func (b *Builder) build(ctx context.Context, j *job, st *store, progress func(string)) (*entry, error) {
 	r, err := b.recipe(j)

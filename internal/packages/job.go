@@ -36,8 +36,8 @@ type job struct {
 }
 
 // packageKeys lists the members of package.json that affect what is installed.
-// Other members are not passed to npm, because the digest of the script's needs
-// does not cover them.
+// Other members are not passed to npm, because the digest of the script's
+// dependencies does not cover them.
 var packageKeys = []string{"dependencies", "optionalDependencies", "peerDependencies", "devDependencies",
 	"overrides", "bundleDependencies", "bundledDependencies", "peerDependenciesMeta"}
 

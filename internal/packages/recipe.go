@@ -43,7 +43,7 @@ const (
 	hintNPM = "install it with `apt install npm` (Debian), `brew install node` (macOS) or from https://nodejs.org"
 )
 
-// recipe returns the recipe for installing the packages of j.
+// recipe returns the recipe for installing the packages of a job.
 func (b *Builder) recipe(j *job) (*recipe, error) {
 	if j.needs.Kind == script.Node {
 		return b.npmRecipe(j)

@@ -29,7 +29,8 @@ type Caller struct {
 // agent was detected.
 func (c Caller) IsUser() bool { return c.Agent == "" && c.Terminal != "" }
 
-// Reason returns why the caller is not considered the user, or "" for the user.
+// Reason returns the reason why the caller is not considered the user, or "" if
+// it is the user.
 func (c Caller) Reason() string {
 	switch {
 	case c.Agent != "":

@@ -9,7 +9,8 @@ import (
 	"syscall"
 )
 
-// unsafeReason returns why other users could have written the file, or "".
+// unsafeReason returns the reason why other users could have written the file,
+// or "" if they could not.
 func unsafeReason(info fs.FileInfo) string {
 	if st, ok := info.Sys().(*syscall.Stat_t); !ok || int(st.Uid) != os.Geteuid() {
 		return "owned by another user"

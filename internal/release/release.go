@@ -121,7 +121,7 @@ func (r *Release) File(platform string) *File {
 	return nil
 }
 
-// State says how a version relates to the latest release.
+// State describes how a version relates to the latest release.
 type State string
 
 const (

@@ -68,7 +68,7 @@ func (c *Client) startSession(ctx context.Context, l Location) (context.Context,
 	}
 }
 
-// timeoutError is the context's cause after Limits.Time is exceeded.
+// timeoutError is the cancellation cause if an operation exceeds Limits.Time.
 type timeoutError struct{ after time.Duration }
 
 func (e *timeoutError) Error() string   { return fmt.Sprintf("timeout after %s", e.after) }
@@ -289,7 +289,7 @@ func contextError(ctx context.Context, err error) error {
 	return err
 }
 
-// errStalled is the context's cause if no data arrives for stallTimeout.
+// errStalled is the cancellation cause if no data arrives for stallTimeout.
 var errStalled = fmt.Errorf("no data received for %s", stallTimeout)
 
 // body is a response body with a size limit and a timeout between reads.

@@ -95,8 +95,8 @@ func (c *Client) listFolder(ctx context.Context, root *os.Root) (*tree, error) {
 	return newTree(entries)
 }
 
-// openPlain opens a file that was plain when the folder was listed. It fails if
-// the file was replaced since then.
+// openPlain opens a file that was listed as a plain file. It fails if the file
+// has been replaced since then.
 func openPlain(root *os.Root, p string) (io.ReadCloser, error) {
 	name := filepath.FromSlash(p)
 	fi, err := root.Lstat(name)

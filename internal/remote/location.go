@@ -43,9 +43,9 @@ const maxLocation = 4096
 //	./folder, ../x, /abs, x.zip       a local folder or archive
 //
 // The ref starts at the first @ that is not at the beginning of a directory
-// name, or at the last such @ if there is a directory. In addresses with a
-// host, %40 is an @ in a directory or ref. Relative paths are below workDir; ""
-// means the current directory. Parse accesses neither the disk nor the network.
+// name, or at the last such @ if there is a directory. In URLs, %40 stands for
+// an @ in a directory or ref. Relative paths are below workDir; "" means the
+// current directory. Parse accesses neither the disk nor the network.
 // owner/repo always means GitHub; write ./owner/repo for a folder.
 //
 // Parse rejects anything that git, a shell or a server could interpret
@@ -354,7 +354,7 @@ func trimAddress(address string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(address, "/"), ".git")
 }
 
-// escapePath escapes a directory or ref for use in an address with a host.
+// escapePath escapes a directory or ref for use in the path of an absolute URL.
 func escapePath(s string) string {
 	return strings.ReplaceAll((&url.URL{Path: s}).EscapedPath(), "@", "%40")
 }

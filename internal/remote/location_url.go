@@ -190,9 +190,9 @@ func hostedRepo(host, repo string) (string, error) {
 // hostedName matches names of users and repositories on known hosts.
 var hostedName = lazyregexp.New(`^[A-Za-z0-9._][A-Za-z0-9._-]{0,127}$`)
 
-// cleanURL parses an address with a host and normalizes it: scheme and host in
-// lower case, no default port, no empty query. It applies the checks of
-// checkURL that are independent of the kind.
+// cleanURL parses and normalizes an absolute URL: scheme and host in lower
+// case, no default port, no empty query. It applies the checks of checkURL that
+// are independent of the kind.
 func cleanURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil {

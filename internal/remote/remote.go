@@ -26,7 +26,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Kind says what a [Location] refers to and how to fetch it.
+// Kind specifies what a [Location] refers to and how to fetch it.
 type Kind string
 
 // Kinds of [Location].

@@ -211,7 +211,7 @@ func (t *tree) ReadDir(name string) ([]fs.DirEntry, error) {
 	return slices.Clone(children), nil
 }
 
-// describeKind returns why an entry is not a plain file.
+// describeKind returns the reason why an entry is not a plain file.
 func (e *entry) describeKind() string {
 	switch {
 	case e.note != "":

@@ -11,8 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// Describe returns what the user is asked to approve for a server. v provides
-// the platform values and the user values that its hosts may depend on.
+// Describe returns the part of an approval request that describes a server. v
+// provides the platform and user values on which the server's hosts may depend.
 func Describe(c *upstream.Config, v upstream.Variables) loadout.RequestedService {
 	s := loadout.RequestedService{Name: c.Name, Env: slices.Sorted(maps.Keys(c.Env))}
 	if c.Command != "" {

@@ -71,14 +71,14 @@ type Attempt struct {
 	limits []limit // all limits except that of the network
 }
 
-// Undo reverts the counting of an attempt whose password was not checked. The
-// attempt still counts toward the limit of the network.
+// Undo discards an attempt whose password was not checked. The attempt still
+// counts toward the limit of the network.
 func (a *Attempt) Undo() { undoAll(a.limits...) }
 
 // Check counts an attempt to sign in to an account from an address, whether the
 // account exists or not. It fails with a [*RateLimitError] if there are too many.
-// known reports whether the user signed in from the network before; Check returns
-// its errors unchanged.
+// Check calls known to find out whether the user signed in from the network
+// before, and returns its errors unchanged.
 func (b *Backoff) Check(account string, from netip.Addr, known func(netip.Prefix) (bool, error)) (*Attempt, error) {
 	network := address.CustomerNetwork(from)
 	pair, all := limit{b.pairs, pairKey(account, network)}, limit{b.accounts, accountKey(account)}

@@ -92,7 +92,7 @@ func allowAll(limits ...limit) error {
 	return nil
 }
 
-// undoAll reverts the counting of one operation for each of the limits.
+// undoAll subtracts one operation from the count of each limit.
 func undoAll(limits ...limit) {
 	now := time.Now()
 	for _, l := range limits {

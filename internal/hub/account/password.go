@@ -79,10 +79,10 @@ type Client struct {
 }
 
 // NetworkClient returns the client for a sign-in that starts now from an address.
-// All checks of the sign-in together wait for at most 8 seconds. Set known if the
+// The checks of one sign-in wait for at most 8 seconds in total. Set known if the
 // user has signed in from the network before: the sign-in is then a client of its
-// own, while all other sign-ins from the network share one client. Known clients
-// as a group take turns with all other clients as a group.
+// own, while all other sign-ins from the network share one client. Turns
+// alternate between known clients and all others.
 func NetworkClient(from netip.Addr, user string, known bool) Client {
 	network, deadline := address.CustomerNetwork(from), time.Now().Add(maxWait)
 	if known {

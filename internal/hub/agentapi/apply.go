@@ -200,7 +200,8 @@ func (h *Handlers) notifySkillChange(r *agents.Result) {
 	}
 }
 
-// refusalReasons lists the first refused documents with the reasons.
+// refusalReasons returns an error message that lists the first refused
+// documents.
 func refusalReasons(r *agents.Result) string {
 	var names []string
 	for _, c := range r.Changes {

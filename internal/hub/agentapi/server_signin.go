@@ -159,7 +159,8 @@ func (h *Handlers) completeServerSignIn(r *http.Request) (back string, err error
 	return h.SignIns.Finish(ctx, v.Principal, browser, r.URL.Query())
 }
 
-// addSignInStatus adds the status of a sign-in to the path of a page.
+// addSignInStatus appends the sign-in status to a page's path as a query
+// parameter.
 func addSignInStatus(back, status string) string {
 	u, err := url.Parse(back)
 	if err != nil || back == "" {
@@ -251,7 +252,7 @@ func (h *Handlers) withSignIns(ctx context.Context, p account.Principal, found [
 }
 
 // trialSignIn returns a function that provides the OAuth handler for a test
-// connection, which uses the user's token.
+// connection. The handler uses the user's token.
 func (h *Handlers) trialSignIn(ctx context.Context, s agents.Server) func(*upstream.Config, string) auth.OAuthHandler {
 	return func(c *upstream.Config, at string) auth.OAuthHandler {
 		if isDraft(s) {

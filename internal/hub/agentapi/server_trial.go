@@ -84,7 +84,7 @@ func (h *Handlers) serverTests() {
 }
 
 // trialConfig returns the server to test and its variables. If the server is a
-// draft with a problem, the string describes the problem.
+// draft with a problem, the returned string describes the problem.
 func (h *Handlers) trialConfig(ctx context.Context, p account.Principal, t serverTrial) (agents.Server, upstream.Variables, string, error) {
 	if t.Config != nil {
 		s, findings, err := h.Agents.ParseServerDraft(p, t.serverName(), t.Config)

@@ -164,7 +164,8 @@ func (s *MCPServer) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalJSON encodes the frontmatter fields, with the instructions as prompt.
+// MarshalJSON encodes the frontmatter fields and adds the instructions as the
+// field "prompt".
 func (s *Skill) MarshalJSON() ([]byte, error) {
 	fields := map[string]json.RawMessage{}
 	if err := json.Unmarshal(s.Fields, &fields); err != nil {

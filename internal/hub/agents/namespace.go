@@ -11,8 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// actor performs a principal's operations on the tables, either directly or within
-// a transaction.
+// actor performs database operations for a principal, either directly or within a
+// transaction.
 type actor struct {
 	store.Tables
 	p account.Principal

@@ -261,8 +261,7 @@ func (r *Registry) addSkills(ctx context.Context, a actor, p *Profile, parts []*
 	return nil
 }
 
-// chooseSkill resolves a reference to a skill in a document in the namespace
-// home.
+// chooseSkill resolves a skill reference from a document in the namespace home.
 func (r *Registry) chooseSkill(ctx context.Context, a actor, home store.Namespace, name string, ref SkillRef) (chosenSkill, error) {
 	c := chosenSkill{SkillChoice: SkillChoice{Name: name, Digest: ref.Digest}}
 	found, err := a.findSkill(ctx, account.SkillUse, home, name, ref, func(string) bool { return true })

@@ -389,8 +389,8 @@ func (a actor) listGrants(ctx context.Context, principal string) (out []store.Gr
 	}
 }
 
-// isSelf reports whether a name with the given owner refers to the actor's own name
-// or ID, which need not be stored as a secret.
+// isSelf reports whether the named secret stands for the actor's own name or ID,
+// which need not be stored.
 func (a actor) isSelf(o Owner, name string) bool {
 	return o == NamespaceOwner(store.UserNamespace(string(a.p.User))) && (name == "name" || name == "id")
 }

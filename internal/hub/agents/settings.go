@@ -67,8 +67,8 @@ func (r *Registry) SkillSettings(ctx context.Context, p account.Principal, scope
 }
 
 // SetSkillSettings changes the settings of a scope. All nodes apply them within
-// twice [Options.Poll]. It returns [store.ErrConflict] unless s has the current
-// generation.
+// two [Options.Poll] intervals. It returns [store.ErrConflict] unless s has the
+// current generation.
 func (r *Registry) SetSkillSettings(ctx context.Context, p account.Principal, scope string, s SkillSettings) error {
 	if err := checkAllowlist(s.Allow); err != nil {
 		return err
@@ -228,9 +228,9 @@ func (r *Registry) FilterEach(ctx context.Context, in ...store.Namespace) (map[s
 }
 
 // intersectAllowlists returns the intersection of two allowlists. An empty argument
-// allows everything; nonEmpty is false if the intersection allows nothing. The
-// intersection of two patterns is empty if they overlap and neither covers the
-// other.
+// allows everything; nonEmpty is false if the intersection allows nothing. If two
+// patterns overlap but neither covers the other, their intersection is treated as
+// empty.
 func intersectAllowlists(a, b []string) (list []string, nonEmpty bool) {
 	switch {
 	case len(a) == 0:

@@ -71,8 +71,8 @@ func apiConfig(cookie string) huma.Config {
 	}
 }
 
-// schemaNames maps types of lower-level packages to schema names. Other types of
-// such packages are prefixed with their package name.
+// schemaNames maps types of lower-level packages to schema names. The schema
+// names of other types from such packages are prefixed with the package name.
 var schemaNames = map[string]string{
 	"account.GroupRule":          "Rule",
 	"agents.FieldChange":         "Field",

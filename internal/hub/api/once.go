@@ -23,11 +23,11 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// RequestRetention is how long a request with an Idempotency-Key is recorded. A
-// user can have at most [store.MaxRequests] recorded requests. Further requests
-// are refused, because forgetting an older one would allow it to be executed
-// again. The most recent responses to a user are stored too, up to
-// [store.MaxResponseBytes] in total.
+// RequestRetention is how long the record of a request with an Idempotency-Key
+// is stored. A user can have at most [store.MaxRequests] recorded requests.
+// Further requests are refused, because forgetting an older one would allow it
+// to be executed again. The most recent responses to a user are stored too, up
+// to [store.MaxResponseBytes] in total.
 const RequestRetention = 24 * time.Hour
 
 // repeatWait is how long a repeated request waits for the response to the first one.

@@ -78,9 +78,9 @@ func matches(template, names []string) bool {
 	return true
 }
 
-// statusOfRead returns the HTTP status of a request by the user of r for the
-// item at the given path. The request has all scopes, so that a token with only
-// the write scope also gets the response.
+// statusOfRead sends a GET request for the item at the given path, as the user
+// who sent r, and returns its HTTP status. The request has all scopes, so that
+// a token with only the write scope also gets the response.
 func (s *Server) statusOfRead(r *http.Request, path string) int {
 	p := account.FromContext(r.Context())
 	p.Scopes = account.AllScopes

@@ -139,8 +139,8 @@ func (p *Problem) clean() *Problem {
 	return p
 }
 
-// newProblem returns the problem for a known error, or nil if the error is
-// unknown.
+// newProblem converts a known error to a problem. It returns nil if the error
+// is unknown.
 func newProblem(err error) *Problem {
 	if p, ok := errors.AsType[*Problem](err); ok {
 		copied := *p

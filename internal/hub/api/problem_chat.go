@@ -9,8 +9,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// chatProblem returns the problem for an error from a conversation or an
-// approval request, or nil for other errors.
+// chatProblem converts err to a problem if it comes from a conversation or an
+// approval request, and returns nil otherwise.
 func chatProblem(err error) *Problem {
 	if e, ok := errors.AsType[*approval.ResolvedError](err); ok {
 		return &Problem{Status: 409, Code: "settled", Detail: e.Error(), Next: "there is nothing left to answer"}
@@ -43,8 +43,8 @@ func chatProblem(err error) *Problem {
 	return nil
 }
 
-// commandProblem returns the problem for a command that failed in a
-// conversation.
+// commandProblem converts the error of a command in a conversation to a
+// problem.
 func commandProblem(e *chat.CommandError) *Problem {
 	if e.Reason == chat.Cancelled {
 		return &Problem{Status: 409, Code: "cancelled", Detail: e.Error(), Next: "send it again"}

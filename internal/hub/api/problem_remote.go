@@ -11,8 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/remote"
 )
 
-// sourceProblem returns the problem for an error from a skill source, or nil
-// for other errors.
+// sourceProblem converts err to a problem if it comes from a skill source, and
+// returns nil otherwise.
 func sourceProblem(err error) *Problem {
 	for _, of := range []func(error) *Problem{invalidSourceProblem, sourceAccessProblem, sourceLimitProblem, sourceFailedProblem} {
 		if p := of(err); p != nil {
@@ -22,8 +22,8 @@ func sourceProblem(err error) *Problem {
 	return nil
 }
 
-// invalidSourceProblem returns the problem for an error about a malformed or
-// missing source, or nil for other errors.
+// invalidSourceProblem converts err to a problem if a source is malformed or
+// missing, and returns nil otherwise.
 func invalidSourceProblem(err error) *Problem {
 	if e, ok := errors.AsType[*remote.LocationError](err); ok {
 		return &Problem{Status: 422, Code: "source_invalid", Detail: e.Error(), Next: "write owner/repo, https://host/repository, https://host/archive.zip, or https://host of a site that publishes skills"}
@@ -55,8 +55,8 @@ func credentialHint(host, name string) string {
 	return fmt.Sprintf("store user:password or a token for %s as a secret: PUT %s/secrets/%s", host, Prefix, name)
 }
 
-// sourceAccessProblem returns the problem for an error about a source that
-// denies access or must not be accessed, or nil for other errors.
+// sourceAccessProblem converts err to a problem if a source denied access or
+// must not be accessed, and returns nil otherwise.
 func sourceAccessProblem(err error) *Problem {
 	if e, ok := errors.AsType[*remote.DeniedError](err); ok {
 		next := "import from another source: no credential can be stored for this host"
@@ -78,8 +78,8 @@ func sourceAccessProblem(err error) *Problem {
 	return nil
 }
 
-// sourceLimitProblem returns the problem for an error about a source that is
-// too large or does not match its digest, or nil for other errors.
+// sourceLimitProblem converts err to a problem if a source is too large or does
+// not match its digest, and returns nil otherwise.
 func sourceLimitProblem(err error) *Problem {
 	if e, ok := errors.AsType[*remote.TooLargeError](err); ok {
 		return &Problem{Status: 422, Code: "source_too_large", Detail: e.Error(), Next: "import from a smaller repository or archive, or upload the skills"}
@@ -100,8 +100,8 @@ func sourceFailedProblem(err error) *Problem {
 	return nil
 }
 
-// remoteProblem returns the problem for any other source error. It must be
-// called last, because the other functions return more specific problems.
+// remoteProblem converts any other source error to a problem. Call it last,
+// because the other functions return more specific problems.
 func remoteProblem(err error) *Problem {
 	e, ok := errors.AsType[*library.SourceError](err)
 	switch {
@@ -115,8 +115,8 @@ func remoteProblem(err error) *Problem {
 	return &Problem{Status: 502, Code: "source_failed", Detail: e.Error(), Next: "try again later; if it keeps failing, check the address"}
 }
 
-// libraryInputProblem returns the problem for an error about a value that the
-// library rejects, or nil for other errors.
+// libraryInputProblem converts err to a problem if the library rejected an
+// input value, and returns nil otherwise.
 func libraryInputProblem(err error) *Problem {
 	e, ok := errors.AsType[*library.InvalidError](err)
 	if !ok {
@@ -125,8 +125,8 @@ func libraryInputProblem(err error) *Problem {
 	return &Problem{Status: 422, Code: "invalid", Detail: e.Why, Next: "see what is expected: GET /openapi.json"}
 }
 
-// PartialImport adds the number of changes made before the failure to an import
-// error.
+// PartialImport adds to an import error how many skills were imported before it
+// occurred.
 func PartialImport(done *library.ImportResult, err error) error {
 	if done == nil || len(done.Created)+len(done.Updated) == 0 {
 		return err

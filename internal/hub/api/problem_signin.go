@@ -7,8 +7,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/oauth"
 )
 
-// signInProblem returns the problem for an error from signing in to an MCP
-// server, or nil for other errors.
+// signInProblem converts err to a problem if signing in to an MCP server
+// failed, and returns nil otherwise.
 func signInProblem(err error) *Problem {
 	failed, ok := errors.AsType[*serverauth.FailedError](err)
 	if !ok {

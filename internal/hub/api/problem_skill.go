@@ -10,8 +10,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// libraryProblem returns the problem for a library error with details, or nil
-// for other errors.
+// libraryProblem converts err to a problem if it is a library error with
+// details, and returns nil otherwise.
 func libraryProblem(err error) *Problem {
 	for _, of := range []func(error) *Problem{packageProblem, referencedProblem, reviewProblem} {
 		if p := of(err); p != nil {
@@ -21,8 +21,9 @@ func libraryProblem(err error) *Problem {
 	return nil
 }
 
-// packageProblem returns a problem that lists everything that is wrong with an
-// uploaded package, or nil for other errors.
+// packageProblem converts err to a problem if an uploaded package is invalid,
+// and returns nil otherwise. The problem lists everything that is wrong with
+// the package.
 func packageProblem(err error) *Problem {
 	if e, ok := errors.AsType[*library.TooLargeError](err); ok {
 		return &Problem{Status: 413, Code: "too_large", Detail: e.Error(), Next: "remove files that the skill does not need"}
@@ -60,8 +61,8 @@ func referencedProblem(err error) *Problem {
 		Next: fmt.Sprintf("remove the references first: DELETE %s/skills/%s/references", Prefix, e.Skill)}
 }
 
-// reviewProblem returns the problem for an error about unreviewed code or
-// disabled skills, or nil for other errors.
+// reviewProblem converts err to a problem if code is not reviewed or skills are
+// disabled, and returns nil otherwise.
 func reviewProblem(err error) *Problem {
 	if e, ok := errors.AsType[*library.ReviewError](err); ok {
 		return &Problem{Status: 403, Code: "not_reviewed", Detail: e.Error(), Next: "ask a reviewer to review its code"}

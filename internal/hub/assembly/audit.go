@@ -37,7 +37,7 @@ func (a auditor) Append(ctx context.Context, r policy.Record) error {
 		Namespace: store.UserNamespace(r.Principal.ID), Subject: truncate(r.Name, 256), Decision: auditDecision(r.Decision), Details: data})
 }
 
-// auditAction returns the name of a policy action in the audit log.
+// auditAction returns the name that the audit log uses for a policy action.
 func auditAction(action string) string {
 	switch action {
 	case "run", "ran", "served":
@@ -46,7 +46,7 @@ func auditAction(action string) string {
 	return "tool." + action
 }
 
-// auditDecision returns the name of a policy decision in the audit log.
+// auditDecision returns the name that the audit log uses for a policy decision.
 func auditDecision(decision string) string {
 	switch decision {
 	case policy.Allow:

@@ -20,8 +20,8 @@ import (
 	"github.com/loadout-dev/loadout/tools"
 )
 
-// base holds the runtime, the catalog and the tools that a user's setups with
-// the same skills, servers and rules share.
+// base holds the runtime, the catalog and the tools. A user's setups with the
+// same skills, servers and rules share a base.
 type base struct {
 	assembler       *Assembler
 	key             string // identifies the base and its connections

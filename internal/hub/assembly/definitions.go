@@ -20,7 +20,7 @@ type definitions struct{ b *base }
 
 var _ toolset.DefinitionStore = definitions{}
 
-// definitionTime is the timeout for the database operations per listing.
+// definitionTime is the timeout for all database operations for one listing.
 const definitionTime = 10 * time.Second
 
 // Screen implements [toolset.DefinitionStore].
@@ -50,8 +50,8 @@ func (d definitions) Screen(c *upstream.Config, l *upstream.Listing, strict bool
 	return usable, changed, nil
 }
 
-// sortTools returns which tools in a listing are usable, which definitions
-// changed and which must be stored.
+// sortTools returns the usable tools in a listing, the names of tools whose
+// definitions changed, and the definitions to store.
 func (d definitions) sortTools(known map[string]map[string]bool, c *upstream.Config, l *upstream.Listing, strict bool) (usable []*mcp.Tool, changed []string, fresh []store.ToolDefinition) {
 	first := known == nil
 	for _, t := range l.Tools {

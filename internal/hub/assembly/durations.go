@@ -71,7 +71,8 @@ func (b *base) recordCall(o tools.CallOutcome) {
 	}
 }
 
-// RecordRun records the duration of u if u is the run of a script.
+// RecordRun records the duration of a script run. It ignores other uses of
+// skills.
 func (k *Setup) RecordRun(u mcpserver.Use) {
 	if u.Script != "" && !u.Refused {
 		k.base.recordDuration(k.durationKey(u.Key), u.Script, u.Took)

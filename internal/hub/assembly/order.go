@@ -38,12 +38,12 @@ type skillOrder struct {
 	keys    []string
 }
 
-// orderDay returns the day whose order applies at the given time.
+// orderDay returns the day whose skill order applies at the given time.
 func orderDay(now time.Time) time.Time { return now.UTC().Truncate(24 * time.Hour) }
 
 // firstSkills returns the keys of the skills in a snapshot that the user used before
 // the given day, most used first; see [catalog.FormatOptions]. If the database fails,
-// ok is false, and the caller must not cache a list without the order.
+// ok is false, and the caller must not cache the unordered list.
 func (b *base) firstSkills(ctx context.Context, snap *catalog.Snapshot, day time.Time) (keys []string, ok bool) {
 	b.orderMu.Lock()
 	last, retry := b.order, b.orderRetry

@@ -207,7 +207,7 @@ func (k *Assembler) skillNamespace(ctx context.Context, id string) (store.Namesp
 func AgentName(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
 
 // boundNames returns the names that are reserved for the referenced skills,
-// even if such a skill is missing.
+// including those of missing skills.
 func (p *plan) boundNames() []string {
 	names := slices.Clone(p.withheld)
 	for _, r := range p.refs {

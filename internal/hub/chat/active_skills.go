@@ -70,8 +70,8 @@ func (e *Engine) ActiveSkills(ctx context.Context, p account.Principal, id strin
 	return out, nil
 }
 
-// findLoadReason returns why a skill is active. earlier holds the steps before
-// the skill was loaded.
+// findLoadReason determines why a skill is active. earlier holds the steps
+// before the skill was loaded.
 func findLoadReason(earlier []step, a session.ActiveSkill) LoadReason {
 	c := LoadReason{By: loadCause(a)}
 	switch c.By {
@@ -100,9 +100,9 @@ func findLoadReason(earlier []step, a session.ActiveSkill) LoadReason {
 	return c
 }
 
-// loadCause returns what activated a skill. It returns "" for a skill that was
-// loaded before the first message of an older transcript, which does not record
-// the cause.
+// loadCause returns the cause of a skill's activation. It returns "" for a
+// skill that was loaded before the first message of an older transcript, which
+// does not record the cause.
 func loadCause(a session.ActiveSkill) session.Cause {
 	switch {
 	case a.By != "":

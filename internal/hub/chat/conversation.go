@@ -263,8 +263,8 @@ func auditRecord(by account.UserID, action, id string, details any) store.AuditR
 	return r
 }
 
-// checkTitle returns the title with line breaks replaced. It returns an error if
-// the title is too long or not UTF-8.
+// checkTitle returns the title as a single line. It returns an error if the
+// title is too long or not UTF-8.
 func checkTitle(title string) (string, error) {
 	title = strings.TrimSpace(printable.OneLine(title))
 	if len(title) > MaxTitle || !utf8.ValidString(title) {

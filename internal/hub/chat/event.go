@@ -91,8 +91,8 @@ type eventRow struct {
 func inboxStream(id string) string { return id + "/in" }
 func eventStream(id string) string { return id + "/out" }
 
-// eventPage is the maximum number of events that are read at once. A step may
-// contain images.
+// eventPage is the maximum number of events that are read at once. It is small,
+// because a step may contain images.
 const eventPage = 32
 
 // readEventPage returns a page of the events after the given number, with their

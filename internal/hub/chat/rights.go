@@ -17,8 +17,8 @@ var (
 	errTokenEnded    = errors.New("API token that sent the message was revoked or has expired; send the message again with another token")
 )
 
-// watchRights cancels the turn of j if its user or token loses permissions that
-// they had when the turn started. It returns when ctx is done.
+// watchRights cancels a turn if its user or token loses permissions that they
+// had when the turn started. It returns when ctx is done.
 func (w *worker) watchRights(ctx context.Context, j *job, cancel context.CancelCauseFunc) {
 	tick := time.NewTicker(min(w.e.opts.Poll, time.Minute))
 	defer tick.Stop()

@@ -120,7 +120,7 @@ func (w *worker) handleNotes(ctx context.Context, after int64, cancel context.Ca
 	return after, err
 }
 
-// executeInput executes a message or command. The returned event contains the
+// executeInput processes a message or command. The returned event contains the
 // result.
 func (w *worker) executeInput(ctx context.Context, j *job) (Event, error) {
 	if j.abandoned {
@@ -199,9 +199,9 @@ func (w *worker) recordMessage(ctx context.Context, j *job) error {
 	return w.journal.Append(ctx, &session.Event{Time: time.Now().UTC(), Message: &session.Message{Role: llm.User, Text: text}})
 }
 
-// principal returns the user of an input with the current permissions of the user
-// and the token. It fails with errUserRefused, errTokenEnded or errTokenNarrowed
-// if they no longer permit the turn.
+// principal returns the user who sent an input, with the current permissions of
+// the user and the token. It fails with errUserRefused, errTokenEnded or
+// errTokenNarrowed if they no longer permit the turn.
 func (w *worker) principal(ctx context.Context, j *job) (account.Principal, error) {
 	p, err := w.e.opts.Principal(ctx, j.owner)
 	if errors.Is(err, account.ErrInvalidCredentials) {

@@ -62,8 +62,8 @@ func (w *worker) run(first *job) {
 	w.e.storeSnapshot(w.e.ctx, w.id)
 }
 
-// processInputs runs inputs in order. When the inbox is empty, it releases the
-// lease and returns nil.
+// processInputs processes the inputs in order. When the inbox is empty, it
+// releases the lease and returns nil.
 func (w *worker) processInputs(ctx context.Context, job *job) error {
 	var ended *Event
 	var err error

@@ -130,9 +130,9 @@ func (l *Library) applyVersion(ctx context.Context, tx *store.Tx, p account.Prin
 	return TextUpdated, pending, appendAudit(ctx, tx.Audit, p, account.SkillChange, h.Namespace, h.ID, "allowed", uploadDetails{h.Name, v.Number, v.Digest, nil})
 }
 
-// textContent checks t like an upload and stores its file. It does not wait for
-// a package slot, because the holder of a slot may be waiting for this
-// transaction.
+// textContent checks a skill text as it would check an upload, and stores its
+// file. It does not wait for a package slot, because the holder of a slot may
+// be waiting for this transaction.
 func (l *Library) textContent(ctx context.Context, tx *store.Tx, t SkillText) (*content, error) {
 	c, err := l.readText(ctx, t)
 	if err != nil {

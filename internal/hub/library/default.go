@@ -113,7 +113,8 @@ func (l *Library) checkDefault(ctx context.Context, tx *store.Tx, p account.Prin
 	return nil
 }
 
-// defaultAction returns the action that changing the namespace's defaults requires.
+// defaultAction returns the action to authorize before changing a namespace's
+// defaults.
 func defaultAction(n Namespace) account.Action {
 	if n.User() != "" {
 		return account.DefaultWrite

@@ -58,8 +58,8 @@ type ExistingSkill struct {
 }
 
 // CheckDraft checks a draft before it is saved in a namespace. If the draft
-// adds a version to a skill, in is ignored and the skill's namespace applies.
-// Otherwise, "" means the principal's own namespace.
+// adds a version to a skill, CheckDraft ignores the parameter in and uses the
+// skill's namespace. Otherwise, "" means the principal's own namespace.
 func (l *Library) CheckDraft(ctx context.Context, p account.Principal, d Draft, in Namespace) (*DraftCheck, error) {
 	done, err := acquireSlot(ctx, l.packageSlots)
 	if err != nil {

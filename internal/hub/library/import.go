@@ -163,7 +163,7 @@ func (i *ImportResult) skip(id, name, dir, reason string) {
 	i.Skipped = append(i.Skipped, ImportChange{ID: id, Name: printable.OneLine(name), Dir: dir, Reason: reason})
 }
 
-// skipChange is like skip, for a change that failed.
+// skipChange records a failed change as skipped.
 func (i *ImportResult) skipChange(c ImportChange, err error) {
 	if c.Name, c.Reason = printable.OneLine(c.Name), err.Error(); !c.Pending {
 		c.Number = 0

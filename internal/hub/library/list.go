@@ -341,8 +341,7 @@ func encodeListCursor(c listCursor) string {
 }
 
 // startOfPage returns the index of the first skill after a cursor. If the last
-// skill of the previous page is gone, startOfPage returns the index that this
-// skill had.
+// skill of the previous page is gone, startOfPage returns its former index.
 func startOfPage(after string, in []*indexedSkill) (int, error) {
 	if after == "" {
 		return 0, nil

@@ -44,7 +44,7 @@ type meta struct {
 const maxDiagnostics = 20
 
 // maxExamples is the maximum length of the stored examples, in bytes. The
-// search index reads no more than the same number of characters.
+// search index reads at most as many characters.
 const maxExamples = bm25.BodyHead
 
 func newMeta(s *skill.Skill, ds skill.Diagnostics, file string, files skill.Manifest) *meta {
@@ -88,8 +88,8 @@ func readMeta(data json.RawMessage) meta {
 // hasCode reports whether the skill has scripts, servers or provided tools.
 func (m *meta) hasCode() bool { return m.Scripts > 0 || m.ProvidesTools || m.undecodable }
 
-// needsReview reports whether the skill has code, or requests permitted tools
-// or a model, which requires a review.
+// needsReview reports whether the skill must be reviewed because it has code,
+// or requests allowed tools or a model.
 func (m *meta) needsReview() bool { return m.hasCode() || m.Requests }
 
 // catalogEntry returns the catalog entry of a skill, without origin and path.

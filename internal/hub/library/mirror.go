@@ -276,7 +276,7 @@ func (m *Mirror) setHidden(ctx context.Context, id string, hidden bool) error {
 	})
 }
 
-// change calls f in a transaction, with an audit record for the skill whose ID f
+// change calls f in a transaction, adds an audit record for the skill whose ID f
 // returns, and notifies all nodes.
 func (m *Mirror) change(ctx context.Context, f func(*store.Tx) (id string, details any, err error)) error {
 	err := m.l.db.Tx(ctx, func(tx *store.Tx) error {

@@ -61,10 +61,10 @@ func downgradef(r DowngradeReason, format string, args ...any) error {
 }
 
 // checkRelease returns an error if the files of a source must not replace the
-// current version of a skill: their signature is invalid, its key has expired or
-// belongs to a different owner than the earlier key, or its counter is lower than
-// that of a stored version by the same owner. If setting downgrade would permit
-// the files, the error is a [*DowngradeError].
+// current version of a skill because their signature is invalid, its key has
+// expired or belongs to a different owner than the earlier key, or its counter is
+// lower than that of a stored version by the same owner. If setting downgrade
+// would permit the files, the error is a [*DowngradeError].
 func (l *Library) checkRelease(ctx context.Context, h *skillRecord, c *content, downgrade bool) error {
 	now, err := c.signature()
 	if err != nil || downgrade {

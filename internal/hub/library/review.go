@@ -94,7 +94,7 @@ type reviewDetails struct {
 
 // ListPending returns the versions in the given namespaces that need a decision by
 // the principal, oldest first, and the cursor of the next page. These are the
-// pending versions that have code, or that request permitted tools or a model; see
+// pending versions that have code, or that request allowed tools or a model; see
 // [store.Versions.ListPending]. It omits versions that the principal has approved or
 // must not approve. The principal must be allowed to review in each namespace. If in
 // is empty, ListPending uses all namespaces in which the principal may review.

@@ -152,7 +152,7 @@ func (g *grantRequest) check(now time.Time) error {
 	return nil
 }
 
-// grantProblem returns the problem for an error from granting a permission. It
+// grantProblem converts an error from granting a permission to a problem. It
 // returns unknown errors unchanged.
 func grantProblem(err error) error {
 	if e, ok := errors.AsType[*tools.UnknownToolError](err); ok {

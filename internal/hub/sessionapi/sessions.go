@@ -42,7 +42,7 @@ type newSession struct {
 	Version *triedVersion `json:"version,omitempty" doc:"Version of a skill to try in this conversation only, instead of others of its name. Its code runs only after an approval. Only the uploader and the reviewers may try a version that is awaiting review"`
 }
 
-// triedVersion identifies a version of a skill.
+// triedVersion identifies the version of a skill to test in a conversation.
 type triedVersion struct {
 	Skill  string `json:"skill" minLength:"1" maxLength:"64" doc:"ID of a skill"`
 	Number int64  `json:"number" minimum:"1"`

@@ -268,7 +268,7 @@ func (s *socket) detach(id string) {
 	}
 }
 
-// watch sends a conversation's events, and its requests to the client.
+// watch sends a conversation's events and requests to the client.
 func (s *socket) watch(ctx context.Context, id string, after int64) {
 	p, watch := s.principal(), s.h.Chat.WatchAsClient
 	if !account.Can(p, account.ApprovalAnswer, account.OwnedBy(p.User)) {

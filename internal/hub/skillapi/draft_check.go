@@ -107,7 +107,7 @@ func newCheckedJSON(c *library.DraftCheck) checkedJSON {
 	return out
 }
 
-// cleanText returns text of a skill without disallowed characters.
+// cleanText removes disallowed characters from text of a skill.
 func cleanText(s string) string { return untrusted.New(s).ForPage() }
 
 // cleanTexts applies cleanText to each string in a list. It never returns nil.

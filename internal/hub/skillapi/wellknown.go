@@ -43,8 +43,8 @@ type indexedJSON struct {
 }
 
 // addSkillIndex adds the skill index, so that programs can install skills from the
-// hub as from any site. It requires authentication and lists the skills that the
-// user may use.
+// hub as from any site with a skill index. It requires authentication and lists
+// the skills that the user may use.
 func (h *Handlers) addSkillIndex() {
 	op := api.Operation("get-skill-index", "GET", "/skills", "Index of the skills that you may install")
 	op.Path = indexPath

@@ -18,7 +18,7 @@ type Meter struct {
 }
 
 // NewMeter returns a meter for a user's conversations with an agent and its
-// model. calls are the calls in the model's last message so far.
+// model. calls holds the tool calls in the model's most recent message.
 func NewMeter(owner string, agent string, in store.Namespace, model string, calls []llm.Call) *Meter {
 	return &Meter{template: store.MeterEntry{Owner: owner, Agent: agent, Namespace: in, Model: truncateModelName(model)}, calls: toolNames(calls)}
 }

@@ -23,8 +23,8 @@ type SkillCounter struct {
 // NewSkillCounter returns a counter for a user's conversation. It calls skillID
 // to find the IDs of skills. If skillID is nil, it returns nil; a nil counter
 // counts nothing. state is the session's state after the last stored step, and
-// the caller must not use it afterwards. calls are the calls in the model's
-// last message.
+// the caller must not use it afterwards. calls holds the tool calls in the
+// model's most recent message.
 func NewSkillCounter(owner string, skillID func(session.ID) string, state session.State, calls []llm.Call) *SkillCounter {
 	if skillID == nil {
 		return nil

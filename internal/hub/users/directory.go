@@ -107,8 +107,8 @@ func (b *core) authorize(ctx context.Context, a auditedAction, r account.Resourc
 	return errors.Join(err, appendAudit(ctx, b.db.Audit, a, "denied"))
 }
 
-// commit stores a change and its audit record in one transaction. It may call f
-// several times. f may modify a.
+// commit calls f to make a change and stores the audit record a, both in one
+// transaction. It may call f several times. f may modify a.
 func (b *core) commit(ctx context.Context, a *auditedAction, f func(tx *store.Tx) error) error {
 	return b.db.Tx(ctx, func(tx *store.Tx) error {
 		if err := f(tx); err != nil {

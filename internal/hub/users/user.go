@@ -313,7 +313,8 @@ func (u Users) SetPassword(ctx context.Context, p account.Principal, id account.
 
 // Delete deletes a user with all tokens, sign-ins and memberships. It fails with
 // [store.ErrReferenced] while the user has resources or conversations, and with
-// [ErrLastAdmin] or [ErrLastOwner] if nobody would be left in that role.
+// [ErrLastAdmin] or [ErrLastOwner] if the hub would lose its last administrator
+// or a group its last owner.
 func (u Users) Delete(ctx context.Context, p account.Principal, id account.UserID) error {
 	a := auditedAction{by: p, action: account.UserManage, in: store.UserNamespace(string(id)), subject: string(id), details: map[string]any{"change": "delete"}}
 	if err := u.b.authorize(ctx, a, account.OwnedBy(id)); err != nil {

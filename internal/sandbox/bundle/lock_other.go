@@ -8,8 +8,9 @@ import (
 	"os"
 )
 
-// lock locks nothing, because this system does not support it. For an exclusive
-// lock, it returns an error, so that unused bundles are never removed.
+// lock does nothing for a shared lock, because this system does not support
+// file locks. For an exclusive lock, it returns an error, so that unused
+// bundles are never removed.
 func lock(_ *os.File, exclusive bool) error {
 	if exclusive {
 		return errors.ErrUnsupported

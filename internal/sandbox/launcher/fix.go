@@ -4,8 +4,8 @@ package launcher
 
 import "strings"
 
-// fixFor returns what the user can do if a step of the stage failed, or "" if
-// nothing is known.
+// fixFor returns advice for the user if a step of the stage failed, or "" if
+// there is none.
 func fixFor(step string) string {
 	switch {
 	case step == "Landlock":

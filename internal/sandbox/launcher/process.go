@@ -207,7 +207,8 @@ func (s *Sandbox) finishCommand(m *stage.Exited) {
 	p.finish(e)
 }
 
-// endReason returns why a signal killed a command.
+// endReason returns the reason why a signal killed a command, with details for
+// the user.
 func (s *Sandbox) endReason(m *stage.Exited) (sandbox.Reason, string) {
 	l := prepare.Limits(s.spec)
 	switch sig := syscall.Signal(m.Signal); {

@@ -120,7 +120,8 @@ func (s *Server) connect(ctx context.Context, to netip.AddrPort) (net.Conn, erro
 	return d.DialContext(ctx, "tcp", to.String())
 }
 
-// dialTransport is like dial, but for an http.Transport. address is a target.
+// dialTransport is like dial, but has the signature that http.Transport
+// requires. address is the target as host:port.
 func (s *Server) dialTransport(ctx context.Context, _, address string) (net.Conn, error) {
 	host, digits, err := net.SplitHostPort(address)
 	if err != nil {
