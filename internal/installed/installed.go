@@ -50,7 +50,7 @@ type Dir struct {
 // symlink, and need not exist.
 func Open(path string) *Dir { return &Dir{path: path} }
 
-// Path returns the path of the directory.
+// Path returns the path of the skills directory.
 func (d *Dir) Path() string { return d.path }
 
 // Lockfile returns the content of loadout.lock. If the file does not exist, the

@@ -157,7 +157,7 @@ func (s *Server) forwardModernToLegacy(ctx context.Context, in *inboundRequest, 
 }
 
 // startPending starts a call that can outlive the client's request. The call
-// releases l when it ends.
+// releases the connection when it ends.
 func (s *Server) startPending(in *inboundRequest, x *exchange, l *upstreamConn) (*pendingCall, error) {
 	run, cancel := context.WithCancelCause(s.ctx)
 	w := &pendingCall{digest: x.digest, ctx: run, line: l, cancel: cancel, newQuestion: make(chan struct{}, 1), done: make(chan struct{}), unanswered: map[string]*question{}}

@@ -78,8 +78,8 @@ func (u *upstreamServer) setReachable(ok bool) {
 	u.away = !ok
 }
 
-// resubscribe renews the subscriptions of modern clients if l is a new shared
-// connection.
+// resubscribe renews the subscriptions of modern clients if the connection l is
+// a new shared one.
 func (u *upstreamServer) resubscribe(l *upstreamConn) {
 	if !l.shared {
 		return

@@ -153,8 +153,8 @@ type exported struct {
 	calls, others, parts, references, further int
 }
 
-// conversation returns the conversation. It sorts the messages by time if each
-// of them has one.
+// conversation returns the exported conversation. It sorts the messages by time
+// if each of them has one.
 func (e *exported) conversation() *PastConversation {
 	if !slices.ContainsFunc(e.Messages, func(m PastMessage) bool { return m.Time.IsZero() }) {
 		slices.SortStableFunc(e.Messages, func(a, b PastMessage) int { return a.Time.Compare(b.Time) })

@@ -35,7 +35,7 @@ func (r *reader) countResource(p string, doc any) {
 	r.plan.Resources[last].kinds[kind]++
 }
 
-// ResourceFile is a file with documents for a hub.
+// ResourceFile is a file with documents that can be imported into a hub.
 type ResourceFile struct {
 	From  string
 	kinds map[string]int // number of documents by kind

@@ -58,7 +58,7 @@ func (e *exported) addEvent(event *session.Event) {
 	}
 }
 
-// addText adds a message that was already separated from its calls.
+// addText adds the text of a message without its tool calls.
 func (e *exported) addText(role llm.Role, text string, at time.Time) {
 	text = cleanText(text)
 	switch {
@@ -132,7 +132,7 @@ func (r *reader) parseMarkdown(p string, data []byte) {
 	r.addOwn(&m.exported, m.active)
 }
 
-// addLine adds a line to the current message, or starts another one.
+// addLine adds a line to the current message, or starts another message.
 func (m *markdown) addLine(line string) {
 	fence := ""
 	if f := fenceLine.FindStringSubmatch(line); f != nil {
@@ -190,7 +190,7 @@ func (m *markdown) setActive(name string, active bool) {
 	}
 }
 
-// endMessage adds the current message.
+// endMessage adds the current message to the conversation.
 func (m *markdown) endMessage() {
 	if m.role != "" {
 		m.addText(m.role, m.text.String(), m.at)

@@ -184,7 +184,8 @@ func (t *Target) setClient(ctx context.Context, client *http.Client, w *metadata
 	return nil
 }
 
-// authStyle returns how a client that the user has registered sends its secret.
+// authStyle returns the way in which a client that the user has registered
+// sends its secret.
 func authStyle(methods []string) oauth2.AuthStyle {
 	switch {
 	case slices.Contains(methods, "client_secret_post"):

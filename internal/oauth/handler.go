@@ -207,8 +207,8 @@ func (s *Store) refreshGrant(ctx context.Context, server, rejected string) (*gra
 	return out, nil
 }
 
-// refresh returns a copy of g with a new token, requested with the refresh
-// token.
+// refresh requests a new token with the refresh token, and returns a copy of g
+// with the new token.
 func (g *grant) refresh(ctx context.Context, client *http.Client, guard *transport) (*grant, error) {
 	guard.restore(g.Private)
 	own := *client

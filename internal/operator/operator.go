@@ -18,7 +18,7 @@ import (
 	"path/filepath"
 )
 
-// maxBytes is the maximum size of the file.
+// maxBytes is the maximum size of the configuration file.
 const maxBytes = 1 << 20
 
 // File is the administrator's configuration file. The zero value represents the
@@ -36,12 +36,14 @@ type UnsafeError struct {
 	Reason string
 }
 
-// Error returns the path, the reason and what the administrator can do.
+// Error returns a message with the path, the reason and advice for the
+// administrator.
 func (e *UnsafeError) Error() string {
 	return fmt.Sprintf("%s cannot be trusted: %s; the administrator can repair it: %s", e.Path, e.Reason, repair(e.Path))
 }
 
-// Path returns the path of the file, or "" if this system has none.
+// Path returns the path of the configuration file, or "" if the system has no
+// configuration directory.
 func (f File) Path() string {
 	dir := f.Root
 	if dir == "" {
@@ -53,9 +55,9 @@ func (f File) Path() string {
 	return filepath.Join(dir, "loadout", "loadout.yaml")
 }
 
-// Read returns the content of the file. The error matches [fs.ErrNotExist] if
-// there is none. It is an [*UnsafeError] if someone other than the
-// administrator may have written the file.
+// Read returns the content of the configuration file. The error matches
+// [fs.ErrNotExist] if there is none. It is an [*UnsafeError] if someone other
+// than the administrator may have written the file.
 func (f File) Read() ([]byte, error) {
 	path := f.Path()
 	if path == "" {

@@ -129,8 +129,8 @@ func (a *aliases) scanDir(d aliasDir) {
 	}
 }
 
-// addSymlink adds the files that a symlink leads to, in the lower directory and
-// on the overlay.
+// addSymlink adds the file to which a symlink points, as resolved in the lower
+// directory and as resolved in the overlay.
 func (a *aliases) addSymlink(name, reader string) {
 	for _, merged := range []bool{false, true} {
 		if _, target, ok := a.lstat(a.host(name), merged); ok && target != "" {

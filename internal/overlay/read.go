@@ -409,8 +409,8 @@ func (r *comparer) isMoved(was fs.FileInfo) bool {
 	return at.After(r.since) && at.After(was.ModTime())
 }
 
-// resolve returns the path to which a symlink in dir leads. It returns false if
-// the path is outside of the overlay's directory, or if it depends on other
+// resolve returns the path to which a symlink in dir points. It returns false
+// if the path is outside of the overlay's directory, or if it depends on other
 // symlinks.
 func resolve(dir, target string) (string, bool) {
 	if target == "" || path.IsAbs(target) || strings.Contains(target, `\`) {

@@ -35,7 +35,7 @@ type File struct {
 // access the file.
 func New(path string, maxBytes int64) *File { return &File{path, maxBytes} }
 
-// Path returns the path of the file.
+// Path returns the path passed to [New].
 func (f *File) Path() string { return f.path }
 
 // Read returns the file's content. If the file does not exist, the error is

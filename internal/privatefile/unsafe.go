@@ -16,7 +16,7 @@ type UnsafeError struct {
 	Reason string
 }
 
-// Error returns the path and the reason.
+// Error returns a message with the path and the reason.
 func (e *UnsafeError) Error() string { return e.Path + " cannot be trusted: " + e.Reason }
 
 // CheckInfo returns an [*UnsafeError] unless the file or directory belongs to

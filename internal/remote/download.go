@@ -24,7 +24,7 @@ func (c *Client) newTempFile() (*tempFile, error) {
 	return &tempFile{File: f}, nil
 }
 
-// Close closes and removes the file.
+// Close closes and removes the temporary file.
 func (t *tempFile) Close() error {
 	return errors.Join(t.File.Close(), os.Remove(t.Name()))
 }

@@ -22,6 +22,6 @@ var (
 // with extras, versions and a marker, as in PEP 508 without URLs.
 func IsReleased(text string) bool { return released.MatchString(text) }
 
-// IsDirect reports whether a requirement without its marker refers to a URL or
-// a path.
+// IsDirect reports whether a requirement, given without its marker, refers to a
+// URL or a path.
 func IsDirect(text string) bool { return direct.MatchString(text) }

@@ -93,9 +93,9 @@ func (l *Logins) Start(ctx context.Context, u UserID, agent string) (*http.Cooki
 	return cookie, nil
 }
 
-// Prepare returns a sign-in without a user, and its cookie. The cookie is valid once
-// the caller stores the sign-in with its user. Use it instead of [Logins.Start] to
-// store the sign-in in a transaction with other changes.
+// Prepare returns a new sign-in that has no user yet, and its cookie. The cookie is
+// valid once the caller stores the sign-in with its user. Use it instead of
+// [Logins.Start] to store the sign-in in a transaction with other changes.
 func (l *Logins) Prepare(agent string) (Login, *http.Cookie) {
 	now := time.Now().UTC()
 	value := newCookieValue(now)

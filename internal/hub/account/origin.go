@@ -87,7 +87,8 @@ func (p *OriginGuard) Check(r *http.Request) error {
 	return nil
 }
 
-// isOwn reports whether a request comes from a page on this hub or from no page.
+// isOwn reports whether a request comes from a page on this hub or does not come
+// from a page at all.
 func (p *OriginGuard) isOwn(r *http.Request) bool {
 	origins := r.Header.Values("Origin")
 	if len(origins) == 0 {

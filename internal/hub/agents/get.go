@@ -188,7 +188,7 @@ func (r *Registry) Referrers(ctx context.Context, p account.Principal, kind, nam
 }
 
 // findReferrers returns the resources whose references resolve to k. It ignores
-// references to the same name that resolve to another resource.
+// references that resolve to another resource with the same name.
 func (a actor) findReferrers(ctx context.Context, k store.Kind) (by []Referrer, hidden int, err error) {
 	refs, err := a.Refs.ListTo(ctx, k.Kind, k.ID, k.Name, store.MaxPage)
 	if err != nil {

@@ -162,7 +162,7 @@ func marshal(w io.Writer, v any) error {
 }
 
 // Operation returns an operation for signed-in users. The permission table in the
-// tests refers to its id.
+// tests refers to the operation by its id.
 func Operation(id, method, path, summary string) huma.Operation {
 	tag, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	return huma.Operation{OperationID: id, Method: method, Path: Prefix + path, Summary: summary, Tags: []string{tag},

@@ -66,8 +66,8 @@ func (k *Assembler) releaseBase(b *base) error {
 	return k.endBase(over)
 }
 
-// removeUser decrements the number of users of b. It returns a base to close, or
-// nil if there is none.
+// removeUser decrements the number of users of a base. It returns a base to
+// close, or nil if there is none.
 func (k *Assembler) removeUser(b *base) *base {
 	k.mu.Lock()
 	defer k.mu.Unlock()

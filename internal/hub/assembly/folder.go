@@ -33,7 +33,7 @@ const elicitTimeout = 15 * time.Minute
 // files.
 var folderRules = []string{"allow mcp." + workspace.Name + ".*"}
 
-// folderTools returns the tools for the working directory. run is as in
+// folderTools returns the tools for the working directory. For run, see
 // [workspace.Options]. The agent's deny rules apply.
 func (t *conversation) folderTools(ctx context.Context, root *os.Root, run runFunc, s *session.Session, o agent.SkillToolOptions) ([]agent.Tool, error) {
 	rt := t.setup.Runtime

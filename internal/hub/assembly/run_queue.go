@@ -47,7 +47,8 @@ func (p *queuedBackend) Choose(ctx context.Context) (sandbox.Backend, *sandbox.R
 	return &queuedBackend{b, p.queue, p.user}, report, nil
 }
 
-// serviceKey is the context key that marks the start of a service.
+// serviceKey is the context key that marks a sandbox as being started for a
+// service.
 type serviceKey struct{}
 
 func withService(ctx context.Context) context.Context {

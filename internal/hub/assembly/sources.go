@@ -187,9 +187,8 @@ func (g *filteredSource) List(ctx context.Context) (catalog.Listing, error) {
 	return catalog.Listing{Layer: layer.Without(g.omitted...), Problems: l.Problems}, nil
 }
 
-// filteredLayers caches layers from which the settings of groups have removed
-// skills, so that the members of a group share them. It is safe for concurrent
-// use.
+// filteredLayers caches filtered catalog layers, so that the members of a group
+// share them. It is safe for concurrent use.
 type filteredLayers struct {
 	mu  sync.Mutex
 	all map[filteredLayer]*catalog.Layer

@@ -148,8 +148,8 @@ func (t *CredentialWatch) check(ctx context.Context) error {
 	return nil
 }
 
-// end ends the requests that started when a credential had scopes that it has since
-// lost.
+// end ends the requests that were admitted with scopes that their credential has
+// since lost.
 func (t *CredentialWatch) end(c credential, now account.Scopes) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

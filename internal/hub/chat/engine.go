@@ -327,8 +327,8 @@ func (e *Engine) removeWorker() {
 	}
 }
 
-// roundTimeout is the timeout of one round of background work. A connection can
-// hang without an error.
+// roundTimeout is the timeout of one round of background work. It is needed
+// because a connection can hang without an error.
 const roundTimeout = 5 * time.Second
 
 // runEvery calls task at interval d until the engine closes. It logs only the

@@ -253,8 +253,8 @@ func (j *journal) setInput(in int64) {
 	j.input = in
 }
 
-// hasMessage reports whether the transcript contains the message of the input
-// with number in.
+// hasMessage reports whether the transcript contains the message of the given
+// input.
 func (j *journal) hasMessage(in int64) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -37,7 +37,7 @@ const snapshotFormat = 1<<16 + fold.Format
 
 func newSnapshot(id string) *snapshot { return &snapshot{Conversation: id, Agent: &fold.State{}} }
 
-// seq returns the number of the last step.
+// seq returns the number of the last step applied to the snapshot.
 func (s *snapshot) seq() int64 { return s.Session.Seq }
 
 // apply updates the snapshot with the next step of the transcript.
@@ -57,14 +57,14 @@ func hashRow(row store.Event) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// clone returns an independent copy.
+// clone returns an independent copy of the snapshot.
 func (s *snapshot) clone() *snapshot {
 	c := *s
 	c.Session, c.Agent = s.Session.Clone(), s.Agent.Clone()
 	return &c
 }
 
-// size returns the approximate size in bytes.
+// size returns the approximate size of the snapshot in bytes.
 func (s *snapshot) size() int {
 	n := s.Agent.Size()
 	for _, a := range s.Session.Active() {

@@ -44,7 +44,7 @@ func (e *Engine) Totals(ctx context.Context, p account.Principal, q TotalsQuery)
 }
 
 // canReadAll reports whether a principal may see how all users use the agents in
-// a namespace. If the namespace is "", it means all agents on the hub.
+// a namespace. The namespace "" stands for all agents on the hub.
 func canReadAll(p account.Principal, in store.Namespace) bool {
 	switch {
 	case in.Group() != "":

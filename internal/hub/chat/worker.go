@@ -202,8 +202,8 @@ func (c *conversationTx) resumeInput(ctx context.Context, s store.Session, st st
 	return out, c.publish(ctx, eventRow{Event: Event{Type: TurnResumed, Input: st.Taken}})
 }
 
-// takeInput takes the first input that was not cancelled. It returns nil if there
-// is none.
+// takeInput takes the first input that was not cancelled from the inbox. It
+// returns nil if there is none.
 func (c *conversationTx) takeInput(ctx context.Context, s store.Session, st state) (*job, error) {
 	all, err := readInputs(ctx, c.Events, c.id, st.Taken)
 	if err != nil {

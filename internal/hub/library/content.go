@@ -57,7 +57,7 @@ func (l *Library) readContent(ctx context.Context, b *skill.Bundle) (*content, e
 
 // storeFiles scans the files and stores them in the database, so that a version
 // can reference them. skills is the number of skills that will be added to the
-// namespace: 1, or 0 for another version.
+// namespace: 1 for a new skill, or 0 for a new version of an existing one.
 func (l *Library) storeFiles(ctx context.Context, in Namespace, c *content, skills int64) error {
 	// Adding the version checks the quota again; this check stores no files in vain.
 	if err := l.opts.Quotas.Check(ctx, &l.db.Tables, in, quota.Amounts{Skills: skills, Bytes: manifestSize(c.manifest)}); err != nil {
@@ -207,7 +207,7 @@ type uploadFile struct {
 	size int64
 }
 
-// Close closes and removes the file.
+// Close closes and removes the temporary file.
 func (s *uploadFile) Close() error {
 	return errors.Join(s.File.Close(), os.Remove(s.Name()))
 }

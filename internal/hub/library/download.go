@@ -25,7 +25,8 @@ type Archive struct {
 }
 
 // DownloadNamespaces returns the namespaces from which a principal may download
-// skills, in order of precedence, without those that ship with the program.
+// skills, in order of precedence. It omits the namespace of the skills bundled
+// with the program.
 func DownloadNamespaces(p account.Principal) ([]Namespace, error) {
 	all, err := namespaces(p, account.SkillDownload)
 	return slices.DeleteFunc(all, func(n Namespace) bool { return n == store.Bundled }), err

@@ -61,7 +61,7 @@ func openFileCache(blobs store.Blobs, dir string, limit int64) (*fileCache, erro
 	return c, nil
 }
 
-// scan adds the existing files, oldest first.
+// scan adds the files in the cache directory to the index, oldest first.
 func (c *fileCache) scan() error {
 	dir, err := fs.ReadDir(c.root.FS(), ".")
 	if err != nil {
@@ -95,7 +95,7 @@ func isHash(name string) bool {
 	return err == nil && len(name) == 64 && strings.ToLower(name) == name
 }
 
-// close closes the directory.
+// close closes the cache directory.
 func (c *fileCache) close() error {
 	if c.root == nil {
 		return nil
@@ -165,8 +165,8 @@ func (c *fileCache) put(hash string, data []byte) {
 	c.add(hash, size)
 }
 
-// add records a file in the directory. If the cache then exceeds its limit, add
-// evicts the least recently used files. The caller must hold mu.
+// add records a file that is in the cache directory. If the cache then exceeds
+// its limit, add evicts the least recently used files. The caller must hold mu.
 func (c *fileCache) add(hash string, size int64) {
 	c.entries[hash] = c.used.PushFront(&cached{hash, size})
 	c.bytes += size
@@ -175,7 +175,7 @@ func (c *fileCache) add(hash string, size int64) {
 	}
 }
 
-// evict removes a file. The caller must hold mu.
+// evict removes a file from the cache. The caller must hold mu.
 func (c *fileCache) evict(e *list.Element) {
 	f := c.used.Remove(e).(*cached)
 	delete(c.entries, f.hash)

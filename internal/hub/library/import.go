@@ -311,8 +311,8 @@ var errUnchanged = errors.New("already up to date")
 // errPending means that a version with the files of the source is awaiting review.
 var errPending = errors.New("awaiting review")
 
-// unchangedError explains why importing the files of v, a version with the given
-// state, changes nothing.
+// unchangedError explains why importing the files of version v, which has the
+// given state, changes nothing.
 func unchangedError(v store.Version, state skillstate.State, pending bool) error {
 	switch {
 	case state == skillstate.ChangesRequested:

@@ -10,7 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// factsOf returns the facts that determine the state of a version.
+// factsOf returns the data from which the state of a version is derived.
 func factsOf(number int64, r Review, changesRequested bool, data json.RawMessage) skillstate.Version {
 	d := skillstate.State(r)
 	if r == Rejected && changesRequested {

@@ -56,8 +56,8 @@ type site struct {
 // entries.
 type IndexEntry = map[string]any
 
-// NewIndex serves the skills in files until the test ends. Each top-level
-// directory with a SKILL.md is a skill.
+// NewIndex starts a site that publishes the skills in files until the test
+// ends. Each top-level directory with a SKILL.md is a skill.
 func NewIndex(t testing.TB, files fs.FS) *Index {
 	t.Helper()
 	x := &Index{site: site{t: t, files: files, redirects: map[string]string{}, lies: map[string]bool{}}}

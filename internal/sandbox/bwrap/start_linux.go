@@ -286,7 +286,7 @@ func (c *child) attach(g *cgroup.Group, info io.Reader) error {
 	return err
 }
 
-// kill kills the child if bubblewrap has exited without it.
+// kill kills the child if it is still running after bubblewrap has exited.
 func (c *child) kill() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

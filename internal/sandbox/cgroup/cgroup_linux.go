@@ -266,8 +266,8 @@ func findGroups(mountinfo, cgroup string) map[string]string {
 	return out
 }
 
-// groupPath returns the directory of a group in the file system mounted at
-// mount, which shows the hierarchy from root down.
+// groupPath returns the directory of a group. The file system mounted at mount
+// contains the part of the hierarchy below root.
 func groupPath(mount, root, group string) string {
 	if rest, ok := strings.CutPrefix(group, root); ok && root != "/" {
 		group = rest
