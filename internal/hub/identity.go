@@ -15,7 +15,7 @@ import (
 // identityFile is the name of the file in [Options.Data] that identifies a node.
 const identityFile = "node.json"
 
-// identityVersion is the version of the file's format.
+// identityVersion is the version of the identity file's format.
 const identityVersion = 1
 
 // identity identifies a node and the process that runs it.

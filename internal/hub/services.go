@@ -144,7 +144,8 @@ func createNodeDirs(data string) (dirs, error) {
 	return d, nil
 }
 
-// isPrivateHost reports whether a host is an allowed non-public address.
+// isPrivateHost reports whether a host is an IP address in one of the allowed
+// networks.
 func isPrivateHost(allowed []netip.Prefix, host string) bool {
 	at, err := netip.ParseAddr(host)
 	if err != nil {

@@ -55,7 +55,7 @@ func (c *Change) commit(ctx context.Context) error {
 	return nil
 }
 
-// prepare writes everything that needs disk space, and the journal last.
+// prepare writes everything that needs disk space. It writes the journal last.
 func (c *Change) prepare(steps []step) error {
 	text, err := c.next.Encode()
 	if err != nil {

@@ -55,7 +55,7 @@ func (f FileStorage) Read(_ context.Context, k Key) ([]byte, error) {
 	return data, err
 }
 
-// errSame aborts a change that has nothing to write.
+// errSame is returned to abort a change that has nothing to write.
 var errSame = errors.New("no changes to write")
 
 // Change implements [Storage].

@@ -184,7 +184,7 @@ func refusedError(entry, code, format string, args ...any) error {
 	return &skill.RefusedError{Refusals: []skill.Refusal{{Entry: strings.ToValidUTF8(entry, "\ufffd"), Code: code, Message: printable.OneLine(fmt.Sprintf(format, args...))}}}
 }
 
-// displayURL returns the URL or path of the location for messages.
+// displayURL returns the URL or path of the location for use in messages.
 func (l Location) displayURL() string {
 	if l.Kind == Local {
 		return printable.OneLine(l.URL)

@@ -48,8 +48,8 @@ type lazyList struct {
 	opened []agent.Tool
 }
 
-// tools returns tools with the given definitions. They open the list at the
-// first call.
+// tools returns tools with the given definitions. The first call of one of them
+// opens the list.
 func (l *lazyList) tools(defined []agent.Tool) []agent.Tool {
 	out := slices.Clone(defined)
 	for i := range out {

@@ -105,8 +105,8 @@ func (b *notifier) hasListeners(stream string) bool {
 	return len(b.listeners[stream]) > 0
 }
 
-// deliver gives the listeners of a stream the events that this node has added to
-// it.
+// deliver passes events that this node has added to a stream to the stream's
+// listeners.
 func (b *notifier) deliver(stream string, events []Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -168,7 +168,7 @@ func (w *worker) answerMessage(ctx context.Context, j *job) (Event, error) {
 	return ended, err
 }
 
-// loadSkill executes a load command.
+// loadSkill loads the skill that a load command names.
 func (w *worker) loadSkill(ctx context.Context, j *job) (Event, error) {
 	r, err := w.active.session.Load(ctx, j.Skill, &session.LoadOptions{Retention: j.Retention, Exact: j.SetRetention, Direct: true})
 	if err != nil {

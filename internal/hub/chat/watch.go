@@ -33,7 +33,7 @@ func (e *Engine) WatchAsClient(ctx context.Context, p account.Principal, id stri
 	return e.watch(ctx, p, id, after, watchMode{follow: true, asClient: true})
 }
 
-// watchMode configures watch.
+// watchMode holds the options of a watch call.
 type watchMode struct {
 	follow   bool // whether to wait for later events
 	asClient bool // whether to receive requests to clients

@@ -44,7 +44,7 @@ func (w *worker) currentLease() store.Lease {
 	return w.lease
 }
 
-// run processes inputs until the inbox is empty or the lease is lost. first is as in
+// run processes inputs until the inbox is empty or the lease is lost. For first, see
 // startWorker.
 func (w *worker) run(first *job) {
 	ctx, cancel := context.WithCancelCause(w.e.ctx)

@@ -191,7 +191,8 @@ func checkNamespace(p account.Principal, a account.Action, n Namespace) error {
 	return checkNamespaceAs(p, a, n, accountResource(n, ""))
 }
 
-// checkNamespaceAs is like checkNamespace for a namespace with the given resource.
+// checkNamespaceAs is like checkNamespace, but authorizes the action on the
+// resource r.
 func checkNamespaceAs(p account.Principal, a account.Action, n Namespace, r account.Resource) error {
 	err := account.Check(p, a, r)
 	if d, ok := errors.AsType[*account.DeniedError](err); ok && d.Hidden {

@@ -94,8 +94,8 @@ const maxListText = 256
 // maxTags is the maximum number of tags in [Facets].
 const maxTags = 100
 
-// summary holds the data about a skill that lists need in addition to its
-// catalog entry.
+// summary holds the data that a list of skills needs about each skill in
+// addition to its catalog entry.
 type summary struct {
 	home      Namespace
 	author    string

@@ -185,7 +185,7 @@ func (h *Handlers) cost(model string, u llm.Usage) (float64, bool) {
 	return cost, true
 }
 
-// nameUsers sets the user names of items.
+// nameUsers looks up the users in items and sets their names.
 func (h *Handlers) nameUsers(ctx context.Context, items []totalJSON) error {
 	var ids []string
 	for _, i := range items {

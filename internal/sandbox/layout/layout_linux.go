@@ -30,7 +30,7 @@ var etcFiles = []string{
 // and abstract sockets.
 const LandlockMinABI = 6
 
-// devices lists the devices that are safe to expose to code.
+// devices lists the devices that are safe to expose to sandboxed code.
 var devices = []string{"null", "zero", "full", "random", "urandom"}
 
 // View returns the file system view of a sandbox, without its read-only trees.

@@ -17,7 +17,8 @@ import (
 // dialTimeout is the maximum time to resolve a host and connect to it.
 const dialTimeout = 15 * time.Second
 
-// refusal is an error caused by policy rather than the network.
+// refusal is the error for a connection that policy forbids, as opposed to a
+// network error.
 type refusal struct{ reason string }
 
 func (r *refusal) Error() string { return r.reason }

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Engine is a fake container engine for the backend's options. Dir holds its
-// state.
+// Engine is a fake container engine. Path is the program to use in the
+// backend's options. Dir holds its state.
 type Engine struct{ Path, Dir string }
 
 // New builds the engine. It skips the test if the engine cannot work on this
