@@ -464,8 +464,9 @@ func serverMeta(meta map[string]any, l *upstreamConn, c *call) mcp.Meta {
 // logLevels lists the log levels that a client can request.
 var logLevels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 
-// forwardedCapabilities returns the client's capabilities that the proxy serves:
-// requests for input. Extensions and experimental capabilities are omitted.
+// forwardedCapabilities returns those of the client's capabilities that the
+// proxy supports, which are the ones for input requests. It omits extensions and
+// experimental capabilities.
 func forwardedCapabilities(caps *mcp.ClientCapabilities) *mcp.ClientCapabilities {
 	if caps == nil {
 		return nil

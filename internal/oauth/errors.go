@@ -69,8 +69,8 @@ func (e *PrivateAddressError) Error() string {
 	return fmt.Sprintf("%s has no public address", sanitizeText(e.Host))
 }
 
-// A StorageError reports that a [Storage] could not be read or changed. It says
-// nothing about the server or the sign-in.
+// A StorageError reports that a [Storage] could not be read or changed. It does
+// not indicate a problem with the server or the sign-in.
 type StorageError struct{ Err error }
 
 func (e *StorageError) Error() string { return e.Err.Error() }

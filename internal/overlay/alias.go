@@ -175,7 +175,7 @@ func (a *aliases) follow(dir, target, reader string, merged bool) {
 }
 
 // splitTarget returns the directory that a symlink's target is relative to, and
-// the names in the target.
+// the path elements of the target.
 func splitTarget(dir, target string) (at string, names []string) {
 	target = filepath.FromSlash(target)
 	if filepath.IsAbs(target) {

@@ -109,8 +109,8 @@ var (
 	className  = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// Plan returns how to start a skill's provider. If the skill has no provider,
-// the error is [ErrNone]. Any other error describes a mistake in the
+// Plan returns the process to start for a skill's provider. If the skill has no
+// provider, the error is [ErrNone]. Any other error describes a mistake in the
 // frontmatter.
 func Plan(s *skill.Skill, o Options) (*Start, error) {
 	p := s.Provider

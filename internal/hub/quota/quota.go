@@ -150,8 +150,9 @@ func (q Quotas) Settings(ctx context.Context, t store.Settings) (Settings, int64
 }
 
 // Check returns an [*ExceededError] if adding to a namespace would exceed a
-// limit. It ignores measures to which nothing is added. For an exact result,
-// call it in the transaction that makes the addition, before the addition.
+// limit. It ignores measures that the addition does not increase. For an exact
+// result, call it in the transaction that makes the addition, before the
+// addition.
 func (q Quotas) Check(ctx context.Context, t *store.Tables, n store.Namespace, add Amounts) error {
 	s, _, err := q.Settings(ctx, t.Settings)
 	if err != nil {

@@ -227,7 +227,7 @@ func (c UserChange) check() error {
 }
 
 // details returns the audit record details for a change. It omits names and email
-// addresses, so that they can be erased.
+// addresses, so that erasing them does not require a change to the audit log.
 func (c UserChange) details() map[string]any {
 	d := map[string]any{"change": "update"}
 	if c.Admin != nil {
