@@ -107,7 +107,7 @@ const (
 	anyCode  = shell | python | javascript | powershell | otherCode | inline
 )
 
-// combine returns every concatenation of a beginning and an end.
+// combine returns each of beginnings concatenated with each of ends.
 func combine(beginnings, ends []string) []string {
 	var out []string
 	for _, b := range beginnings {

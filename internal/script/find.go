@@ -64,8 +64,9 @@ func Scripts(fsys fs.FS, files skill.Manifest) []string {
 	return out
 }
 
-// cleanPath converts a typed path to the form used in a listing. It returns
-// false if the path is invalid or leads out of the skill.
+// cleanPath converts a path as typed by a user or model to the form used in a
+// file listing. It returns false if the path is invalid or leads out of the
+// skill.
 func cleanPath(name string) (string, bool) {
 	p := strings.TrimSpace(name)
 	if n := len(p); n > 1 && (p[0] == '"' || p[0] == '\'' || p[0] == '`') && p[n-1] == p[0] {

@@ -134,8 +134,8 @@ func (h Host) completePlan(plan *Plan, how detected, requiresPython string) erro
 	return nil
 }
 
-// privilegeProblem returns why a setuid or setgid program cannot be an
-// interpreter, or "".
+// privilegeProblem returns the reason why f must not be used if it is a setuid
+// or setgid program, and "" otherwise.
 func privilegeProblem(f interpreter) string {
 	if info, err := os.Stat(f.exe); err == nil && info.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0 {
 		return "it runs with the rights of another user (setuid or setgid)"
@@ -160,8 +160,8 @@ func interpreterFlags(how detected, f interpreter) []string {
 
 // findInterpreter returns the first usable interpreter. It tries the path of a
 // shebang, then each name in PATH, in the system directories, and in the
-// directories of version managers. accept returns why an interpreter is
-// unsuitable, or "".
+// directories of version managers. accept returns the reason why an interpreter
+// is unsuitable, or "" if it is suitable.
 func (h Host) findInterpreter(how detected, accept func(interpreter) string) (interpreter, []Unusable, bool) {
 	var tried []Unusable
 	seen := map[string]bool{}

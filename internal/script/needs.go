@@ -54,11 +54,11 @@ func (n *Needs) setDigest(content ...string) *Needs {
 	return n
 }
 
-// pythonNeeds reads the needs of a Python script from its inline metadata, or
-// else from the nearest requirements.txt in its directory or above. If there is
-// neither, it uses declared, the requirements in the skill's SKILL.md. The
-// returned string is the specifier of the supported Python versions. It may be
-// set even if there are no needs.
+// pythonNeeds returns the packages that a Python script requires. They come
+// from its inline metadata, or else from the nearest requirements.txt in its
+// directory or above, or else from declared, which holds the requirements in
+// SKILL.md. The returned string is the specifier of the supported Python
+// versions. It may be set even if the script requires no packages.
 func pythonNeeds(fsys fs.FS, p string, src []byte, how detected, declared []string) (*Needs, string, error) {
 	meta, ok, err := parseInline(p, src)
 	if err != nil {
@@ -103,8 +103,8 @@ func pythonNeeds(fsys fs.FS, p string, src []byte, how detected, declared []stri
 }
 
 // PythonNeeds returns the packages that a skill declares for any Python code:
-// in the Python files at paths, in requirements.txt, and in declared, the
-// requirements in its SKILL.md. It returns nil if there are none. fsys may be
+// in the Python files at paths, in requirements.txt, and in its SKILL.md, whose
+// requirements are in declared. It returns nil if there are none. fsys may be
 // nil if there are no files.
 func PythonNeeds(fsys fs.FS, paths, declared []string) (*Needs, error) {
 	reader := requirementsReader{}

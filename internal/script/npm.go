@@ -33,9 +33,9 @@ var (
 // with the operator's registry.
 var registries = []string{"https://registry.npmjs.org/", "https://registry.yarnpkg.com/"}
 
-// nodeNeeds reads the needs of a Node.js script. It uses the nearest
-// package.json, in the directory of the script or above, that has dependencies
-// and no installed modules.
+// nodeNeeds returns the packages that a Node.js script requires. It reads the
+// nearest package.json with dependencies, in the directory of the script or
+// above. It returns nil if the modules are already installed there.
 func nodeNeeds(fsys fs.FS, p string) (*Needs, error) {
 	file, found, err := nearestFile(fsys, p, "package.json", func(text []byte) bool {
 		doc, err := parseObject(text)

@@ -60,8 +60,9 @@ const (
 // script.
 const Placeholder = "{script}"
 
-// maxSource is the maximum size in bytes of the files that are read for needs:
-// Python scripts, requirements files, package.json and lock files.
+// maxSource is the maximum size, in bytes, of a file that declares required
+// packages: a Python script, a requirements file, a package.json or a lock
+// file.
 const maxSource = 8 << 20
 
 // Plan describes how to run a script. The caller may modify it.
@@ -177,8 +178,9 @@ func byKind(k Kind) language {
 
 // Resolve returns the plan for running the script at p, a path returned by
 // [Find], on host. declared lists the Python requirements in the skill's
-// SKILL.md, which apply to Python scripts without other needs. Resolve returns
-// an error if the needs are invalid or no usable interpreter is found.
+// SKILL.md, which apply to Python scripts that have no other requirements.
+// Resolve returns an error if the requirements are invalid or no usable
+// interpreter is found.
 func Resolve(fsys fs.FS, p string, host Host, declared ...string) (*Plan, error) {
 	head, mode, err := readHead(fsys, p)
 	if err != nil {
@@ -212,8 +214,9 @@ func Resolve(fsys fs.FS, p string, host Host, declared ...string) (*Plan, error)
 	return plan, nil
 }
 
-// ResolvePython returns the plan for Python code that is not a script of a
-// skill, with the given needs, which may be nil. The plan has no script.
+// ResolvePython returns the plan for running Python code that is not a script
+// of a skill. needs holds the packages to install and may be nil. The plan has
+// no script.
 func ResolvePython(needs *Needs, host Host) (*Plan, error) {
 	l := byKind(Python)
 	plan := &Plan{Kind: Python, Argv: []string{Placeholder}, Env: map[string]string{}, Needs: needs}

@@ -54,7 +54,8 @@ func (h Host) version(exe, name string) string {
 
 const stripTypesFlag = "--experimental-strip-types"
 
-// typeScriptProblem returns why an interpreter cannot run TypeScript, or "".
+// typeScriptProblem returns the reason why an interpreter cannot run
+// TypeScript, or "" if it can.
 func typeScriptProblem(f interpreter) string {
 	if f.name != "node" {
 		return ""

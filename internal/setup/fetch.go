@@ -142,8 +142,8 @@ func (s *Setup) PublisherKeys() *signature.Pins {
 	return nil
 }
 
-// SeenVersions returns the highest counters of signed skills, or nil if there
-// is no state directory.
+// SeenVersions returns the store of the highest counter seen for each signed
+// skill, or nil if there is no state directory.
 func (s *Setup) SeenVersions() *signature.History {
 	if d := s.StateDir(); d != "" {
 		return &signature.History{Path: filepath.Join(d, "versions.json")}
@@ -151,7 +151,7 @@ func (s *Setup) SeenVersions() *signature.History {
 	return nil
 }
 
-// UpdatesFile returns the file of available updates, or nil if there is no
+// UpdatesFile returns the store of available updates, or nil if there is no
 // state directory.
 func (s *Setup) UpdatesFile() *install.AvailableUpdates {
 	if d := s.StateDir(); d != "" {
@@ -192,7 +192,8 @@ func (f Fetcher) Latest(ctx context.Context, at remote.Location) (*remote.Revisi
 	return rev, install.WrapSource(at, err)
 }
 
-// ReadFile returns the content of a file of at most limit bytes.
+// ReadFile downloads a file and returns its content. It returns an error if the
+// file is larger than limit bytes.
 func (f Fetcher) ReadFile(ctx context.Context, url string, limit int64) ([]byte, error) {
 	at := remote.Location{Kind: remote.File, URL: url}
 	defer f.progress.Begin("reading " + terminal.Plain(at.String()))()

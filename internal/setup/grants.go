@@ -18,7 +18,7 @@ import (
 )
 
 // GrantStore returns the store of the user's grants that are in effect. In
-// managed mode, there are none.
+// managed mode, the store has no grants.
 func (s *Setup) GrantStore() policy.Store {
 	if s.IsManaged() {
 		return closedGrants{s.operatorFile()}
@@ -28,7 +28,8 @@ func (s *Setup) GrantStore() policy.Store {
 
 // UserGrants returns the store of the user's grants, even if managed mode makes
 // them ineffective. The approval of a version of a skill supersedes those of
-// older versions. Without a state directory, grants are kept only in memory.
+// older versions. If there is no state directory, grants are kept only in
+// memory.
 func (s *Setup) UserGrants() policy.Store {
 	if store := s.supersedingStore(); store != nil {
 		return store
@@ -45,7 +46,8 @@ func (s *Setup) SupersededApprovals() ([]superseded.Approval, error) {
 	return nil, nil
 }
 
-// supersedingStore returns the user's grants, or nil without a state directory.
+// supersedingStore returns the store of the user's grants, or nil if there is
+// no state directory.
 func (s *Setup) supersedingStore() *superseded.Store {
 	d := s.StateDir()
 	if d == "" {

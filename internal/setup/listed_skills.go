@@ -20,7 +20,7 @@ import (
 // when it was first listed and those confirmed since.
 type listedSkills map[string]*listedSet
 
-// listedSet holds the skills in one directory, by [listedKey].
+// listedSet holds the skills in one directory, keyed by [listedKey].
 type listedSet struct {
 	skills     map[string]bool
 	incomplete bool      // see listedDir
@@ -61,7 +61,7 @@ const (
 	listedUseInterval = 24 * time.Hour
 )
 
-// listedFile is the content of the file with [listedSkills].
+// listedFile is the content of the file that stores [listedSkills].
 type listedFile struct {
 	Version int         `json:"version"`
 	Dirs    []listedDir `json:"dirs"`
@@ -81,7 +81,8 @@ type listedDir struct {
 	Unread bool `json:"unread,omitempty"`
 }
 
-// listedPath returns the path of the file, or "" without a state directory.
+// listedPath returns the path of the file that stores listed skills, or "" if
+// there is no state directory.
 func (s *Setup) listedPath() string {
 	if d := s.StateDir(); d != "" {
 		return filepath.Join(d, "project-skills.json")
@@ -89,8 +90,8 @@ func (s *Setup) listedPath() string {
 	return ""
 }
 
-// readListedSkills reads the file. If the file does not exist, it returns no
-// skills.
+// readListedSkills reads the listed skills from their file. If the file does
+// not exist, it returns no skills.
 func (s *Setup) readListedSkills() (listedSkills, error) {
 	path := s.listedPath()
 	if path == "" {
@@ -110,7 +111,7 @@ func (s *Setup) readListedSkills() (listedSkills, error) {
 	return f.listed(), nil
 }
 
-// listed returns the skills in the file.
+// listed returns the listed skills that the file contains.
 func (f *listedFile) listed() listedSkills {
 	out := make(listedSkills, len(f.Dirs))
 	for _, d := range f.Dirs {
@@ -120,10 +121,10 @@ func (f *listedFile) listed() listedSkills {
 	return out
 }
 
-// storeListedSkills adds the skills in directories of a project to the file,
-// and records that the directories were used. It also records that the
-// directories in unread have not been listed yet. It returns the new content of
-// the file.
+// storeListedSkills adds the skills in directories of a project to the file of
+// listed skills, and records that the directories were used. It also records
+// that the directories in unread have not been listed yet. It returns the new
+// content of the file.
 func (s *Setup) storeListedSkills(ctx context.Context, more map[string][]string, unread ...string) (listedSkills, error) {
 	path := s.listedPath()
 	if path == "" {
@@ -149,8 +150,9 @@ func (s *Setup) storeListedSkills(ctx context.Context, more map[string][]string,
 	return out, nil
 }
 
-// add adds as many skills in directories of a project as the limits permit, and
-// the directories in unread, which have not been listed yet.
+// add adds the skills in more, which maps directories of a project to skills,
+// as far as the limits permit. It also adds the directories in unread, which
+// have not been listed yet.
 func (f *listedFile) add(more map[string][]string, unread []string, now time.Time) {
 	budget := maxListedProjectBytes
 	for _, dir := range slices.Sorted(maps.Keys(more)) {
@@ -198,8 +200,9 @@ func (d *listedDir) add(skills []string, maxBytes int) int {
 	return used
 }
 
-// encode returns the file. If it would be too large, encode removes the skills of
-// the directories that were used longest ago, and then these directories.
+// encode returns the encoded file. If the file would be too large, encode first
+// removes the skills of the least recently used directories, and then these
+// directories.
 func (f *listedFile) encode() ([]byte, error) {
 	slices.SortStableFunc(f.Dirs, func(a, b listedDir) int { return a.Used.Compare(b.Used) })
 	f.Dirs = f.Dirs[max(0, len(f.Dirs)-maxListedDirs):]

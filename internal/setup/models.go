@@ -67,9 +67,10 @@ func (s *Setup) NewModel(ctx context.Context, c *config.Config, k ModelChoice) (
 	return llm.Retry(m, nil), nil
 }
 
-// ListModels returns the models that the server of a choice offers, as vendor:NAME.
-// The names are untrusted. If the server needs a key and none is configured,
-// ListModels returns an error without sending a request.
+// ListModels returns the names of the models that the server selected by k
+// offers, in the form vendor:NAME. The names are untrusted. If the server needs
+// a key and none is configured, ListModels returns an error without sending a
+// request.
 func (s *Setup) ListModels(ctx context.Context, k ModelChoice) ([]string, error) {
 	vendor := k.vendor()
 	key, err := s.findModelKey(ctx, vendor.KeyVariable, k.Key, k.Server)
@@ -83,8 +84,8 @@ func (s *Setup) ListModels(ctx context.Context, k ModelChoice) ([]string, error)
 	return names, err
 }
 
-// ModelResolver returns a function that creates models by the short names in
-// models.names, which skills can use. It caches them.
+// ModelResolver returns a function that creates the model for a short name from
+// models.names, which skills can use. The function caches the models.
 func (s *Setup) ModelResolver(ctx context.Context, c *config.Config) func(string) (llm.Model, error) {
 	made := map[string]llm.Model{}
 	var mu sync.Mutex
@@ -160,8 +161,8 @@ func (k ModelChoice) KeyHint() string {
 	return "check the key in " + variable + "; it is read from a variable, or from a secret: loadout secret set " + variable
 }
 
-// ServerHint returns hint if the model has its own server, and otherwise the
-// vendor's hint, which is the concatenation of vendor.
+// ServerHint returns hint if the configuration or a flag names the model's
+// server. Otherwise it returns the vendor's hint, the concatenation of vendor.
 func (k ModelChoice) ServerHint(hint string, vendor ...string) string {
 	if k.Server != "" {
 		return hint
@@ -176,9 +177,10 @@ type ActiveModel struct {
 	Model llm.Model
 }
 
-// Listable returns the current choice and the initial choice of the conversation,
-// without duplicates and without the demo. The user can select a model on their
-// servers as vendor:NAME.
+// Listable returns the model choices whose servers can list their models: the
+// current choice and the conversation's initial choice, without duplicates and
+// without the demo. The user can select a model of these servers as
+// vendor:NAME.
 func (w *ActiveModel) Listable(c *config.Config) []ModelChoice {
 	var out []ModelChoice
 	for _, k := range []ModelChoice{w.Now, w.Began} {

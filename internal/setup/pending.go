@@ -48,7 +48,8 @@ func (s *Setup) pendingFile() *privatefile.File {
 	return nil
 }
 
-// pendingPath returns the path of the file, or "" without a state directory.
+// pendingPath returns the path of the file with pending requests, or "" if
+// there is no state directory.
 func (s *Setup) pendingPath() string {
 	if d := s.StateDir(); d != "" {
 		return filepath.Join(d, "pending.json")
@@ -96,8 +97,8 @@ func (s *Setup) RemoveAnswered(ctx context.Context) {
 	}
 }
 
-// withoutLimits returns the arguments of a command without those that only limit
-// an approval. The user's limits may differ from the agent's.
+// withoutLimits returns the arguments of a command without the flags that only
+// limit an approval. The user's limits may differ from the agent's.
 func withoutLimits(args []string) []string {
 	var out []string
 	for i := 0; i < len(args); i++ {
@@ -144,7 +145,8 @@ func (s *Setup) changePending(ctx context.Context, file *privatefile.File, chang
 	})
 }
 
-// decodePending returns the requests in a file that are not too old.
+// decodePending decodes a file with pending requests. It omits requests that
+// are too old.
 func decodePending(data []byte) ([]PendingRequest, error) {
 	if err := privatefile.CheckVersion(data, pendingVersion); err != nil {
 		return nil, err

@@ -30,7 +30,8 @@ import (
 // of the trusted project.
 func (s *Setup) loadProfiles() ([]*profile.Profile, error) { return s.LoadProfilesNoting(s.Note) }
 
-// LoadProfilesNoting is like loadProfiles but reports problems with note.
+// LoadProfilesNoting is like loadProfiles, but passes problems to note instead
+// of printing them.
 func (s *Setup) LoadProfilesNoting(note func(format string, args ...any)) ([]*profile.Profile, error) {
 	out, err := s.loadOwnProfiles(note)
 	if err != nil {
@@ -71,8 +72,8 @@ func (s *Setup) LoadProfilesNoting(note func(format string, args ...any)) ([]*pr
 	return out, nil
 }
 
-// loadOwnProfiles returns the user's own profiles and reports problems with
-// note.
+// loadOwnProfiles returns the user's own profiles. It calls note for each
+// problem.
 func (s *Setup) loadOwnProfiles(note func(format string, args ...any)) ([]*profile.Profile, error) {
 	dir := s.profilesDir()
 	if dir == "" {
@@ -178,8 +179,8 @@ func ParseProfileRules(p *profile.Profile, managed bool) (policy.Rules, []policy
 	return rules, problems
 }
 
-// NoteMissingSkills prints the skills of a profile that do not exist or are
-// unavailable. rt has only the skills of the profile.
+// NoteMissingSkills prints a note for each skill of a profile that does not
+// exist or is unavailable. rt must contain only the skills of the profile.
 func (s *Setup) NoteMissingSkills(ctx context.Context, c *config.Config, p *profile.Profile, rt *loadout.Runtime) {
 	if p == nil || isStillReading(rt) || len(MissingSkills(p, rt)) == 0 {
 		return

@@ -48,8 +48,8 @@ type ToolsetOptions struct {
 	Rules   policy.Rules
 }
 
-// NewToolset is like [Setup.NewToolsetWith] but takes only the given server
-// files and the profile.
+// NewToolset calls [Setup.NewToolsetWith] with options that contain only the
+// given server files and the profile.
 func (s *Setup) NewToolset(ctx context.Context, c *config.Config, rt *loadout.Runtime, given []string, p *profile.Profile) (*Toolset, []string, error) {
 	return s.NewToolsetWith(ctx, c, rt, ToolsetOptions{Files: given, Profile: p})
 }

@@ -29,8 +29,8 @@ func (s *Setup) LoginCommand(name string, files []string) string {
 	return s.SignInCommand("login", name, files)
 }
 
-// SignInCommand returns the command for signing in to a server or out of it,
-// depending on verb.
+// SignInCommand returns the command that signs in to a server or out of it.
+// verb is "login" or "logout".
 func (s *Setup) SignInCommand(verb, name string, files []string) string {
 	var b strings.Builder
 	b.WriteString("loadout servers " + verb + " " + console.ShellQuote(name))

@@ -39,7 +39,7 @@ const (
 	orderUseSpan  = 90 * 24 * time.Hour // older uses do not count
 )
 
-// orderFile is the content of the file with the orders, newest last.
+// orderFile is the content of the file that stores skill orders, newest last.
 type orderFile struct {
 	Version int          `json:"version"`
 	Orders  []skillOrder `json:"projects"`
@@ -52,9 +52,10 @@ type skillOrder struct {
 	Skills  []string `json:"skills"`  // keys of the skills, in order
 }
 
-// SkillOrder returns a function that returns the keys of the skills that come first
-// in long lists; see [mcpserver.Options]. The function does not fail: without a
-// state directory or a readable file, the order is only kept in memory.
+// SkillOrder returns a function that returns the keys of the skills that come
+// first in long lists; see [mcpserver.Options]. The function does not fail: if
+// there is no state directory or its file cannot be read, the order is only
+// kept in memory.
 func (s *Setup) SkillOrder(ctx context.Context, c *config.Config, snapshot func() *catalog.Snapshot) func() []string {
 	var mu sync.Mutex
 	var last skillOrder
@@ -157,8 +158,8 @@ func (f *orderFile) find(o *skillOrder) bool {
 	return i >= 0
 }
 
-// with returns the content of the file with one more order. It drops the
-// project's orders for other days, and the oldest orders if there are too many.
+// with returns the content of the file after o is added. It drops the project's
+// orders for other days, and the oldest orders if there are too many.
 func (f *orderFile) with(o skillOrder) ([]byte, error) {
 	orders := slices.DeleteFunc(f.Orders, func(p skillOrder) bool {
 		return p.Project == o.Project && (p.Day != o.Day || p.Set == "")

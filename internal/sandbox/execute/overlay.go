@@ -3,8 +3,8 @@ package execute
 // Overlayer is implemented by sandboxes that support [sandbox.Mount.Overlay]. It is safe
 // for concurrent use.
 type Overlayer interface {
-	// OverlayError returns why the mount is read-only instead of an overlay, or
-	// nil if it is an overlay.
+	// OverlayError returns the reason why the mount is read-only instead of an
+	// overlay, or nil if it is an overlay.
 	OverlayError() error
 	// Changes kills all processes in the sandbox and returns the directory with
 	// the changes to the mount: the upper directory of an overlay file system,

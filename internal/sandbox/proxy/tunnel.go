@@ -84,7 +84,8 @@ func (s *Server) tunnel(w http.ResponseWriter, r *http.Request, d *Decision, t t
 	s.log(d)
 }
 
-// establish takes over the connection from net/http and confirms the tunnel.
+// establish hijacks the connection from net/http and tells the client that the
+// tunnel is established.
 func establish(w http.ResponseWriter) (*replayConn, error) {
 	raw, buf, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -99,8 +100,8 @@ func establish(w http.ResponseWriter) (*replayConn, error) {
 	return &replayConn{conn: c, r: io.MultiReader(bytes.NewReader(bytes.Clone(early)), c)}, nil
 }
 
-// inspect returns why the first bytes of a tunnel are not allowed, or "" if
-// they are.
+// inspect returns the reason why the first bytes of a tunnel are not allowed,
+// or "" if they are.
 func (s *Server) inspect(t target, name string, isTLS bool, err error) string {
 	switch {
 	case err != nil:

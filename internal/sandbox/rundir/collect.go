@@ -61,8 +61,9 @@ func collectFile(root *os.Root, p string, visit func(sandbox.File, io.Reader) er
 	return visit(sandbox.File{Path: p, Size: fi.Size(), Exec: fi.Mode()&0o111 != 0}, &exactReader{r: f, remaining: fi.Size()})
 }
 
-// exactReader reads a fixed number of bytes, which remaining counts down. If the
-// file shrank, the missing bytes are zero.
+// exactReader reads exactly as many bytes as a file had when it was opened;
+// remaining is the number of bytes left to read. If the file shrank, the
+// missing bytes are read as zeros.
 type exactReader struct {
 	r         io.Reader
 	remaining int64

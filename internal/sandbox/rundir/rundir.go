@@ -53,8 +53,8 @@ func (opts *Options) unavailable(missing string, err error) error {
 	return &sandbox.UnavailableError{Backend: opts.Backend, Missing: missing, Err: err, Fix: "name directories that this user owns and that the sandbox user can reach"}
 }
 
-// Empty creates a directory without a layout. Its errors are those of
-// [sandbox.Backend.Start].
+// Empty creates an empty directory, without a file system layout. It returns
+// the same errors as [sandbox.Backend.Start].
 func Empty(opts Options) (*Dir, error) {
 	if err := opts.setDefaults(); err != nil {
 		return nil, err
@@ -82,8 +82,8 @@ func (opts *Options) setDefaults() error {
 	return nil
 }
 
-// New creates a directory for a spec. Its errors are those of
-// [sandbox.Backend.Start].
+// New creates a directory with the file system layout of a spec. It returns the
+// same errors as [sandbox.Backend.Start].
 func New(opts Options, spec *sandbox.Spec) (*Dir, error) {
 	if err := opts.setDefaults(); err != nil {
 		return nil, err
@@ -306,8 +306,9 @@ func (b *Dir) parents(root *os.Root, dir string) error {
 	return b.giveToUser(root.Mkdir(dir, 0o755), "/"+dir)
 }
 
-// addMounts creates a symlink in the layout to the user's directory. Other
-// mounts must have the same path as on the host.
+// addMounts creates a symlink in the layout to the workspace, if it is mounted.
+// It returns an error for any other mount whose path in the sandbox differs
+// from its path on the host.
 func (b *Dir) addMounts(backend string, spec *sandbox.Spec) error {
 	for _, m := range spec.Mounts {
 		switch m.Path {

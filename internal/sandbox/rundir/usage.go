@@ -26,10 +26,11 @@ const (
 // errFull is returned to stop counting once a limit is exceeded.
 var errFull = errors.New("disk limit exceeded")
 
-// CheckLimits checks the size of the writable directories. It returns why they
-// exceed a limit, or "" if they do not, and the time until the next check.
-// Files that cannot be counted are treated as exceeding the limit, so that code
-// cannot hide files. Unlinked files that are still open are not counted.
+// CheckLimits checks the size of the writable directories. It returns the
+// reason if they exceed a limit, or "" if they do not, and the time until the
+// next check. Files that cannot be counted are treated as exceeding the limit,
+// so that code cannot hide files. Unlinked files that are still open are not
+// counted.
 func (b *Dir) CheckLimits(l sandbox.Limits) (why string, again time.Duration) {
 	again = longest
 	for _, d := range []struct {

@@ -59,7 +59,8 @@ func swapsFiles(x *trial) bool {
 	return false
 }
 
-// pollExit returns how a command exited, or nil if it is still running.
+// pollExit returns the exit status of a command, or nil if the command is still
+// running.
 func pollExit(p sandbox.Process) *sandbox.Exit {
 	done := make(chan sandbox.Exit, 1)
 	go func() { done <- p.Wait() }()

@@ -75,8 +75,9 @@ func needKeyring(s *scene) string {
 	return ""
 }
 
-// needOpenProc returns why an attack cannot have ptrace access on this machine,
-// or "". Yama denies the access on some machines, regardless of the sandbox.
+// needOpenProc returns the reason why ptrace access is impossible on this
+// machine, or "" if it is possible. On some machines, the Yama security module
+// denies it to all processes, even outside a sandbox.
 func needOpenProc(s *scene) string {
 	b, err := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope")
 	if err == nil && len(b) > 0 && b[0] != '0' && os.Getuid() != 0 {

@@ -22,7 +22,8 @@ const (
 const withoutVariable = "LOADOUT_TEST_WITHOUT"
 
 // RunWithout runs the calling test again in a process without a kernel feature,
-// adopts its result, and returns false. In that process it returns true:
+// fails the test if it failed there, and returns false. In that process it
+// returns true:
 //
 //	if !sandboxtest.RunWithout(t, sandboxtest.Landlock) {
 //		return

@@ -23,7 +23,7 @@ const orphanVariable = "LOADOUT_TEST_ORPHAN"
 
 // TestOrphans tests that no process of a sandbox outlives the program that
 // started it, even if that program was killed. It runs the calling test again
-// in another process, up to this call.
+// in a second process, which is killed in this call.
 func TestOrphans(t *testing.T, b sandbox.Backend) {
 	if mark := os.Getenv(orphanVariable); mark != "" {
 		runAbandoned(t, b, mark)

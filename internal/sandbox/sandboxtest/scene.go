@@ -135,7 +135,7 @@ func (v *victim) readCounters(t *testing.T) map[string]int {
 }
 
 // counterGrew reports whether a counter has increased. It waits for data in
-// transit, and waits longer if the attacker believes that it sent something.
+// transit, and waits longer if the attacker reported that it sent something.
 func (v *victim) counterGrew(t *testing.T, before map[string]int, sent bool, name string) bool {
 	t.Helper()
 	wait := 100 * time.Millisecond
@@ -179,8 +179,8 @@ func (s *scene) findSetuid(t *testing.T) string {
 	return p
 }
 
-// feature runs part of an attack outside any sandbox. It returns why that part
-// does not work on this system, or "".
+// feature runs part of an attack outside any sandbox. It returns the reason why
+// that part does not work on this system, or "" if it works.
 func (s *scene) feature(name string) string {
 	cmd := exec.Command(s.bin, "feature", "feature", name)
 	cmd.Env = []string{}

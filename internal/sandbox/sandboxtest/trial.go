@@ -206,7 +206,7 @@ func (x *trial) hasSurvivors() bool {
 	return !gone
 }
 
-// containedBy returns which of the named layers the sandbox enforces.
+// containedBy describes those of the named layers that the sandbox enforces.
 func (x *trial) containedBy(names []string) string {
 	var all []string
 	for _, n := range names {

@@ -139,8 +139,8 @@ func choose(ctx context.Context, o *Options) (sandbox.Backend, *sandbox.Report, 
 	return nil, nil, none
 }
 
-// candidates returns the named backend, or all backends whose tier is high
-// enough if no layer is missing.
+// candidates returns the backend that the options name. If they name none, it
+// returns all backends that have a sufficient tier when no layer is missing.
 func (o *Options) candidates() ([]sandbox.Backend, error) {
 	all := o.Candidates
 	if all == nil {

@@ -67,7 +67,8 @@ func readUsage(pid int) (usage, error) {
 	return u, nil
 }
 
-// unwrapPath returns the error number of an error of package os.
+// unwrapPath returns the [syscall.Errno] that an error of package os wraps, or
+// err if it wraps none.
 func unwrapPath(err error) error {
 	var n syscall.Errno
 	if errors.As(err, &n) {
@@ -198,9 +199,9 @@ func processEnded(err error) bool {
 }
 
 // proportionalMemory returns the anonymous memory of processes in bytes, with
-// shared pages divided by the number of their users. It also counts shared
-// mappings, which the kernel does not report as anonymous. It is slower than
-// [readUsage].
+// the size of each shared page divided by the number of processes that share
+// it. It also counts shared mappings, which the kernel does not report as
+// anonymous. It is slower than [readUsage].
 func proportionalMemory(processes []usage) (n int64) {
 	for _, u := range processes {
 		b, err := readProc(strconv.Itoa(u.id), "smaps_rollup")

@@ -10,9 +10,10 @@ import (
 	"unsafe"
 )
 
-// probe tries forbidden actions from inside a sandbox and prints a [ProbeResult] as
-// JSON. It runs if the first argument of the process is [ProbeName]. arg is a
-// [ProbeInput] as JSON, or the marker of a process to leave behind.
+// probe tries forbidden actions from inside a sandbox and prints a
+// [ProbeResult] as JSON. It runs if the first argument of the process is
+// [ProbeName]. arg is a [ProbeInput] as JSON. In the process that the probe
+// leaves behind, it is a marker, and that process only sleeps.
 func probe(arg string) {
 	var in ProbeInput
 	if json.Unmarshal([]byte(arg), &in) != nil {

@@ -16,9 +16,9 @@ const (
 )
 
 // watch kills all commands when together they exceed the memory or inode limit.
-// It replaces a missing control group for memory, and missing file system
-// limits for inodes. The closer the commands are to a limit, the more often it
-// checks.
+// It is used for memory if there is no control group, and for inodes if file
+// systems have no limit. The closer the commands are to a limit, the more often
+// it checks.
 func (s *stage) watch() {
 	runtime.LockOSThread()
 	preferThread()

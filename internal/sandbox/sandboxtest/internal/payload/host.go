@@ -158,8 +158,8 @@ func kernelSurface(t *tally) {
 	t.tryFD("userfaultfd", fd, e)
 }
 
-// selectPersonality makes readable mappings executable and then restores the
-// default.
+// selectPersonality tries to make readable mappings executable with
+// personality(2), restores the default, and tries to create a semaphore.
 func selectPersonality(t *tally) {
 	const readImpliesExec = 0x0400000
 	_, _, e := unix.Syscall(unix.SYS_PERSONALITY, readImpliesExec, 0, 0)

@@ -214,7 +214,8 @@ func takeQueues() error {
 	return nil
 }
 
-// takeSegment attaches a segment that the kernel removes with the process.
+// takeSegment attaches a shared memory segment that the kernel removes when the
+// process exits.
 func takeSegment() error {
 	id, err := unix.SysvShmGet(unix.IPC_PRIVATE, mib, 0o600)
 	if err != nil {

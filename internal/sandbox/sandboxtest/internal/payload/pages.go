@@ -45,7 +45,7 @@ func takeSentPages() error {
 	})
 }
 
-// sender is a socket that is not full yet, or -1.
+// sender is the socket that receives data until its buffer is full, or -1.
 var sender = -1
 
 // takeFilePages calls send for each group of pages in a file of one MiB, with a

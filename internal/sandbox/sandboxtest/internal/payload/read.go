@@ -94,8 +94,9 @@ func listProcesses(t *tally) {
 	}
 }
 
-// climb looks for a host file through other processes. Its arguments are the
-// file and the victim's PID.
+// climb tries to read a host file by paths that lead out of the sandbox: with
+// "..", through /proc/PID/root and similar, and through a symlink. Its
+// arguments are the file and the victim's PID.
 func climb(t *tally) {
 	file, pid := t.args[0], t.args[1]
 	up := strings.Repeat("../", 40)
