@@ -228,7 +228,8 @@ func globNewest(pattern string) []string {
 	return found
 }
 
-// toolName returns the name of the tool that contains an interpreter.
+// toolName returns the name that version managers use for an interpreter, such
+// as python for python3.12.
 func toolName(name string) string {
 	if pythonName.MatchString(name) {
 		return "python"

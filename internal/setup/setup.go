@@ -83,7 +83,8 @@ func (s *Setup) SkillArgsIn(dir string) []string {
 // SkillFlags returns the flags that select the skills, for use in a hint.
 func (s *Setup) SkillFlags() string { return quoteArgs(s.SkillArgs()) }
 
-// quoteArgs returns arguments for a command line, each after a space.
+// quoteArgs quotes arguments for a shell command line and puts a space before
+// each.
 func quoteArgs(args []string) string {
 	var b strings.Builder
 	for _, a := range args {

@@ -24,7 +24,8 @@ func (s *Setup) ReadProject(dir string) (*trust.Project, error) {
 }
 
 // isCovered reports whether the project that contains the working directory is
-// trusted, and the trust covers a file with this content.
+// trusted, and whether file, with this content, is part of its trusted
+// configuration.
 func (s *Setup) isCovered(file string, data []byte) bool {
 	own, _ := config.ProjectFile(s.ConfigInput().WorkDir)
 	if own == "" {

@@ -42,8 +42,8 @@ type Seen struct {
 
 func (s Seen) key() [3]string { return [3]string{s.Scope, s.Source, s.Name} }
 
-// Find returns the newest version seen of a skill, or the zero Seen if there is
-// none.
+// Find returns the newest version of a skill that has been seen in a scope, or
+// the zero Seen if there is none.
 func (h History) Find(scope, source, name string) (Seen, error) {
 	all, err := h.read()
 	if err != nil {

@@ -29,8 +29,9 @@ func describeKey(key string) string {
 	return fmt.Sprintf("%q (%s)", KeyName(key), Fingerprint(key))
 }
 
-// MismatchError is returned if a skill differs from what was signed. Paths are
-// sorted and spelled as in the skill or the signature.
+// MismatchError is returned if the name or the files of a skill differ from
+// those in its signature. Paths are sorted and spelled as in the skill or the
+// signature.
 type MismatchError struct {
 	Name       string // skill name
 	SignedName string // name in the signature
@@ -42,7 +43,7 @@ type MismatchError struct {
 	Added   []string
 }
 
-// Error lists the first few files of each kind.
+// Error lists the first few changed, missing and added files.
 func (e *MismatchError) Error() string {
 	var parts []string
 	if e.Name != e.SignedName {
@@ -102,9 +103,9 @@ func Verify(m skill.Manifest, name string, sig []byte, public string) error {
 	return nil
 }
 
-// compare returns a [*MismatchError] if the skill differs from what was signed,
-// and nil otherwise. Both lists must be sorted. A repeated path in files counts
-// as added.
+// compare returns a [*MismatchError] if the name or the files differ from those
+// in the signature, and nil otherwise. Both lists must be sorted. A repeated
+// path in files counts as added.
 func (s *Signature) compare(files skill.Manifest, name string) error {
 	e := &MismatchError{Name: name, SignedName: s.Name}
 	i := 0

@@ -56,7 +56,8 @@ type Scanned struct {
 }
 
 // ScanError is an error with the path of the skill. It wraps, for example, a
-// [*TimeoutError], [skill.ErrTooLarge] or an archive's refusals.
+// [*TimeoutError], [skill.ErrTooLarge] or the reasons why an archive was
+// rejected.
 type ScanError struct {
 	Path   string
 	Opened bool // the skill was opened, but its files could not be scanned

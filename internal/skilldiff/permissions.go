@@ -241,7 +241,7 @@ func compareLimits(old, new *requests) (more, less []PermissionChange) {
 	return more, less
 }
 
-// numberChange holds the values of a number in two versions; 0 means
+// numberChange holds the values of a numeric limit in two versions; 0 means
 // unspecified.
 type numberChange struct {
 	kind, name string

@@ -17,11 +17,12 @@ const MaxBytes = 512
 
 const maxPart = 255 // bytes
 
-// Check returns why a slash-separated path is not allowed for a skill's file.
-// The path may lead out of the skill, or some system may be unable to store it
-// or may confuse it with another path. The code is stable: lower-case words
-// with hyphens, as in a Refusal of package skill. Both results are empty for a
-// valid path.
+// Check checks a slash-separated path of a skill's file. If the path is
+// invalid, it returns a code and a message with the reason: the path leads out
+// of the skill, or some operating system cannot store it or would confuse it
+// with another path. The code is stable and consists of lower-case words with
+// hyphens, as in a Refusal of package skill. Both results are empty for a valid
+// path.
 func Check(p string) (code, message string) {
 	switch {
 	case len(p) > MaxBytes:

@@ -100,7 +100,7 @@ func plain(path string) string {
 	return strings.ReplaceAll(strconv.QuoteToASCII(path), "<", `\x3c`)
 }
 
-// placeholders are replaced with the skill's directory.
+// placeholders lists the strings that are replaced with the skill's directory.
 var placeholders = []string{"${CLAUDE_SKILL_DIR}", "${SKILL_DIR}", "{baseDir}"}
 
 // fillPlaceholders replaces the placeholders in text with location. If location

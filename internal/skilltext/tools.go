@@ -8,11 +8,12 @@ import (
 	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
-// MaxSchemaBytes is the maximum size of the schemas in a list of tools if they
-// were not requested. It corresponds to about 2,000 tokens.
+// MaxSchemaBytes is the maximum total size, in bytes, of the schemas in a list
+// of tools if the model did not request the schemas. It corresponds to about
+// 2,000 tokens.
 const MaxSchemaBytes = 8000
 
-// Tool is a tool in a list for a model.
+// Tool is an entry in a list of tools for a model.
 type Tool struct {
 	Name          string
 	Description   string

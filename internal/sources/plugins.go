@@ -103,9 +103,9 @@ func EnabledPluginSkills(dir, project string) (dirs []string) {
 	return dirs
 }
 
-// addEnabledPlugins sets the plugins that a settings file of Claude Code enables
-// or disables. Like Claude Code, it ignores a file that contains a value of an
-// unknown type.
+// addEnabledPlugins records in enabled which plugins a settings file of Claude
+// Code enables or disables. Like Claude Code, it ignores the whole file if a
+// value has an unknown type.
 func addEnabledPlugins(enabled map[string]bool, file string) {
 	var settings struct {
 		EnabledPlugins map[string]any `json:"enabledPlugins"`

@@ -20,8 +20,8 @@ var plainGitKeys = map[string][]string{
 	"user":       {"name", "email"},
 }
 
-// IsPlainGitConfig reports whether a Git configuration contains nothing but
-// what git init and git clone write: the format, remotes and branches. It
+// IsPlainGitConfig reports whether a Git configuration contains only settings
+// that git init and git clone write: the format, remotes and branches. It
 // accepts one key on each line, without comments and continued lines. A URL
 // must not name a remote helper, such as ext::.
 func IsPlainGitConfig(data []byte) bool {
@@ -95,8 +95,8 @@ func GitConfigPaths(data []byte) (files, includes []string) {
 	return files, includes
 }
 
-// gitParser reads the settings of a Git configuration in order. It skips what
-// Git refuses.
+// gitParser reads the settings of a Git configuration in order. It skips
+// invalid text, which Git rejects.
 type gitParser struct {
 	text                string // text that was not read yet
 	section, key, value string // section and key in lower case

@@ -11,7 +11,7 @@ import (
 	"unicode"
 )
 
-// Class says who must agree before a change to a file is applied.
+// Class determines who must approve a change to a file before it is applied.
 type Class int
 
 // Classes of files.
@@ -54,8 +54,8 @@ type Position struct {
 	reader string
 }
 
-// Top is the position of the user's directory, unless a directory above it steers
-// programs: see [Position.Enter].
+// Top is the position of the user's directory. If a directory above it contains
+// files that steer programs, use [Position.Enter] instead.
 var Top Position
 
 type zone int
@@ -162,7 +162,8 @@ func (p Position) GitDir() Position {
 
 // SkillDir returns the position of the directory at p, given that it is the
 // directory of a skill, which contains a file accepted by [IsSkillFile]. Its
-// name does not matter. Agents obey the files of a skill, and run its scripts.
+// name does not matter. Agents follow instructions in the files of a skill, and
+// run its scripts.
 func (p Position) SkillDir() Position {
 	if p.zone != plain {
 		return p
@@ -170,8 +171,8 @@ func (p Position) SkillDir() Position {
 	return Position{skillDir, Steering, agents}
 }
 
-// Hold returns the position of the directory at p, given that reader obeys
-// every file in it.
+// Hold returns the position of the directory at p, given that the program named
+// reader takes instructions or settings from every file in it.
 func (p Position) Hold(reader string) Position { return Position{inside, Steering, reader} }
 
 // InPlainDir reports whether p is an ordinary directory: not in a steering

@@ -125,8 +125,8 @@ func isKnown(err error) bool {
 	return false
 }
 
-// classifyPostgres converts an SQLSTATE, whose first two characters are a
-// class.
+// classifyPostgres converts a PostgreSQL error to an error of this package. The
+// first two characters of its SQLSTATE are the error class.
 func classifyPostgres(err *pgconn.PgError) error {
 	switch err.Code {
 	case "23505":
@@ -157,8 +157,8 @@ func classifyPostgres(err *pgconn.PgError) error {
 	return fmt.Errorf("database returned %s: %s", err.Code, err.Message)
 }
 
-// classifySQLite converts an extended result code, whose lowest byte is the
-// class.
+// classifySQLite converts an SQLite error to an error of this package. The
+// lowest byte of its extended result code is the primary result code.
 func classifySQLite(err *sqlite.Error) error {
 	switch err.Code() {
 	case sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY:

@@ -126,7 +126,8 @@ type MeterQuery struct {
 	Namespace Namespace // namespace of the agents; "" for all
 }
 
-// meterSum scans the total of a group: its key, model and counters.
+// meterSum is a result row with the total of a group: its key, model and
+// counters.
 type meterSum struct{ MeterEntry }
 
 // meterRows selects the totals and the pending entries.

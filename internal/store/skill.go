@@ -220,7 +220,8 @@ func (t Skills) changes(ctx context.Context, after int64) ([]Change, error) {
 }
 
 // GetMany returns the skills with the given ids and the namespaces that list
-// them, both by id. It accepts up to [MaxPage] ids and omits missing skills.
+// them, as two maps keyed by skill id. It accepts up to [MaxPage] ids and omits
+// missing skills.
 func (t Skills) GetMany(ctx context.Context, ids []string) (map[string]*Skill, map[string][]Namespace, error) {
 	if len(ids) > MaxPage {
 		return nil, nil, fmt.Errorf("get %d skills: %w: limit %d", len(ids), ErrInvalid, MaxPage)

@@ -9,9 +9,10 @@ import (
 )
 
 // writerQueue admits one writer at a time, in order of arrival. The pool of
-// package sql gives a free connection to an arbitrary waiting goroutine, so under
-// load some writers would wait for a very long time. Urgent writers go first. The
-// zero value is a free queue. It is safe for concurrent use.
+// package sql gives a free connection to an arbitrary waiting goroutine, so
+// under load some writers would wait for a very long time. Urgent writers go
+// first. The zero value is an empty queue that is ready to use. It is safe for
+// concurrent use.
 type writerQueue struct {
 	mu      sync.Mutex // guards the fields below
 	writing bool

@@ -24,8 +24,10 @@ const (
 	minHexDigits = 8 // minimum length of a digest given to Revoke, as in package policy
 )
 
-// record says where a version was approved. If a different version was approved
-// later, the grant was moved here; otherwise, Grant is a copy.
+// record holds the approval of a version, with the scopes in which it is
+// superseded and those in which it is still in effect. When a different version
+// is approved, the grant is moved from the grant store to the record; until
+// then, Grant is a copy.
 type record struct {
 	Grant policy.Grant
 	// Scopes lists the scopes in which a newer version was approved, and Again

@@ -237,8 +237,9 @@ func checkPartialSuccess(contentType string, answer []byte) error {
 	return fmt.Errorf("receiver rejected %d spans: %q", rejected, message)
 }
 
-// forEachField calls yield for each field of a protobuf message. It passes the value as v
-// for a varint and as b for bytes; fields of other types have no value.
+// forEachField calls yield for each field of a protobuf message. It passes the
+// value of a varint field as v and that of a bytes field as b. For fields of
+// other types, it passes no value.
 func forEachField(message []byte, yield func(n protowire.Number, v uint64, b []byte) error) error {
 	for len(message) > 0 {
 		number, kind, size := protowire.ConsumeTag(message)

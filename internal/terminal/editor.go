@@ -7,8 +7,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// maxInput is the maximum length of the input in letters, and the maximum total
-// size of its folded text in bytes.
+// maxInput is the maximum length of the input in grapheme clusters, and the
+// maximum total size of its folded text in bytes.
 const maxInput = 1 << 20
 
 // editor is a multi-line text input.
@@ -37,7 +37,7 @@ func joinLetters(all []letter) string {
 	return b.String()
 }
 
-// value returns the text with its pasted parts.
+// value returns the text and marks which parts of it were pasted.
 func (e *editor) value() input {
 	var b strings.Builder
 	var out input
@@ -105,8 +105,8 @@ func (e *editor) paste(text string) {
 	}
 }
 
-// unfold replaces the folded text before the cursor with its letters. It
-// returns false if there is none.
+// unfold expands the folded text before the cursor. It returns false if there
+// is none.
 func (e *editor) unfold() bool {
 	if e.at == 0 || !e.letters[e.at-1].folded() {
 		return false

@@ -7,7 +7,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// keyHelp lists the keys of the input with their effects.
+// keyHelp lists the key bindings of the input: each key and its effect.
 var keyHelp = [][2]string{
 	{"Enter", "send, or queue while the agent answers"},
 	{"Ctrl-J", "start a new line, like Alt-Enter or a backslash before Enter"},
@@ -22,7 +22,7 @@ var keyHelp = [][2]string{
 	{"?", "list the keys; a second one is typed"},
 }
 
-// KeyHelp returns the keys of the input and their effects as a Markdown list.
+// KeyHelp returns the key bindings of the input as a Markdown list.
 func KeyHelp() string {
 	var b strings.Builder
 	for _, k := range keyHelp {
@@ -31,7 +31,7 @@ func KeyHelp() string {
 	return b.String()
 }
 
-// keyLines lists the keys of the input next to their effects.
+// keyLines formats the key bindings of the input in two columns.
 func keyLines(width int) []line {
 	column := 0
 	for _, k := range keyHelp {

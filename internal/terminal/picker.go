@@ -11,8 +11,9 @@ import (
 // maxPicked is the maximum number of visible choices of a picker.
 const maxPicked = 10
 
-// maxFilter is the maximum length, in letters, of an input that becomes the
-// initial filter of a history search. A longer input is treated as a draft.
+// maxFilter is the maximum length, in grapheme clusters, of an input that
+// becomes the initial filter of a history search. A longer input is treated as
+// a draft.
 const maxFilter = 80
 
 // picker is a list of choices that is shown instead of the input. The words

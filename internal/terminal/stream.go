@@ -63,7 +63,7 @@ func openingFence(bare string) string {
 // maxShown is the maximum size of the unprinted text that is shown, in bytes.
 const maxShown = 8 << 10
 
-// visibleEnd returns the end of the unprinted text, for display.
+// visibleEnd returns the last part of the unprinted text, for display.
 func (s *stream) visibleEnd() string {
 	text := s.text
 	if len(text) > maxShown {

@@ -84,8 +84,8 @@ const (
 	maxStates   = 64
 )
 
-// step is the effect of a character: the next state and the cost in hundredths
-// of a token.
+// step is a transition of the automaton for one character: the next state, and
+// the cost of the character in hundredths of a token.
 type step struct {
 	next uint8
 	cost int16
@@ -158,8 +158,8 @@ var steps = func() (t [maxStates][maxClasses]step) {
 	return t
 }()
 
-// pairs holds the steps for two characters at once. Looking up two at once is
-// faster, because each lookup depends on the previous one.
+// pairs is the transition table for two ASCII characters at once. Looking up
+// two at once is faster, because each lookup depends on the previous one.
 var pairs = func() (t [maxStates][maxClasses * maxClasses]step) {
 	for state := range t {
 		for i := range t[state] {
@@ -171,7 +171,7 @@ var pairs = func() (t [maxStates][maxClasses * maxClasses]step) {
 	return t
 }()
 
-// nonASCIIStep returns the step for a non-ASCII character.
+// nonASCIIStep returns the cost of a non-ASCII character and the next state.
 func nonASCIIStep(r rune, state uint8) (cost int, next uint8) {
 	switch {
 	case 0xc0 <= r && r <= 0x36f && r != 0xd7 && r != 0xf7, 0x1e00 <= r && r <= 0x1eff: // Latin letters, accents

@@ -10,9 +10,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/rpcmessage"
 )
 
-// Thresholds for results from other servers. A result may be as large as a
-// message, and decoding and encoding a large one would take several times as
-// long as forwarding it.
+// Size thresholds for results from other servers. The only limit on the size of
+// a result is that of a message, and decoding and encoding a large result would
+// take several times as long as forwarding it.
 const (
 	large     = 64 << 10 // minimum size in bytes of results whose content stays encoded
 	veryLarge = 1 << 20  // minimum size in bytes of results whose memory is released after they are sent

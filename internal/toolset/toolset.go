@@ -12,7 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// Options holds the options of a set that are not in tools.Options.
+// Options holds the options of a tool set that are not in tools.Options.
 type Options struct {
 	// Pool holds the connections and is shared by several sets. It must start
 	// commands with [Start]. Closing a set releases its servers, but does not

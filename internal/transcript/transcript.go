@@ -13,7 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// maxResult is the maximum number of bytes shown of a call's result.
+// maxResult is the maximum number of bytes of a call's result that are shown.
 const maxResult = 4000
 
 // Markdown renders one event as Markdown: messages, tool calls and the first

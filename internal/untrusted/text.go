@@ -133,7 +133,7 @@ func (t Text) lines() string {
 var returns = strings.NewReplacer("\r", "", "\f", "")
 
 // dropHidden drops a disallowed character. Line separators become a space, and
-// invalid bytes U+FFFD.
+// invalid bytes become U+FFFD.
 func dropHidden(b *strings.Builder, _ string, r rune) {
 	switch {
 	case r == utf8.RuneError:

@@ -45,9 +45,9 @@ func firstAttempt(requested, known string, timeout time.Duration) attempt {
 	return attempt{timeout: timeout}
 }
 
-// nextAttempt returns the attempt to make after p has failed, or false if there
-// is none. It ignores the probe's error code: if the server responded at all,
-// the SDK has already tried initialize on the same connection.
+// nextAttempt returns the attempt to make after attempt p has failed, or false
+// if there is none. It ignores the probe's error code: if the server responded
+// at all, the SDK has already tried initialize on the same connection.
 func nextAttempt(p attempt, typ, requested string, l *link, err error) (attempt, bool) {
 	if requested != "" || l == nil {
 		return attempt{}, false

@@ -58,7 +58,7 @@ type link struct {
 	oauthHandler NextStepper // the OAuth handler; may be nil
 }
 
-// request is a request that awaits its response.
+// request is a sent request whose response is pending.
 type request struct {
 	cancel context.CancelFunc
 	detach func() bool            // makes the request independent of its context

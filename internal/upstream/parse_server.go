@@ -45,7 +45,8 @@ func quoteText(s string) string {
 	return `"` + s + `"`
 }
 
-// nameFault returns why a server name is invalid, or "" if it is valid.
+// nameFault returns the reason why a server name is invalid, or "" if it is
+// valid.
 func nameFault(name string) string {
 	switch {
 	case strings.TrimSpace(name) == "":
@@ -275,7 +276,8 @@ func isWebSocketURL(u string) bool {
 	return strings.HasPrefix(u, "ws://") || strings.HasPrefix(u, "wss://")
 }
 
-// anyRemote is mcphost's type for any URL.
+// anyRemote is the transport type that mcphost uses for every server with a
+// URL.
 const anyRemote = "remote"
 
 // parseTransport returns the transport for a type name in any known spelling, or

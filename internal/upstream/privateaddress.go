@@ -27,8 +27,8 @@ func (e *PrivateAddressError) Error() string {
 	return fmt.Sprintf("host %q has the non-public address %s (%s), but %s configured it: to allow it, add the address to sandbox.private", e.Host, e.Addr, e.Kind, e.Owner)
 }
 
-// nonPublicReason returns why an address is not public, or "" for a public
-// address.
+// nonPublicReason returns the reason why an address is not public, or "" for a
+// public address.
 func nonPublicReason(a netip.Addr) string {
 	if !a.IsValid() {
 		return "not usable"

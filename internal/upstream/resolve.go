@@ -223,10 +223,11 @@ func (r *resolver) expand(where, s string) string {
 	return out
 }
 
-// misplacedValue returns why a platform value is not allowed in a text, or "".
-// A value must not change part of the command or host that receives the values.
-// A command may contain no platform value. A URL may begin with a value that is
-// a complete address, or contain values after the host.
+// misplacedValue returns the reason why a platform value is not allowed at its
+// place in a configuration text, or "" if it is allowed. A value must not
+// change part of the command or host that receives the values. A command may
+// contain no platform value. A URL may begin with a value that is a complete
+// address, or contain values after the host.
 func (r *resolver) misplacedValue(where string, parts []part) string {
 	uses := func(p part) (yes bool) {
 		eachVariable([]part{p}, func(v *variable) { yes = yes || v.kind == FromPlatform })
@@ -258,8 +259,9 @@ func (r *resolver) misplacedValue(where string, parts []part) string {
 	return ""
 }
 
-// wholeAddress returns why the value of v is not a URL with a host and without
-// user information, or "". It returns "" if v has no value.
+// wholeAddress returns an error message unless the value of v is a URL with a
+// host and without user information. It returns "" if the value is such a URL,
+// or if v has no value.
 func (r *resolver) wholeAddress(v *variable) string {
 	if r.v.Platform == nil {
 		return ""
@@ -445,8 +447,8 @@ func (r *resolver) lookupPath(name string) (string, bool, string) {
 	return r.v.Workspace, r.v.Workspace != "", "there is no workspace"
 }
 
-// invalidReason returns why s, with its variables replaced, is invalid at the
-// given position, or "". It does not quote s.
+// invalidReason returns the reason why s, with its variables replaced, is
+// invalid at the given position, or "" if it is valid. It does not quote s.
 func invalidReason(where, s string) string {
 	kind, _, _ := strings.Cut(where, " ")
 	switch {

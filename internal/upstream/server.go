@@ -267,9 +267,9 @@ func (s *Server) LoadedListing() *Listing {
 	return s.listing
 }
 
-// Summary returns the summary of the last tool list that was set under key, by
-// this process or an earlier one, or nil if there is none. It does not read the
-// list from the cache.
+// Summary returns the summary that this or an earlier process stored under key
+// for the last tool list, or nil if there is none. It does not read the list
+// from the cache.
 func (s *Server) Summary(key string) json.RawMessage {
 	s.mu.Lock()
 	l, made := s.listing, s.summaries

@@ -26,7 +26,7 @@ func (r *Report) ScriptLatency(key string) string {
 	return strings.Join(all, "; ")
 }
 
-// latency describes the percentiles of the calls that ran.
+// latency formats the latency percentiles of the measured calls.
 func (t Tool) latency(noun string) string {
 	if t.Measured == 0 {
 		return ""

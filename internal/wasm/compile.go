@@ -19,9 +19,10 @@ import (
 // be used only for this module; it is created if necessary. Existing code for
 // the same processor and runtime version is kept.
 //
-// The compiler reads untrusted bytes, and only the process limits its memory
-// and time. So call Compile in the sandbox, or use the --compile option of the
-// worker. When ctx is done, Compile stops after the current function.
+// The compiler reads untrusted bytes, and its memory and time are limited only
+// by the limits of the process. So call Compile in the sandbox, or use the
+// --compile option of the worker. When ctx is done, Compile stops after the
+// current function.
 func Compile(ctx context.Context, module []byte, dir string) error {
 	if err := checkModule(module); err != nil {
 		return err

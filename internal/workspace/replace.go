@@ -29,9 +29,9 @@ func (f *folder) readFile(name string) ([]byte, error) {
 }
 
 // replaceFile replaces the content of a file with the result of change. If it
-// is a steering file, which programs or agents obey, the user must agree first.
-// Otherwise, no other call to this server can change the file while change
-// runs.
+// is a steering file, which gives instructions to an agent or configures a
+// program, the user must approve the change first. Otherwise, no other call to
+// this server can change the file while change runs.
 func (f *folder) replaceFile(ctx context.Context, name string, change func() ([]byte, error)) error {
 	if f.opts.Own {
 		if execution.IsProtected(name) {
@@ -50,7 +50,8 @@ func (f *folder) replaceFile(ctx context.Context, name string, change func() ([]
 }
 
 // replaceSteering shows the user the change to a steering file and writes the
-// file if the user agrees. reader is the program that obeys the file.
+// file if the user agrees. reader is the name of the program that the file
+// controls.
 func (f *folder) replaceSteering(ctx context.Context, name, reader string, change func() ([]byte, error)) error {
 	if f.opts.Agree == nil {
 		return fmt.Errorf("protected, because it controls %s and no user can be asked; only the user can change it", reader)

@@ -10,9 +10,9 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// extraAttacks returns the additional attacks. They are not counted, so that
-// the number of attacks remains comparable. They fail the test only if
-// [Options.RequireExtra] is set.
+// extraAttacks returns the additional attacks. They are not included in
+// AttackCount, so that results of different versions remain comparable. They
+// fail the test only if [Options.RequireExtra] is set.
 func extraAttacks() []attack {
 	return []attack{
 		{"A08+", "any inherited descriptor, such as a directory", nil, nil, reportsBreach("A08+")},

@@ -14,8 +14,8 @@ import (
 )
 
 // memoryAttacks returns the attacks that allocate more memory than the limit,
-// each with a different kind of memory. They are not counted, so that the
-// number of attacks remains comparable.
+// each with a different kind of memory. They are not included in AttackCount,
+// so that results of different versions remain comparable.
 func memoryAttacks() []attack {
 	memory, filter := []string{"memory"}, []string{"syscalls"}
 	return []attack{

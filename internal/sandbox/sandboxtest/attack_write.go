@@ -78,8 +78,8 @@ func changesSkill(x *trial) bool {
 	return breach
 }
 
-// collectsSecret reports whether the host collects any of the secrets. The
-// harmless file must be collected.
+// collectsSecret collects the output files and reports whether they contain any
+// of the secrets.
 func (x *trial) collectsSecret(secrets ...string) bool {
 	files, err := x.collectFiles(20 * time.Second)
 	if err != nil {

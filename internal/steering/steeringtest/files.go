@@ -2,8 +2,8 @@
 // steering files.
 package steeringtest
 
-// Files lists paths for attacks. A file at any of these paths can give
-// instructions to an agent or make another program run a command.
+// Files lists paths that attacks write to. A file at any of these paths can
+// give instructions to an agent or make another program run a command.
 var Files = []string{
 	".git/hooks/pre-commit", ".git/hooks/post-checkout", ".git/config", ".git/config.worktree", ".git/info/attributes", "sub/.git/hooks/post-merge", "sub/.git/config", "wt/.git",
 	".git/modules/lib/hooks/post-update", ".git/modules/lib/config", ".git/rebase-merge/git-rebase-todo", ".gitmodules", ".hg/hgrc", "sub/.hg/hgrc",

@@ -25,7 +25,7 @@ func Hostile() []string { return parse(hostile) }
 // reader must receive unchanged.
 func Legitimate() []string { return parse(legitimate) }
 
-// parse returns the Go strings in text, one in each line.
+// parse returns the strings in text, which has one quoted Go string per line.
 func parse(text string) []string {
 	var out []string
 	for line := range strings.Lines(text) {
@@ -58,8 +58,8 @@ func Hidden(s string) string {
 	return ""
 }
 
-// Forged returns the first delimiter in s that text for a model must not
-// contain, quoted, or "" if there is none.
+// Forged returns, quoted, the first prompt delimiter in s, which text for a
+// model must not contain. It returns "" if there is none.
 func Forged(s string) string {
 	if i := delimiters.FindStringIndex(s); i != nil {
 		return strconv.QuoteToASCII(s[max(0, i[0]-20):min(len(s), i[1]+20)])
