@@ -58,7 +58,7 @@ func rules() []Rule {
 	})
 }
 
-// byID returns all rules by their IDs.
+// byID returns all rules, keyed by ID.
 func byID() map[string]*Rule {
 	return rulesByID.get(func() map[string]*Rule {
 		out := map[string]*Rule{}

@@ -6,8 +6,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
-// originPatterns lists patterns for the values that a statement reads, by
-// language.
+// originPatterns maps languages to patterns for the values that a statement
+// reads.
 var originPatterns = []struct {
 	origin    origin
 	languages language

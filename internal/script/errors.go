@@ -35,7 +35,7 @@ func (e *NotScriptError) Error() string {
 	return msg + "; " + listScripts(e.Scripts)
 }
 
-// OutsideError is returned if a path is invalid or leads out of the skill.
+// OutsideError is returned if a path is invalid or points outside the skill.
 type OutsideError struct {
 	Name string // as the user or model typed it
 }

@@ -65,7 +65,7 @@ func Scripts(fsys fs.FS, files skill.Manifest) []string {
 }
 
 // cleanPath converts a path as typed by a user or model to the form used in a
-// file listing. It returns false if the path is invalid or leads out of the
+// file listing. It returns false if the path is invalid or points outside the
 // skill.
 func cleanPath(name string) (string, bool) {
 	p := strings.TrimSpace(name)

@@ -298,9 +298,9 @@ func (h Host) nodeProgram(f interpreter) (interpreter, error) {
 	return interpreter{exe: node.exe, before: []string{f.exe}, prefixes: append(node.prefixes, own...), name: f.name}, nil
 }
 
-// followSymlinks returns p and each path that its symlinks lead to. The last
-// path is not a symlink. Each path is also returned with the symlinks of its
-// directory resolved.
+// followSymlinks follows symlinks from p, one at a time. It returns p and the
+// target of each symlink, so the last path is not a symlink. It also returns
+// each path with the symlinks of its directory resolved.
 func followSymlinks(p string) ([]string, error) {
 	var hops []string
 	p = filepath.Clean(p)

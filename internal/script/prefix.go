@@ -180,8 +180,8 @@ func venvConfigPath(exe string) string {
 
 // resolveVenv returns a virtual environment's interpreter. Its path is hops[0],
 // not a resolved path, because Python finds the environment by that path. The
-// interpreter needs the environment, the directories through which its symlinks
-// lead, and that of the base interpreter.
+// interpreter needs access to the environment, to the directories of the
+// symlinks from hops[0] on, and to the directory of the base interpreter.
 func (h Host) resolveVenv(f interpreter, hops []string) (interpreter, error) {
 	exe := hops[0]
 	if len(hops) > 1 && filepath.Base(hops[1]) == filepath.Base(exe) && isVenv(hops[1]) {

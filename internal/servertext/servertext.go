@@ -90,8 +90,8 @@ func Line(sum tools.ServerSummary, limit int) string {
 	return line + facts
 }
 
-// Purpose describes what a server is for in at most limit bytes: its purpose
-// and as many topics of its tools as fit.
+// Purpose describes a server in at most limit bytes, with its purpose and as
+// many topics of its tools as fit.
 func Purpose(sum tools.ServerSummary, limit int) string {
 	text := ""
 	switch {

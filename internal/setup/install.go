@@ -106,8 +106,8 @@ func (s *Setup) InRepository() bool {
 	return err == nil
 }
 
-// checkInsideProject returns an error if a symlink in dir leads out of the
-// project. Someone else may have created the symlink.
+// checkInsideProject returns an error if a symlink in the path dir points
+// outside the project. Someone else may have created the symlink.
 func checkInsideProject(root, dir string) error {
 	top, err := filepath.EvalSymlinks(root)
 	if err != nil {

@@ -38,13 +38,13 @@ func (s *Setup) ProcessesDir() string {
 	return ""
 }
 
-// RequireUser returns how the user's presence is established, for
-// [policy.Grant.Presence]. After the command has succeeded, call
-// [Setup.RemoveAnswered]. If an agent runs the command or there is no terminal,
-// it records the request and returns an error. The error names the command
-// loadout ARGS for the user to type. If no agent runs the command and hint is
-// not "", the error has that hint. Otherwise its hint is the command that lists
-// such requests.
+// RequireUser checks that a user, and not an agent, runs the command. It
+// returns a description of the evidence, for [policy.Grant.Presence]. After the
+// command has succeeded, call [Setup.RemoveAnswered]. If an agent runs the
+// command or there is no terminal, it records the request and returns an error.
+// The error names the command loadout ARGS for the user to type. If no agent
+// runs the command and hint is not "", the error has that hint. Otherwise its
+// hint is the command that lists such requests.
 func (s *Setup) RequireUser(ctx context.Context, hint string, args ...string) (string, error) {
 	if len(args) > 0 && slices.Contains(managedCommands, args[0]) && s.IsManaged() {
 		s.recordRefusal(ctx, args, "policy.presence is managed")

@@ -51,8 +51,8 @@ type projectDir struct {
 	later   bool   // whether the project may not have had it when it was first listed
 }
 
-// confirmInterval is how long answers about trust and approvals are reused. A
-// project can have many pending skills.
+// confirmInterval is how long the results of trust and approval checks are
+// cached. A project can have many pending skills.
 const confirmInterval = time.Second
 
 // newProjectSkills returns the state of the project skills in the given
@@ -135,8 +135,8 @@ func (p *projectSkills) removeRoots(roots []sources.Root) {
 	maps.DeleteFunc(p.dirs, func(origin string, d *projectDir) bool { return d.isRoot && !keep[origin] })
 }
 
-// rootOf returns the root of a client that contains a skill, or "" if there is
-// none. p may be nil.
+// rootOf returns the client root that contains a skill, or "" if there is none.
+// p may be nil.
 func (p *projectSkills) rootOf(e *catalog.Entry) string {
 	if p == nil {
 		return ""

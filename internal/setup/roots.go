@@ -61,8 +61,9 @@ func (r *Roots) Wait() time.Duration { return skillWait(time.Second) }
 
 // Set replaces the roots of the client with the given directories, and reads the
 // skills in them. It skips directories that are not projects, and prints a note for
-// each. It returns an error if ctx is done, or if the file system of a directory does
-// not answer within 10 seconds; until it answers, Set then fails at once.
+// each. It returns an error if ctx is done, or if the file system of a
+// directory does not answer within 10 seconds; after that, Set fails
+// immediately until the file system answers.
 func (r *Roots) Set(ctx context.Context, dirs []string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -130,8 +131,9 @@ func (r *Roots) find(ctx context.Context, dirs []string) ([]sources.Root, error)
 	}
 }
 
-// RootOf returns the root of the MCP client that contains a skill. It returns "" if
-// the skill is elsewhere, or if this program serves no client with roots.
+// RootOf returns the root that contains a skill, from the roots of the MCP
+// client. It returns "" if no root contains the skill, or if this program
+// serves no client with roots.
 func (s *Setup) RootOf(skill string) string {
 	r := s.roots
 	if r == nil {

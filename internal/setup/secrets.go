@@ -56,7 +56,8 @@ func (s *Setup) GrantedSecrets(ctx context.Context, digest policy.Digest, needs 
 	return g.Permissions.Secrets
 }
 
-// SecretSkills returns the skills that may use each secret, by secret name.
+// SecretSkills returns the skills that may use each secret, keyed by secret
+// name.
 func (s *Setup) SecretSkills(ctx context.Context) (map[string][]SecretSkill, error) {
 	grants, problems, err := s.GrantStore().List(ctx)
 	if err != nil {

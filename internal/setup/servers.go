@@ -278,8 +278,8 @@ func (s *Setup) variableNames(c *config.Config) func(kind string) []string {
 	}
 }
 
-// howToSetVariable returns how the user can set a variable of a server's
-// configuration.
+// howToSetVariable returns instructions for setting a variable that a server's
+// configuration uses.
 func howToSetVariable(owner upstream.Owner, kind, name string) string {
 	switch kind {
 	case upstream.FromPlatform:

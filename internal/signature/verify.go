@@ -60,7 +60,7 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("skill %q differs from the signed one: %s", e.Name, strings.Join(parts, "; "))
 }
 
-// formatPaths formats the first few paths and the number of the others.
+// formatPaths formats the first few paths and the number of remaining paths.
 func formatPaths(paths []string) string {
 	const most = 5
 	shown := make([]string, 0, most)

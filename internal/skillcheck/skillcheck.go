@@ -19,7 +19,7 @@ import (
 // ErrNotSkill is returned for a file that is neither a SKILL.md nor an archive.
 var ErrNotSkill = errors.New("not a skill")
 
-// IsArchive reports whether a path is named like a skill archive.
+// IsArchive reports whether a path has the extension of a skill archive.
 func IsArchive(p string) bool {
 	ext := strings.ToLower(filepath.Ext(p))
 	return ext == ".zip" || ext == ".skill"
@@ -59,7 +59,8 @@ func (f walkEntry) isSkillLink() bool {
 	return f.entry.Type()&fs.ModeSymlink != 0 && containsSkill(f.path)
 }
 
-// isArchive reports whether the entry is named like a skill archive.
+// isArchive reports whether the name of the entry has the extension of a skill
+// archive.
 func (f walkEntry) isArchive() bool {
 	return f.entry.Type().IsRegular() && strings.EqualFold(filepath.Ext(f.path), ".skill")
 }

@@ -192,7 +192,7 @@ func quoteCommand(command []string) string {
 }
 
 // compareLists compares the requested hosts, secrets and workspace access. A
-// host that matches one of the other version's patterns is not a change.
+// host that matches a pattern of the other version is not reported as a change.
 func compareLists(old, new policy.Bounds) (more, less []PermissionChange) {
 	for _, side := range []struct {
 		to   *[]PermissionChange
@@ -218,8 +218,8 @@ func compareLists(old, new policy.Bounds) (more, less []PermissionChange) {
 }
 
 // compareLimits compares the requested limits. more contains the limits that
-// let the skill use more. If a version is missing, the result contains all
-// limits of the other.
+// let the skill use more. If one version is missing, the result contains all
+// limits of the other version.
 func compareLimits(old, new *requests) (more, less []PermissionChange) {
 	for _, l := range []numberChange{
 		limitChange("memory_mb", old.bounds.MemoryMB, new.bounds.MemoryMB),

@@ -18,11 +18,11 @@ const MaxBytes = 512
 const maxPart = 255 // bytes
 
 // Check checks a slash-separated path of a skill's file. If the path is
-// invalid, it returns a code and a message with the reason: the path leads out
-// of the skill, or some operating system cannot store it or would confuse it
-// with another path. The code is stable and consists of lower-case words with
-// hyphens, as in a Refusal of package skill. Both results are empty for a valid
-// path.
+// invalid, it returns a code and a message with the reason: the path points
+// outside the skill, or some operating system cannot store it or would confuse
+// it with another path. The code is stable and consists of lower-case words
+// with hyphens, as in a Refusal of package skill. Both results are empty for a
+// valid path.
 func Check(p string) (code, message string) {
 	switch {
 	case len(p) > MaxBytes:

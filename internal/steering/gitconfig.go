@@ -10,7 +10,7 @@ import (
 // [IsPlainGitConfig] accepts.
 const MaxGitConfig = 64 << 10
 
-// plainGitKeys lists the keys that git init and git clone write, by section.
+// plainGitKeys maps sections to the keys that git init and git clone write.
 // None of them names a program or a path.
 var plainGitKeys = map[string][]string{
 	"core":       {"repositoryformatversion", "filemode", "bare", "logallrefupdates", "ignorecase", "precomposeunicode", "symlinks"},

@@ -60,8 +60,8 @@ func (t Ratings) List(ctx context.Context, skillID string, p Page) ([]Rating, st
 	return found, next, nil
 }
 
-// Scores returns the scores of up to [MaxPage] skills, by skill id. It omits
-// skills without ratings.
+// Scores returns the scores of up to [MaxPage] skills, keyed by skill id. It
+// omits skills without ratings.
 func (t Ratings) Scores(ctx context.Context, skillIDs []string) (map[string]Score, error) {
 	if len(skillIDs) > MaxPage {
 		return nil, fmt.Errorf("sum ratings: %w: %d skills, limit %d", ErrInvalid, len(skillIDs), MaxPage)
@@ -73,7 +73,7 @@ func (t Ratings) Scores(ctx context.Context, skillIDs []string) (map[string]Scor
 	return t.scores(ctx, out, "WHERE skill_id IN ("+placeholders(1, len(skillIDs))+")", toArgs(skillIDs)...)
 }
 
-// All returns the scores of all skills with ratings, by skill id.
+// All returns the scores of all skills with ratings, keyed by skill id.
 func (t Ratings) All(ctx context.Context) (map[string]Score, error) {
 	return t.scores(ctx, map[string]Score{}, "")
 }

@@ -85,7 +85,7 @@ func (t SignIns) ListByUser(ctx context.Context, userID string) ([]SignIn, error
 }
 
 // StartTimes returns the start times of up to [MaxPage] of a user's sign-ins,
-// by server hash. It does not read the encrypted tokens.
+// keyed by server hash. It does not read the encrypted tokens.
 func (t SignIns) StartTimes(ctx context.Context, userID string) (map[string]time.Time, error) {
 	out := map[string]time.Time{}
 	err := t.c.query(ctx, false, func(rows *sql.Rows) error {

@@ -40,8 +40,9 @@ type knownDigest struct {
 
 func (k *knownDigest) fields() []any { return []any{&k.Tool, &k.Digest, &k.Accepted} }
 
-// Digests returns the digests of a server's stored definitions, by tool name,
-// and whether each is accepted. The result is nil if no definition is stored.
+// Digests returns the digests of a server's stored definitions, keyed by tool
+// name, and whether each is accepted. The result is nil if no definition is
+// stored.
 func (t ToolDefinitions) Digests(ctx context.Context, server string) (map[string]map[string]bool, error) {
 	found, err := queryAll[knownDigest](ctx, t.c, "SELECT tool, digest, accepted FROM definitions WHERE server = $1", server)
 	if err != nil {

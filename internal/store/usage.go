@@ -154,8 +154,8 @@ func (db *DB) MergeUsage(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// Sum returns the total usage of up to [MaxPage] skills since the given day, by
-// skill id. It omits unused skills.
+// Sum returns the total usage of up to [MaxPage] skills since the given day,
+// keyed by skill id. It omits unused skills.
 func (t Usage) Sum(ctx context.Context, skillIDs []string, since time.Time) (map[string]SkillUsage, error) {
 	if len(skillIDs) > MaxPage {
 		return nil, fmt.Errorf("sum usage: %w: %d skills, limit %d", ErrInvalid, len(skillIDs), MaxPage)
@@ -175,8 +175,8 @@ func (t Usage) Sum(ctx context.Context, skillIDs []string, since time.Time) (map
 	return out, nil
 }
 
-// Totals returns the number of loads and calls of each skill that was used since
-// the given day, by skill id.
+// Totals returns the number of loads and calls of each skill that was used
+// since the given day, keyed by skill id.
 func (t Usage) Totals(ctx context.Context, since time.Time) (map[string]int64, error) {
 	found, err := queryAll[SkillUsage](ctx, t.c, "SELECT u.skill_id, "+castSums+" FROM "+usageRows+" u WHERE u.day >= $1 GROUP BY u.skill_id", dayNumber(since))
 	if err != nil {

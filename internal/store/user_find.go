@@ -21,7 +21,7 @@ func (t Groups) ListByUser(ctx context.Context, userID string, p Page) ([]Group,
 	return groups, next, nil
 }
 
-// GetMany returns the users with the given ids, by id. It accepts up to
+// GetMany returns the users with the given ids, keyed by id. It accepts up to
 // [MaxPage] ids and omits missing users.
 func (t Users) GetMany(ctx context.Context, ids []string) (map[string]User, error) {
 	if len(ids) > MaxPage {

@@ -149,8 +149,8 @@ func (e *editor) lineEnd() int {
 	return i
 }
 
-// lineRest returns the end of the current line. If the cursor is already there,
-// it returns the end of the line break instead.
+// lineRest returns the index of the end of the current line. If the cursor is
+// already there, it returns the index after the line break instead.
 func (e *editor) lineRest() int {
 	if end := e.lineEnd(); end > e.at {
 		return end

@@ -165,7 +165,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, tea.Batch(cmd, m.print(), m.redrawIfPadded())
 }
 
-// print prints queued output. If there is none left, the program can quit.
+// print returns a command that prints queued output. If the user has quit and
+// no output is left, the command quits the program.
 func (m *model) print() tea.Cmd {
 	if m.leaving && m.printer.isIdle() && m.turn == nil {
 		return tea.Quit

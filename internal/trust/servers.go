@@ -32,8 +32,8 @@ type projectSnapshot struct {
 
 // NewServers reads the project that contains a working directory. Call it
 // before reading the configuration. Otherwise a server could start with a
-// configuration that was read before it was trusted. hint returns, for error
-// messages, how the user can trust a directory.
+// configuration that was read before it was trusted. hint returns instructions
+// for trusting a directory, for error messages.
 func NewServers(workDir string, store *Store, hint func(dir string) string) *Servers {
 	file, root := config.ProjectFile(workDir)
 	s := &Servers{store: store, hint: hint, profiles: readTrusted(root, store)}

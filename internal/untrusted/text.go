@@ -62,7 +62,7 @@ func (t Text) ForTerminalLines() string { return t.lines() }
 func (t Text) ForPage() string { return t.lines() }
 
 // ForLog returns the text on one line with each disallowed character made
-// visible, as in ⟨U+202E⟩, so that a log shows what arrived.
+// visible, as in ⟨U+202E⟩, so that a log shows the original characters.
 func (t Text) ForLog() string { return oneLine(t.Visible()) }
 
 // Visible returns the text with each disallowed character replaced by its code

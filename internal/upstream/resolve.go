@@ -39,9 +39,9 @@ type Variables struct {
 	// [FromUser], [FromSecret] or [FromPlatform]. If Names is nil, messages list
 	// no names.
 	Names func(kind string) []string
-	// HowToSet returns how the user can set a variable for servers of the given
-	// owner. kind is [FromInput], [FromUser], [FromSecret] or [FromPlatform].
-	// If HowToSet is nil, messages do not name a command.
+	// HowToSet returns instructions for setting a variable for servers of the
+	// given owner. kind is [FromInput], [FromUser], [FromSecret] or
+	// [FromPlatform]. If HowToSet is nil, messages do not name a command.
 	HowToSet func(owner Owner, kind, name string) string
 	// File reads a [Config.EnvFile] of at most [MaxEnvFile] bytes. It is never
 	// called for a configuration with an owner. If it returns an
@@ -419,7 +419,7 @@ func (r *resolver) notVisibleHint(kind, name string) string {
 	return owner + " not see " + kind + ": " + strings.Join(next, ", or ")
 }
 
-// howToSet returns how the user can set a variable.
+// howToSet returns instructions for setting a variable.
 func (r *resolver) howToSet(v *variable) string {
 	if r.v.HowToSet != nil {
 		return r.v.HowToSet(r.c.Owner, v.kind, v.name)

@@ -10,8 +10,8 @@ import (
 // value means an unknown price.
 type Price struct{ Input, CacheRead, CacheWrite, Output float64 }
 
-// Cost returns the cost of the tokens in u in US dollars, and what it would be
-// without a cache.
+// Cost returns the cost of the tokens in u in US dollars, and what the cost
+// would be without a cache.
 func (p Price) Cost(u llm.Usage) (cost, uncached float64) {
 	const million = 1e6
 	cost, uncached = p.weigh(u)

@@ -26,7 +26,7 @@ const (
 	InterfaceRun  = "run"
 )
 
-// Kind is the kind of thing that was used, such as a skill or a tool.
+// Kind is the kind of a recorded use, such as a skill load or a tool call.
 type Kind string
 
 // Kinds of uses.

@@ -181,7 +181,7 @@ func stat(info fs.FileInfo, err error) (sys.Stat_t, experimentalsys.Errno) {
 }
 
 // errno returns the WASI error code for an error of package os. An unknown
-// error means that [os.Root] refused to leave the mount.
+// error means that [os.Root] refused access outside the mount.
 func errno(err error) experimentalsys.Errno {
 	if err == nil || err == io.EOF {
 		return 0

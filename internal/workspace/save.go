@@ -56,7 +56,7 @@ func (f *folder) save(ctx context.Context, _ *mcp.CallToolRequest, in saveArgs) 
 	return textResult(text + "It can be loaded now."), nil, nil
 }
 
-// checkFiles returns the skill's files by path. Its error describes all
+// checkFiles returns the skill's files, keyed by path. Its error describes all
 // problems.
 func (in *saveArgs) checkFiles() (map[string]string, error) {
 	var errs []error

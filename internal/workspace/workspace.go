@@ -38,7 +38,7 @@ const (
 	maxDepth = 32
 )
 
-// CommandResult describes how a command exited and what it printed.
+// CommandResult holds the exit status and the output of a command.
 type CommandResult struct {
 	ExitCode       int
 	Stdout, Stderr string

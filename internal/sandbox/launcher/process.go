@@ -56,7 +56,7 @@ func (o pipeReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Wait waits until the command has exited and returns how it exited.
+// Wait waits until the command has exited and returns its exit status.
 func (p *process) Wait() sandbox.Exit {
 	<-p.done
 	return p.exit

@@ -144,7 +144,7 @@ func (x *trial) outputHasSecret(res *execute.Result, names ...string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return bytes.Contains(res.Stdout, []byte(x.secrets[n])) })
 }
 
-// collectFiles returns the files collected from the sandbox, by path.
+// collectFiles returns the files collected from the sandbox, keyed by path.
 func (x *trial) collectFiles(d time.Duration) (map[string]string, error) {
 	x.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), d)

@@ -186,7 +186,7 @@ type Started struct {
 	Errno int
 }
 
-// Exited reports how a command exited.
+// Exited reports the exit status of a command.
 type Exited struct {
 	ID     int
 	Code   int

@@ -203,8 +203,8 @@ func killAll(pids []int) {
 	}
 }
 
-// countRunning returns the number of running children. It does not reap the
-// others.
+// countRunning returns the number of running children. It does not reap
+// children that have exited.
 func countRunning(pids []int) int {
 	n := 0
 	for _, pid := range pids {

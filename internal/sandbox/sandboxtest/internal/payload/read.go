@@ -136,8 +136,9 @@ func readFDs(t *tally) {
 	}
 }
 
-// inheritedFDs looks for descriptors that were open before this program
-// started. It ignores descriptors of the Go runtime, which have no file type.
+// inheritedFDs finds descriptors that were open before this program started. It
+// ignores the descriptors of the Go runtime, for which fstat returns no file
+// type.
 func inheritedFDs(t *tally) {
 	for fd := 3; fd < 1024; fd++ {
 		var st unix.Stat_t
