@@ -183,7 +183,8 @@ func hasWarning(before []byte) bool {
 	return false
 }
 
-// lex separates code from comments and strings, once per block.
+// lex separates code from comments and strings. Only the first call for a block
+// has an effect.
 func (b *block) lex(t *source) {
 	if b.isLexed {
 		return

@@ -62,8 +62,9 @@ const (
 	maxScriptName = 100
 )
 
-// checkMentions reports scripts that no text file mentions. A script counts as
-// mentioned by its file name, and a module also by its name without extension.
+// checkMentions reports scripts that no text file mentions. A script is
+// mentioned if a text contains its file name. For names of at least four
+// characters, the name without its extension is sufficient.
 func (s *scanner) checkMentions() {
 	var files, names []string
 	for _, f := range slices.Sorted(maps.Keys(s.scripts)) {

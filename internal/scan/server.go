@@ -101,8 +101,8 @@ func (s *scanner) scanServer(p position, v server) {
 	s.scanCommand(p, script)
 }
 
-// scanCommand scans a command that is not literally in a file. Findings are
-// reported at p.
+// scanCommand scans a command whose text does not occur literally in a file.
+// Findings are reported at p.
 func (s *scanner) scanCommand(p position, text string) {
 	data := []byte(text)
 	b := &block{end: len(data), language: config}

@@ -22,14 +22,16 @@ type shim struct {
 }
 
 // envManagers maps languages to the version variables of pyenv and similar
-// managers. These managers have one directory per version below versions.
+// managers. Each of these managers has a "versions" directory with a
+// subdirectory for each version.
 var envManagers = map[string]string{"python": "PYENV_VERSION", "ruby": "RBENV_VERSION", "node": "NODENV_VERSION", "perl": "PLENV_VERSION"}
 
 // asdfNames maps interpreters to their names in asdf, if asdf uses different
 // names.
 var asdfNames = map[string]string{"node": "nodejs"}
 
-// findShim returns the shim among the hops, and whether there is one.
+// findShim returns the shim in hops, the chain of symlinks to an interpreter.
+// It returns false if there is none.
 func (h Host) findShim(hops []string, name string) (shim, bool) {
 	real := filepath.Base(hops[len(hops)-1])
 	switch strings.TrimSuffix(real, ".exe") {

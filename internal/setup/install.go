@@ -127,9 +127,9 @@ func checkInsideProject(root, dir string) error {
 	return nil
 }
 
-// InstalledNames returns, for each directory, the lockfile names of the given
-// skills, or of all skills if names is empty. It returns an error if a name is
-// not installed in any directory.
+// InstalledNames returns, for each directory, the names under which its
+// lockfile records the given skills, or all skills if names is empty. It
+// returns an error if a name is not installed in any directory.
 func InstalledNames(all []SkillsDir, names []string) ([][]string, error) {
 	out := make([][]string, len(all))
 	if len(names) == 0 {

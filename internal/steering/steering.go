@@ -223,10 +223,10 @@ func (p Position) gitChild(name string) Position {
 }
 
 // IsDependencyDir reports whether name is a directory into which package
-// managers install third-party code. Everything below it may change without
-// consent, so the catalog searches no such directory for skills. The name must
-// match exactly, so that both rules apply to the same spellings on a file
-// system that ignores case.
+// managers install third-party code. Everything below it may change without the
+// user's consent, so the catalog searches no such directory for skills. The
+// name must match exactly, so that both rules apply to the same spellings on a
+// file system that ignores case.
 func IsDependencyDir(name string) bool { return dependencyDirs[name] }
 
 // IsSkillFile reports whether a file system may treat name as SKILL.md, in any

@@ -53,10 +53,10 @@ func (d *date) Scan(v any) error {
 type Usage struct{ c conn }
 
 // Add adds each usage to the day of its LastUsed. If it fails, it adds none. It
-// ignores the usage of deleted skills. Usage by deleted users counts only for the
-// skills. It only inserts rows, so that it does not wait for other nodes that add
-// usage or merge it; see [DB.MergeUsage]. It waits for a transaction that deletes
-// one of the users or skills.
+// ignores the usage of deleted skills. Usage by deleted users is added to the
+// skills' totals only. It only inserts rows, so that it does not wait for other
+// nodes that add usage or merge it; see [DB.MergeUsage]. It waits for a
+// transaction that deletes one of the users or skills.
 func (t Usage) Add(ctx context.Context, uses ...SkillUsage) error {
 	err := t.c.inTransaction(ctx, func(c conn) error {
 		for _, u := range uses {

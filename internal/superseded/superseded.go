@@ -166,9 +166,9 @@ func (s *Store) Find(ctx context.Context, p policy.Principal, subject policy.Dig
 	return nil, err
 }
 
-// supersededBy returns the latest of a version's records that superseded the
-// version, or nil if the version may still run. found lists the records of the
-// version.
+// supersededBy returns the latest record in found in which a version is
+// superseded, or nil if the version may still run. found lists the records of
+// that version.
 func (s *Store) supersededBy(found []record) (by *record) {
 	for i, r := range found {
 		if slices.ContainsFunc(r.Again, func(scope string) bool { return slices.Contains(s.options.Active, scope) }) {

@@ -64,8 +64,8 @@ var syntaxes = func() map[string]*syntax {
 	return out
 }()
 
-// highlight styles the lines of a code block. Code in an unknown language has one
-// style. It takes linear time, because models write the code.
+// highlight styles the lines of a code block. Code in an unknown language is
+// not highlighted. It takes linear time, because models write the code.
 func highlight(code []string, language string) []line {
 	language = strings.ToLower(strings.TrimLeft(language, "{."))
 	if i := strings.IndexFunc(language, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '+' }); i >= 0 {

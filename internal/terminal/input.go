@@ -45,7 +45,7 @@ func pasteLabel(n int, pasted string) string {
 // not start another line.
 func countLines(text string) int { return strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1 }
 
-// shown returns the text with labels for folded parts.
+// shown returns the text with a label in place of each folded part.
 func (in input) shown() string {
 	var b strings.Builder
 	at, n := 0, 0

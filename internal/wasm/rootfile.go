@@ -179,7 +179,8 @@ func (f *rootFile) Sync() experimentalsys.Errno { return errno(f.file.Sync()) }
 
 func (f *rootFile) Datasync() experimentalsys.Errno { return f.Sync() }
 
-// Utimens sets times by the name with which the file was opened.
+// Utimens sets the times of the file with the name under which this file was
+// opened.
 func (f *rootFile) Utimens(atim, mtim int64) experimentalsys.Errno {
 	return f.fs.Utimens(f.name, atim, mtim)
 }

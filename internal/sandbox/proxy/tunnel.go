@@ -15,9 +15,9 @@ import (
 // ClientHello is complete.
 const maxHello = 128 << 10
 
-// tunnel serves an allowed CONNECT request. If a secret must be added, or on
-// port 80, it serves the requests in the tunnel. Otherwise it checks the server
-// name and copies bytes in both directions.
+// tunnel serves an allowed CONNECT request. On port 80, or if a secret must be
+// added, it serves the HTTP requests in the tunnel itself. Otherwise it checks
+// the server name and copies bytes in both directions.
 func (s *Server) tunnel(w http.ResponseWriter, r *http.Request, d *Decision, t target) {
 	reads := s.intercepts(t) || t.port == 80
 	var up *conn

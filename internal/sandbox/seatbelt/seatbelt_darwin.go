@@ -11,7 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// program is the system's executable, never one found in PATH.
+// program is the fixed path of sandbox-exec. PATH is not searched, because it
+// may contain another program of that name.
 const program = "/usr/bin/sandbox-exec"
 
 // Start starts a sandbox confined by sandbox-exec.

@@ -8,10 +8,11 @@ import (
 	"syscall"
 )
 
-// usedMemory returns the memory used by all commands: by their processes and
-// page tables, and by the buffers of their sockets if these were full. Seccomp
-// denies other memory that belongs to no process. The result is an upper bound.
-// It is exact only near the limit, because an exact count takes longer.
+// usedMemory returns the memory used by all commands: the memory of their
+// processes, their page tables, and the maximum size of their socket buffers.
+// Seccomp denies other memory that belongs to no process. The result is an
+// upper bound. It is exact only near the limit, because an exact count takes
+// longer.
 func (s *stage) usedMemory() (int64, error) {
 	pids, err := commandProcesses()
 	if err != nil {
@@ -112,8 +113,8 @@ func parseStatus(b []byte) (u usage, threads int) {
 }
 
 // socketMemory returns how much memory the sockets of processes may hold beyond
-// normal use. This memory belongs to no process. A result of at most room may
-// be an overestimate, because an exact count takes longer.
+// normal use. This memory belongs to no process. If the result is at most room,
+// it may be too high, because an exact count takes longer.
 func (s *stage) socketMemory(processes []usage, room int64) int64 {
 	const usual = 32 // sockets
 	memory := func(sockets int64) int64 { return max(sockets-usual, 0) * s.seal.Socket }

@@ -55,7 +55,8 @@ type request struct {
 	fds  []int
 }
 
-// command holds the PID of a running command and the reason if it was killed.
+// command holds the PID of a running command and, if the command was killed,
+// the reason.
 type command struct {
 	id, pid int
 	oom     bool
