@@ -107,10 +107,10 @@ func (r *Roots) find(ctx context.Context, dirs []string) ([]sources.Root, error)
 		select {
 		case <-r.searching:
 		default:
-			return nil, errors.New("the file system of earlier roots still does not answer")
+			return nil, errors.New("the file system of the previous roots has not answered yet")
 		}
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, rootsTimeout, fmt.Errorf("the file system does not answer within %v", rootsTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, rootsTimeout, fmt.Errorf("the file system did not answer within %v", rootsTimeout))
 	defer cancel()
 	var roots []sources.Root
 	var skipped []error

@@ -54,7 +54,7 @@ func (f *folder) replaceFile(ctx context.Context, name string, change func() ([]
 // controls.
 func (f *folder) replaceSteering(ctx context.Context, name, reader string, change func() ([]byte, error)) error {
 	if f.opts.Agree == nil {
-		return fmt.Errorf("protected, because it controls %s and no user can be asked; only the user can change it", reader)
+		return fmt.Errorf("protected, because it controls %s and the user cannot be prompted; only the user can change it", reader)
 	}
 	op := "modify"
 	before, err := f.readFile(name)

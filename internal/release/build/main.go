@@ -67,7 +67,7 @@ func runManifests(args []string) error {
 		return err
 	}
 	if f.NArg() != 1 {
-		return fmt.Errorf("manifests needs one directory; got %q", f.Args())
+		return fmt.Errorf("manifests: want one directory, got %q", f.Args())
 	}
 	var err error
 	if m.Date, err = parseDate(date); err != nil {
