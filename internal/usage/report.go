@@ -105,7 +105,7 @@ type Tool struct {
 	P50     float64   `json:"p50_ms"`
 	P95     float64   `json:"p95_ms"`
 	Last    time.Time `json:"last"`
-	// Measured is the number of calls that ran, of which the percentiles are.
+	// Measured is the number of calls from which the percentiles are computed.
 	Measured int `json:"-"`
 	elapsed  []time.Duration
 }

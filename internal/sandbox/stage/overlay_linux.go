@@ -51,7 +51,8 @@ func (o *Overlay) mount(root string, t overlayTrees) (reason string, err error) 
 		}
 		syscall.Close(d.fd)
 	}
-	// As an unprivileged user, the kernel keeps its notes in user attributes.
+	// For an unprivileged user, the kernel stores the metadata of the overlay in
+	// user attributes.
 	options := "userxattr,lowerdir=" + root + lowerPoint + ",upperdir=" + root + dataPoint + "/upper,workdir=" + root + dataPoint + "/work"
 	if err := syscall.Mount("overlay", at, "overlay", syscall.MS_NOSUID|syscall.MS_NODEV, options); err != nil {
 		reason = fmt.Sprintf("cannot mount an overlay of %s: %v", o.Host, err)
