@@ -101,7 +101,7 @@ func establish(w http.ResponseWriter) (*replayConn, error) {
 }
 
 // inspect returns the reason why the first bytes of a tunnel are not allowed,
-// or "" if they are.
+// or "" if they are allowed.
 func (s *Server) inspect(t target, name string, isTLS bool, err error) string {
 	switch {
 	case err != nil:
