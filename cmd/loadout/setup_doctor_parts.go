@@ -36,7 +36,7 @@ func (a *app) inspectServers(c *config.Config) (doctor.Servers, []*upstream.Conf
 // exist. rt must have all skills.
 func (a *app) inspectProfiles(rt *loadout.Runtime, own []*upstream.Config) doctorProfiles {
 	out := doctorProfiles{Profiles: []doctorProfile{}, Problems: []string{}}
-	all, err := a.LoadProfilesNoting(func(format string, args ...any) { out.Problems = append(out.Problems, fmt.Sprintf(format, args...)) })
+	all, err := a.LoadProfiles(func(format string, args ...any) { out.Problems = append(out.Problems, fmt.Sprintf(format, args...)) })
 	if err != nil {
 		out.Problems = append(out.Problems, err.Error())
 	}

@@ -26,13 +26,9 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// loadProfiles returns the active profiles: the user's own, followed by those
-// of the trusted project.
-func (s *Setup) loadProfiles() ([]*profile.Profile, error) { return s.LoadProfilesNoting(s.Note) }
-
-// LoadProfilesNoting is like loadProfiles, but passes problems to note instead
-// of printing them.
-func (s *Setup) LoadProfilesNoting(note func(format string, args ...any)) ([]*profile.Profile, error) {
+// LoadProfiles returns the active profiles: the user's own, followed by those of
+// the trusted project. It passes problems to note.
+func (s *Setup) LoadProfiles(note func(format string, args ...any)) ([]*profile.Profile, error) {
 	out, err := s.loadOwnProfiles(note)
 	if err != nil {
 		return nil, err
@@ -107,7 +103,7 @@ func (s *Setup) FindProfile(name string) (*profile.Profile, error) {
 	if name == "" {
 		return nil, nil
 	}
-	all, err := s.loadProfiles()
+	all, err := s.LoadProfiles(s.Note)
 	if err != nil {
 		return nil, err
 	}

@@ -149,9 +149,9 @@ func (e *editor) lineEnd() int {
 	return i
 }
 
-// lineRest returns the index of the end of the current line. If the cursor is
-// already there, it returns the index after the line break instead.
-func (e *editor) lineRest() int {
+// killEnd returns the index up to which Ctrl-K deletes: the end of the current
+// line or, if the cursor is already there, the index after the line break.
+func (e *editor) killEnd() int {
 	if end := e.lineEnd(); end > e.at {
 		return end
 	}
@@ -230,7 +230,7 @@ func (e *editor) key(name, text string) bool {
 	case "ctrl+u":
 		e.remove(e.lineStart(), e.at)
 	case "ctrl+k":
-		e.remove(e.at, e.lineRest())
+		e.remove(e.at, e.killEnd())
 	case "alt+enter", "shift+enter", "ctrl+j", "ctrl+enter":
 		e.insert("\n")
 	default:
