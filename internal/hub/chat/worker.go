@@ -111,8 +111,10 @@ func (w *worker) renew(ctx context.Context, lost context.CancelCauseFunc) {
 	}
 }
 
-// expireLease shortens the lease, so that any node can continue the work
-// immediately. If that fails, a node continues it when the lease expires.
+// expireLease shortens the lease if the hub is stopping, or if this node lost the
+// lease or the conversation was deleted, so that another node can continue the
+// work at once. After other errors, which may persist, a node continues the work
+// when the lease expires.
 func (w *worker) expireLease(why error) {
 	stopping := w.e.ctx.Err() != nil || errors.Is(why, errStopping)
 	if !stopping && !errors.Is(why, errLeaseLost) && !errors.Is(why, store.ErrNotFound) {
