@@ -211,17 +211,17 @@ func (r Rules) Append(other Rules) Rules {
 	return r
 }
 
-// Denials returns only the denying rules, which even an untrusted project may
-// add. Unreadable rules still deny every call. The threshold is that of r.
+// Denials returns the threshold and the deny rules of r. Even an untrusted project
+// may add deny rules. Unreadable rules still deny every call.
 func (r Rules) Denials() Rules {
 	r.list = slices.DeleteFunc(slices.Clone(r.list), func(r rule) bool { return r.effect != Deny })
 	return r
 }
 
-// DenialsFor returns only the denying rules that may apply to the server's
-// tools. It assumes that the names of these tools contain neither "." nor "__",
-// because rules for other servers may apply to tools with such names, too.
-// Unreadable rules still deny every call. The threshold is that of r.
+// DenialsFor returns the threshold of r and its deny rules that may apply to the
+// server's tools. It assumes that the names of these tools contain neither "."
+// nor "__", because rules for other servers may apply to tools with such names,
+// too. Unreadable rules still deny every call.
 func (r Rules) DenialsFor(server string) Rules {
 	r.list = slices.DeleteFunc(slices.Clone(r.list), func(r rule) bool { return r.effect != Deny || !r.mayApplyTo(server) })
 	return r

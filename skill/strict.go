@@ -17,8 +17,8 @@ import (
 // in parse.go and fields.go.
 
 // referenceBlock returns the text that the reference validator treats as the
-// frontmatter. same reports whether it is the text that the parser read, so
-// that one pass is enough.
+// frontmatter. same reports whether the parser has read the same text, so that
+// it need not be parsed again.
 func (p *parser) referenceBlock() (block []byte, same bool) {
 	rest, ok := bytes.CutPrefix(p.src, []byte("---"))
 	if !ok {

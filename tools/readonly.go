@@ -77,8 +77,8 @@ func (s *Set) whyNotReadOnly(ctx context.Context, t *Tool, c *Call) string {
 	return "it belongs to " + t.owner() + ", and the user did not approve its declaration"
 }
 
-// IsReadOnly reports whether the named tool is known and a call of the principal
-// with [Call.ReadOnly] is possible. It does not connect.
+// IsReadOnly reports whether the tool called c.Name is known and may be called by
+// c's principal with [Call.ReadOnly] set. It does not connect to a server.
 func (s *Set) IsReadOnly(ctx context.Context, c *Call) bool {
 	for _, sv := range s.allServers() {
 		if t := s.knownTool(sv, c.Name); t != nil {

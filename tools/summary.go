@@ -91,7 +91,8 @@ func (s *Set) summary(sv *server, denied string) ServerSummary {
 	return out
 }
 
-// summaryWithoutProblem describes a server without its problem.
+// summaryWithoutProblem returns the summary of a server, except for
+// [ServerSummary.Problem].
 func (s *Set) summaryWithoutProblem(sv *server, denied string) ServerSummary {
 	var now cachedSummary
 	storable := false

@@ -107,9 +107,9 @@ func (r *report) addTools(ctx context.Context, n count) error {
 	return nil
 }
 
-// addRecorded adds token counts of the requests that clients sent to a model:
-// those of the list of 50 skills, and those of our tool definitions. In the
-// requests of Claude Code, the tool definitions contain a part of the list.
+// addRecorded adds how many tokens the list of 50 skills and our tool
+// definitions have in recorded requests of clients to a model. In the requests
+// of Claude Code, the tool definitions contain a part of the list.
 func (r *report) addRecorded(n count) error {
 	files, err := filepath.Glob("../internal/clientprofile/testdata/recordings/*.json")
 	if err != nil {

@@ -48,7 +48,7 @@ func (a *app) mcpCommand() *cobra.Command {
 		Use:   "mcp",
 		Short: "Serve skills and MCP servers to an MCP client",
 		Long: `Serve skills and the tools of your MCP servers over the Model Context Protocol: on
-standard input and output, as clients start it, or over HTTP with --http. One endpoint
+standard input and output, for clients that start it, or over HTTP with --http. One endpoint
 supports MCP 2026-07-28 and earlier versions, and the Skills extension (SEP-2640).
 Changes to skills take effect while it runs; SIGHUP reloads all skills.`,
 		Example: `  loadout connect claude-code                 configure a client

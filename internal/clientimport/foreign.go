@@ -115,10 +115,9 @@ func restrictForeign(c *upstream.Config) []string {
 	return out
 }
 
-// findPresent reports whether the servers file already contains a server of
-// another program, with references to the secrets that an earlier plan named.
-// If so, it replaces the secrets in c with references to the same names, and
-// adds them to planned.
+// findPresent reports whether an earlier import has already added c to the servers
+// file, with references in place of its secrets. If so, it replaces the secrets
+// in c with the same references, and adds them to planned.
 func (im *Importer) findPresent(c *upstream.Config, f clientServer, planned map[string]string) ([]MovedSecret, bool, error) {
 	if !im.namesOnly {
 		return nil, false, nil

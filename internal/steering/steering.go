@@ -55,7 +55,7 @@ type Position struct {
 }
 
 // Top is the position of the user's directory. If a directory above it contains
-// files that steer programs, use [Position.Enter] instead.
+// files that change what programs do, use [Position.Enter] instead.
 var Top Position
 
 type zone int

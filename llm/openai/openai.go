@@ -42,7 +42,7 @@ type Options struct {
 	Quirks *Quirks
 }
 
-// model is a model on a server with the chat completions API.
+// model is a model that a server offers through the chat completions API.
 type model struct {
 	name      string // the server's name for the model
 	key       string

@@ -59,7 +59,7 @@ func (e *eventReader) line() ([]byte, error) {
 	for {
 		piece, err := e.lines.ReadSlice('\n')
 		if len(line)+len(piece) > e.limit {
-			return nil, fmt.Errorf("line of the answer too long (limit %d bytes)", e.limit)
+			return nil, fmt.Errorf("response line too long (limit %d bytes)", e.limit)
 		}
 		line = append(line, piece...)
 		if err != bufio.ErrBufferFull {

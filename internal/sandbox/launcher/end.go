@@ -32,9 +32,9 @@ func (s *Sandbox) End() {
 	<-s.ended
 }
 
-// terminate stops the sandbox without waiting. If killing the first process
-// does not kill all others, terminate asks the first process to do so, and
-// kills it if it does not respond.
+// terminate stops the sandbox without waiting. It kills the first process or, if
+// the other processes would survive that, asks the first process to end them,
+// and kills it if it does not respond in time.
 func (s *Sandbox) terminate() {
 	s.conn.CloseWrite()
 	if !s.cfg.Graceful {

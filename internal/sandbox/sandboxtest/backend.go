@@ -49,7 +49,7 @@ type check struct {
 	box  sandbox.Sandbox
 }
 
-// checkBehaviour runs the test of a behaviour with a new sandbox spec.
+// checkBehaviour tests one behaviour, with a new sandbox spec.
 func (s *scene) checkBehaviour(t *testing.T, b sandbox.Backend, c behaviour) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
