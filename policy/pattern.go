@@ -130,8 +130,8 @@ func parseTargets(name string) []toolTarget {
 	return out
 }
 
-// builtins maps the tools of the agent's working folder to the names that
-// skills use for them, and to the arguments that their patterns are compared
+// builtins maps each tool that works on the agent's working folder to the name
+// that skills use for it, and to the arguments that its patterns are compared
 // with.
 var builtins = map[string]struct {
 	name string

@@ -160,10 +160,10 @@ func (s *Set) ownServer(name string) *server {
 	return nil
 }
 
-// openSkillServers opens the servers that a skill defines and those of its
-// borrowed tools. They need permission for the current version of the skills
-// and are closed when the permission ends. hash is the hash of the skill's
-// SKILL.md.
+// openSkillServers opens the servers that a skill defines, and the servers of the
+// tools that it borrows from other skills. The current version of each of these
+// skills needs permission; when a permission ends, the servers are closed. hash is
+// the hash of the skill's SKILL.md.
 func (s *Set) openSkillServers(ctx context.Context, e *catalog.Entry, sk *skill.Skill, loans []borrowedTools, hash string) ([]*server, []string) {
 	b := &serverGroup{key: e.Key(), version: hash}
 	problems := s.acquirePermissions(ctx, b, e, sk, &loans)

@@ -46,7 +46,7 @@ type bench struct {
 	cases     []*start
 }
 
-// start is a way to start a program, with the table rows for it.
+// start describes one way to start a program, and has the table rows that report its cost.
 type start struct {
 	name string
 	// once starts the program once and returns the cost for each row.

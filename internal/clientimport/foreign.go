@@ -73,9 +73,9 @@ func (im *Importer) applyServers(context.Context, *Plan) error {
 	return im.servers.write(data)
 }
 
-// foreignReference returns the reason why a server of another program must not
-// be added: it refers to one of the user's values. It returns "" if there is no
-// such reason.
+// foreignReference returns a text that describes the first reference of a server
+// of another program to one of the user's values. Such a server must not be
+// added. The text is "" if there is no such reference.
 func foreignReference(c *upstream.Config) string {
 	const next = "; to use it anyway, add it to servers.yaml yourself"
 	if c.EnvFile != "" {

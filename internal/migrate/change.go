@@ -261,7 +261,7 @@ func (c *Change) compareServers(_ context.Context, p *Plan, t Target) error {
 	return nil
 }
 
-// ServerItem reports a server of a plan, which a file defines.
+// ServerItem returns the item for a planned server. from is the file that defines it.
 func ServerItem(s clientimport.Server, from string) Item {
 	item := Item{Kind: Server, Name: s.Name, From: from, Outcome: Kept, New: s.State == clientimport.Added, Details: s.Problems}
 	if item.New {

@@ -32,8 +32,8 @@ func (s *Setup) ApproveHint(e *loadout.RefusedError) string {
 }
 
 // HowToApprove returns text for an MCP client that says how the user can
-// approve the skill or the call that err is about. The text completes "The user
-// can", or starts with "to". It returns "" if err is neither a
+// approve the skill or the call that err is about. The text is a verb phrase that
+// follows "The user can", or it starts with "to". It is "" if err is neither a
 // [*loadout.RefusedError] nor a [*tools.NotReadOnlyError] that an approval
 // would prevent.
 func (s *Setup) HowToApprove(err error) string {

@@ -48,7 +48,7 @@ func checkSecret(name, value string) error {
 	case isVariable:
 		return nil
 	case strings.HasPrefix(name, VariablePrefix):
-		return errors.New("invalid name of a platform value: want, for example, variable.task_data.region")
+		return errors.New("invalid name of a platform value (an example of a valid name is variable.task_data.region)")
 	}
 	return secretname.Check(name)
 }

@@ -202,8 +202,8 @@ func (k *Assembler) skillNamespace(ctx context.Context, id string) (store.Namesp
 	return s.Namespace, err
 }
 
-// AgentName returns the name by which conversations and exceptions to defaults
-// refer to an agent.
+// AgentName returns the name of an agent in conversations and in exceptions to
+// defaults.
 func AgentName(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
 
 // boundNames returns the names that are reserved for the referenced skills,
