@@ -32,9 +32,9 @@ whether it needs your approval. Tool calls and the code of skills may need appro
 loading the instructions of a skill never does. The list takes your rules and approvals
 into account. When an agent makes a call, the call is checked again with its arguments.
 
-By default, only tools known from earlier connections are listed, and servers that were
-never connected are reported separately. With --connect, the command first connects to
-all servers. The --json output is for planners: available_skills, available_mcp_tools
+By default, only tools known from earlier connections are listed, and servers that have
+never been connected are reported separately. With --connect, the command first connects
+to all servers. The --json output is for planners: available_skills, available_mcp_tools
 and planning_hints.`,
 		Example: `  loadout capabilities
   loadout capabilities --connect

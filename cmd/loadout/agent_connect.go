@@ -47,8 +47,8 @@ the entry.
 
 On a terminal, connect asks for confirmation unless --yes or --json is given. The
 entry starts this program with the given --skills and --config. If the format of the
-file is known only from the client's documentation, a note says so, and --json writes
-the change only with --yes.
+file is known only from the client's documentation, connect prints a note about this,
+and --json writes the change only with --yes.
 
 %s`, clientList()),
 		Example: `  loadout connect claude-code

@@ -45,7 +45,7 @@ func (a *app) importCommand() *cobra.Command {
 		Use:   "import CLIENT",
 		Short: "Import the MCP servers of a client",
 		Long: fmt.Sprintf(`Import the MCP servers configured in a client into %s beside your configuration.
-In the client, one entry for Loadout replaces them and serves them all.
+In the client, a single entry for Loadout replaces them and provides their tools.
 
 The changes are shown first. The client's file is backed up, and nothing else in it
 changes. Tokens move to secrets, in a file that only you can read. Logins stay with the

@@ -49,16 +49,16 @@ func (a *app) migrateCommand() *cobra.Command {
 		Long: fmt.Sprintf(`Migrate from another agent system: its skills, the MCP servers in its configuration
 files, and its exported conversations. SOURCE is a directory, an archive or a
 Git repository, as for loadout add: a checkout of the system, or a directory with your
-files. The system loadout is another machine, with conversations exported from chat or
-a hub as JSON lines or Markdown.
+files. For the system loadout, SOURCE contains conversations that you exported from chat
+or from a hub on another machine, as JSON lines or Markdown.
 
 The report lists what is kept, changed and lost. Without --yes, or an answer on a
 terminal, nothing is written; --yes needs a terminal on standard input. A second run
-changes nothing. Skills are installed like those of loadout add, so their scripts and
-servers are pending until you approve them. Other servers become your own: they start
-with your rights, outside the sandbox, and the report shows their commands and hosts.
-Values of secrets are not migrated: a reference replaces each value, and the report
-lists the names for you to set.
+changes nothing. Skills are installed as with loadout add, so their scripts and servers
+are pending until you approve them. Other servers become your own: they start with your
+privileges, outside the sandbox, and the report shows their commands and hosts. Secret
+values are not migrated: a reference replaces each value, and the report lists the names
+of the secrets that you have to set.
 
 Systems: %s.`, systemNames()),
 		Example: `  loadout migrate wegent ./Wegent --dry-run

@@ -34,10 +34,10 @@ func (a *app) applyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply -f FILE",
 		Short: "Create or update hub resources from files",
-		Long: `Create or update resources of a hub from documents of the kinds Skill, Ghost, Bot,
-Team, Model and MCPServer. A file contains one or more YAML documents, or JSON. Either
-all documents are applied, or none. Applying them again changes nothing. Documents of
-Wegent are accepted unchanged; documents of other kinds are skipped.
+		Long: `Create or update hub resources from documents of the kinds Skill, Ghost, Bot, Team,
+Model and MCPServer. A file contains one or more YAML documents, or JSON. Either all
+documents are applied, or none. Applying them again changes nothing. Wegent documents
+are accepted unchanged; documents of other kinds are skipped.
 
   kind: Ghost
   metadata: {name: analyst}

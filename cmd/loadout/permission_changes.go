@@ -55,11 +55,11 @@ func (a *app) changesCommand() *cobra.Command {
 		Short: "Review changes to files that configure programs or agents",
 		Long: `Show the pending changes to the files of a directory. Loadout stores a change if a
 script or an agent changes a file that configures programs or agents, such as CLAUDE.md,
-a new skill or .git/hooks, and you cannot be asked. Changes are stored until you apply or
-discard them, for up to 30 days. DIR is the workspace; the default is the current
-directory.
+a new skill or .git/hooks, and Loadout cannot ask you for confirmation. Changes are
+stored until you apply or discard them, for up to 30 days. DIR is the workspace; the
+default is the current directory.
 
---apply asks for confirmation and applies the shown changes. If a file was changed again
+--apply asks for confirmation and applies the changes shown. If a file was changed again
 in the meantime, the pending change is stale and is never applied. Only you can apply
 changes: --apply refuses if an agent runs it, or if it has no controlling terminal.`,
 		Example: `  loadout changes

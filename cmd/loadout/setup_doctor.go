@@ -47,10 +47,10 @@ func (a *app) doctorCommand() *cobra.Command {
 		Use:   "doctor",
 		Short: "Diagnose your setup: skills, servers, sandbox, configuration",
 		Long: `Diagnose your setup without connecting to anything. doctor shows the configuration
-files, where skills are searched for, and which skills are broken, repaired, shadowed
-or not available as MCP resources, with a fix for each. It also checks the sandbox for
-scripts, and your MCP servers, profiles and secrets. Exits with status 1 if a skill
-does not load.`,
+files, the locations that Loadout searches for skills, and the skills that are broken,
+repaired, shadowed or not available as MCP resources, with a fix for each. It also
+checks the sandbox for scripts, and your MCP servers, profiles and secrets. Exits with
+status 1 if a skill does not load.`,
 		Example: "  loadout doctor\n  loadout doctor --json | jq .problems",
 		Args:    argCount(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {

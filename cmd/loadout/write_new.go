@@ -27,7 +27,7 @@ func (a *app) newCommand() *cobra.Command {
 		Use:   "new NAME",
 		Short: "Create a new skill",
 		Long: `Create the directory NAME with a valid SKILL.md to fill in. With --from, convert a
-Python file that declares the skill as SKILL_MANIFEST. The file is parsed as text and
+Python file that declares the skill in SKILL_MANIFEST. The file is parsed as text and
 never run.`,
 		Example: `  loadout new release-notes
   loadout new release-notes --description "Write release notes. Use before a release."

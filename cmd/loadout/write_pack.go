@@ -28,7 +28,7 @@ func (a *app) packCommand() *cobra.Command {
 		Use:   "pack DIR",
 		Short: "Pack a skill into an archive",
 		Long: `Pack the skill in DIR into an archive with a single folder named after the skill. The
-same files always give the same archive. A skill that does not load is refused. The
+same files always produce the same archive. A skill that does not load is refused. The
 archive is NAME.zip in the current directory, or next to DIR if you are inside DIR.`,
 		Example: `  loadout pack my-skill                  writes my-skill.zip
   loadout pack my-skill -o my-skill.skill`,
