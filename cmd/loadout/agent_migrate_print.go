@@ -32,7 +32,7 @@ func (m *migration) print() {
 	m.writeSkills(&b)
 	fmt.Fprintln(&b, m.summary())
 	if starts {
-		a.WriteWrapped(&b, "", "The new servers become your own: they start with your rights, outside the sandbox. Check what they run and where they connect.", console.NoStyle)
+		a.WriteWrapped(&b, "", "The new servers become your own: they start with your privileges, outside the sandbox. Check what they run and where they connect.", console.NoStyle)
 	}
 	fmt.Fprint(a.Stdout, b.String())
 	m.printNotes(m.out.Notes)
