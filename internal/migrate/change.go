@@ -122,6 +122,9 @@ func (p *Plan) Compare(ctx context.Context, t Target) (*Change, error) {
 // compareConversations plans the conversations to import.
 func (c *Change) compareConversations(ctx context.Context, p *Plan, t Target) error {
 	for _, past := range p.Conversations {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		exists, err := t.Chats.Contains(ctx, past)
 		if err != nil {
 			return err
@@ -130,11 +133,11 @@ func (c *Change) compareConversations(ctx context.Context, p *Plan, t Target) er
 		if len(past.Lost) > 0 {
 			item.Outcome, item.Details = Changed, []string{"without " + strings.Join(past.Lost, ", ")}
 		}
-		if missing := past.missingSkills(t.HasSkill); item.New && len(missing) > 0 {
-			item.Outcome = Changed
-			item.Details = append(item.Details, fmt.Sprintf("it used %s that you do not have: %s; install them, and write /NAME in the conversation to load one", pluralize(len(missing), "skill"), strings.Join(missing, ", ")))
-		}
 		if item.New {
+			if missing := past.missingSkills(t.HasSkill); len(missing) > 0 {
+				item.Outcome = Changed
+				item.Details = append(item.Details, fmt.Sprintf("it used %s that you do not have: %s; install them, and write /NAME in the conversation to load one", pluralize(len(missing), "skill"), strings.Join(missing, ", ")))
+			}
 			item.Details = append(item.Details, fmt.Sprintf("%s, named %s", pluralize(len(past.events()), "message"), past.ID))
 			c.conversations = append(c.conversations, past)
 		}
@@ -187,6 +190,9 @@ func (c *Change) Apply(ctx context.Context) error {
 		}
 	}
 	for _, past := range c.conversations {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if err := c.importConversation(ctx, past); err != nil {
 			if !c.skip("conversation "+past.ID, err) {
 				return fmt.Errorf("import conversation %s: %w", past.ID, err)

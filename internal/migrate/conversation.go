@@ -24,6 +24,8 @@ const (
 	maxMessages      = 10_000    // messages of one conversation
 	maxText          = 256 << 10 // bytes of one message
 	maxCalls         = 1000      // skills and calls of one message
+	maxName          = 256       // bytes of a skill's name
+	maxLookups       = 100       // names of one conversation that are looked up; Restore uses 64
 )
 
 // PastConversation is a conversation from another system. Its text has no
@@ -82,16 +84,24 @@ func (c *PastConversation) events() []session.Event {
 }
 
 // history returns the messages for [session.Session.Restore], with the names
-// that rename returns for the recorded skills.
+// that rename returns for the recorded skills. It calls rename once for each of
+// the last maxLookups names.
 func (c *PastConversation) history(rename func(string) string) []session.PastMessage {
-	var out []session.PastMessage
-	for _, m := range c.Messages {
-		past := m.PastMessage
-		past.LoadedSkills = slices.Clone(past.LoadedSkills)
-		for i, name := range past.LoadedSkills {
-			past.LoadedSkills[i] = rename(name)
+	out := make([]session.PastMessage, len(c.Messages))
+	renamed := map[string]string{}
+	for i, m := range slices.Backward(c.Messages) {
+		out[i] = m.PastMessage
+		out[i].LoadedSkills = slices.Clone(m.LoadedSkills)
+		for n, name := range slices.Backward(m.LoadedSkills) {
+			own, ok := renamed[name]
+			if !ok && len(renamed) < maxLookups {
+				own, ok = rename(name), true
+				renamed[name] = own
+			}
+			if ok {
+				out[i].LoadedSkills[n] = own
+			}
 		}
-		out = append(out, past)
 	}
 	return out
 }
@@ -104,8 +114,7 @@ func FindSkill(all *catalog.Snapshot, name string) (own string, ok bool) {
 		return name, true
 	}
 	own = skillname.Slug(name)
-	_, err := all.Get(own)
-	return own, err == nil && own != skillname.Slug("") // which is that of names without Latin letters
+	return own, all.ByName(own) != nil && own != skillname.Slug("") // which is that of names without Latin letters
 }
 
 // missingSkills returns the names of the skills that the conversation used and
@@ -116,7 +125,7 @@ func (c *PastConversation) missingSkills(has func(string) bool) []string {
 	seen := map[string]bool{}
 	for _, m := range c.Messages {
 		for _, name := range m.usedSkills() {
-			if name == "" || seen[name] || len(seen) == maxCalls {
+			if name == "" || seen[name] || len(seen) == maxLookups {
 				continue
 			}
 			seen[name] = true
@@ -129,7 +138,7 @@ func (c *PastConversation) missingSkills(has func(string) bool) []string {
 }
 
 // usedSkills returns the names of the skills that were recorded with a message,
-// or that its calls loaded.
+// or that its calls loaded. It omits names over maxName bytes.
 func (m PastMessage) usedSkills() []string {
 	if m.LoadedSkills != nil {
 		return m.LoadedSkills
@@ -143,11 +152,19 @@ func (m PastMessage) usedSkills() []string {
 		switch call.Name {
 		case "load_skill", "activate_skill", "read_skill":
 			if !call.Error && json.Unmarshal([]byte(call.Arguments), &args) == nil {
-				out = append(out, cmp.Or(args.SkillName, args.Name))
+				out = appendName(out, cmp.Or(args.SkillName, args.Name))
 			}
 		}
 	}
 	return out
+}
+
+// appendName appends the name of a skill to list unless it has over maxName bytes.
+func appendName(list []string, name string) []string {
+	if len(name) > maxName {
+		return list
+	}
+	return append(list, name)
 }
 
 // cleanText returns the text of a message in a form suitable for models,

@@ -187,7 +187,7 @@ func (e *exported) add(m map[string]any) {
 		}
 		for i := len(e.Messages) - 1; i >= first; i-- { // the last message of the turn has the skills of the turn
 			if e.Messages[i].Role == llm.Assistant {
-				e.Messages[i].LoadedSkills = texts(result["loaded_skills"])
+				e.Messages[i].LoadedSkills = skillNames(result["loaded_skills"])
 				break
 			}
 		}
@@ -218,7 +218,7 @@ func (e *exported) addOne(m map[string]any, at any) {
 	if role == llm.Assistant {
 		past.Calls = e.callsOf(m)
 		for _, from := range []any{result["loaded_skills"], m["loaded_skills"]} {
-			if s := texts(from); s != nil {
+			if s := skillNames(from); s != nil {
 				past.LoadedSkills = s
 			}
 		}
@@ -307,8 +307,9 @@ func withoutThinking(role llm.Role, text string) string {
 	return text
 }
 
-// texts returns the strings in a list, or nil if v is not a list.
-func texts(v any) []string {
+// skillNames returns the names in a list, or nil if v is not a list. It omits
+// names over maxName bytes.
+func skillNames(v any) []string {
 	list, ok := v.([]any)
 	if !ok {
 		return nil
@@ -316,7 +317,7 @@ func texts(v any) []string {
 	out := []string{}
 	for _, one := range list[:min(len(list), maxCalls)] {
 		if s, ok := one.(string); ok {
-			out = append(out, s)
+			out = appendName(out, s)
 		}
 	}
 	return out

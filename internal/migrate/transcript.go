@@ -36,12 +36,15 @@ func (r *reader) parseEvents(p string, data []byte) {
 			}
 			return
 		}
+		if event.Used != nil {
+			event.Used.Tools = nil // not needed, and each event would copy those of the earlier ones
+		}
 		state.Apply(event)
 		e.addEvent(&event)
 	}
 	active := []string{}
 	for _, a := range state.Active() {
-		active = append(active, a.Skill.Name)
+		active = appendName(active, a.Skill.Name)
 	}
 	r.addOwn(&e, active)
 }
@@ -186,7 +189,7 @@ func (m *markdown) write(line string) { m.text.WriteString(line + "\n") }
 func (m *markdown) setActive(name string, active bool) {
 	m.active = slices.DeleteFunc(m.active, func(s string) bool { return s == name })
 	if active && len(m.active) < maxCalls {
-		m.active = append(m.active, name)
+		m.active = appendName(m.active, name)
 	}
 }
 

@@ -1,0 +1,115 @@
+package migrate_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/migrate"
+	"github.com/loadout-dev/loadout/session"
+)
+
+// Names that are too long for a skill are not looked up.
+func TestLongNamesOfSkillsAreIgnored(t *testing.T) {
+	long := strings.Repeat("x", 257)
+	question := `{"role": "user", "content": "q"}`
+	used := `{"seq": 2, "message": {"role": "assistant", "text": "a"}}` + "\n" + `{"seq": 3, "loaded": {"skill": {"name": "%"}}}` + "\n" + `{"seq": 4, "loaded": {"skill": {"name": "pdf"}}}` + "\n"
+	for _, tt := range []struct {
+		name   string
+		system migrate.System
+		file   string
+		text   string
+	}{
+		{"recorded", migrate.Wegent, "a.json", "[" + question + `, {"role": "assistant", "content": "a", "loaded_skills": ["%", "pdf"]}]`},
+		{"called", migrate.WeKnora, "a.json", "[" + question + `, {"role": "assistant", "content": "a", "tool_calls": [{"name": "read_skill", "args": {"name": "%"}}, {"name": "read_skill", "args": {"name": "pdf"}}]}]`},
+		{"events", migrate.Loadout, "a.jsonl", `{"seq": 1, "message": {"role": "user", "text": "q"}}` + "\n" + used},
+		{"Markdown", migrate.Loadout, "a.md", "# T\n\n## You, 2026-05-01 10:00\n\nq\n\nThe skill % was loaded.\n\nThe skill pdf was loaded.\n\n## demo:one\n\na\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := readSystem(t, tt.system, map[string]string{tt.file: strings.ReplaceAll(tt.text, "%", long)})
+			var asked []string
+			to := target(t.TempDir())
+			to.HasSkill = func(name string) bool { asked = append(asked, name); return true }
+			if _, err := p.Compare(t.Context(), to); err != nil || !slices.Equal(asked, []string{"pdf"}) {
+				t.Errorf("%v, looked up %.50q", err, asked)
+			}
+		})
+	}
+}
+
+// noSkills are no skills.
+type noSkills struct{ session.Skills }
+
+func (noSkills) Fetch(context.Context, string) ([]*session.Skill, error) { return nil, nil }
+
+// However many skills a conversation used, few are looked up, and each once. None
+// are if the conversation is already there.
+func TestFewSkillsAreLookedUp(t *testing.T) {
+	var messages []string
+	for i := range 400 {
+		messages = append(messages, `{"role": "user", "content": "q"}`,
+			fmt.Sprintf(`{"role": "assistant", "content": "a", "loaded_skills": ["s%d", "s%d"]}`, i/2, i/2+1))
+	}
+	p := read(t, map[string]string{"a.json": "[" + strings.Join(messages, ",") + "]"})
+	had, named := map[string]int{}, map[string]int{}
+	to := target(t.TempDir())
+	to.HasSkill = func(name string) bool { had[name]++; return true }
+	to.SkillName = func(name string) string { named[name]++; return name }
+	to.OpenSession = func(ctx context.Context, log session.Log, id string) (*session.Session, error) {
+		return session.Open(ctx, noSkills{}, &session.Options{Log: log, ID: id})
+	}
+	c, err := p.Compare(t.Context(), to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for what, asked := range map[string]map[string]int{"HasSkill": had, "SkillName": named} {
+		if len(asked) != 100 {
+			t.Errorf("%s was called for %d names", what, len(asked))
+		}
+		for name, n := range asked {
+			if n != 1 {
+				t.Errorf("%s was called %d times for %s", what, n, name)
+			}
+		}
+	}
+	if named["s200"] != 1 {
+		t.Error("the skill used last was not looked up")
+	}
+	clear(had)
+	if _, err := p.Compare(t.Context(), to); err != nil || len(had) > 0 {
+		t.Errorf("again: %v, %d skills were looked up", err, len(had))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := p.Compare(ctx, to); err == nil {
+		t.Error("the comparison was not cancelled")
+	}
+}
+
+// The memory that uses of a skill take does not grow with the number of earlier ones.
+func TestUsesOfOneSkillTakeLittleMemory(t *testing.T) {
+	var lines strings.Builder
+	id := session.ID{Name: "a", Origin: "o", Dir: "a"}
+	for i, e := range slices.Concat([]session.Event{{Loaded: &session.SkillLoad{Skill: id}}}, slices.Repeat([]session.Event{{Used: &session.SkillUse{Skill: id, Tools: []string{"t"}}}}, 5000)) {
+		e.Seq = int64(i + 1)
+		text, _ := json.Marshal(e)
+		lines.WriteString(string(text) + "\n")
+	}
+	contents := files(map[string]string{"a.jsonl": lines.String()})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := migrate.Read(t.Context(), migrate.Loadout, contents); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 50<<20 {
+		t.Errorf("allocated %d MiB", n>>20)
+	}
+}
