@@ -23,6 +23,7 @@ const (
 	maxConversations = 2000
 	maxMessages      = 10_000    // messages of one conversation
 	maxText          = 256 << 10 // bytes of one message
+	maxAllText       = 8 << 20   // bytes of all messages of one conversation
 	maxCalls         = 1000      // skills and calls of one message
 	maxName          = 256       // bytes of a skill's name
 	maxLookups       = 100       // names of one conversation that are looked up; Restore uses 64
@@ -36,12 +37,26 @@ type PastConversation struct {
 	From     string // path of the file
 	Messages []PastMessage
 	Lost     []string // what the other system recorded and Loadout does not keep
+
+	bytes int  // of the texts
+	full  bool // a message exceeded a limit
 }
 
 // PastMessage is a message with its time, which is zero if it is unknown.
 type PastMessage struct {
 	session.PastMessage
 	Time time.Time
+}
+
+// add appends a message. It returns false if the message, or an earlier one,
+// exceeds a limit of the conversation.
+func (c *PastConversation) add(m PastMessage) bool {
+	if c.full = c.full || len(c.Messages) == maxMessages || c.bytes+len(m.Text) > maxAllText; c.full {
+		return false
+	}
+	c.bytes += len(m.Text)
+	c.Messages = append(c.Messages, m)
+	return true
 }
 
 // addConversation adds a conversation, unless the user wrote nothing in it or

@@ -130,7 +130,7 @@ func (r *reader) addMessages(p, title string, list []any) {
 			if len(c.seen) < maxMessages {
 				c.seen[n] = true
 			}
-			c.add(m)
+			c.addTurn(m)
 		}
 	}
 }
@@ -170,9 +170,9 @@ func (e *exported) conversation() *PastConversation {
 	return &e.PastConversation
 }
 
-// add adds a message in the format of the export. A message may contain a chain
-// of further messages.
-func (e *exported) add(m map[string]any) {
+// addTurn adds a message in the format of the export. A message may contain a
+// chain of further messages.
+func (e *exported) addTurn(m map[string]any) {
 	result, _ := m["result"].(map[string]any)
 	if chain, _ := result["messages_chain"].([]any); len(chain) > 0 && roleOf(m) == llm.Assistant {
 		first, further := len(e.Messages), e.further
@@ -204,7 +204,7 @@ func (e *exported) addOne(m map[string]any, at any) {
 		e.others++
 		return
 	}
-	if len(e.Messages) == maxMessages {
+	if e.full {
 		e.further++
 		return
 	}
@@ -229,8 +229,8 @@ func (e *exported) addOne(m map[string]any, at any) {
 	}
 	references, _ := m["knowledge_references"].([]any)
 	e.references += len(references)
-	if past.Text != "" || past.LoadedSkills != nil || len(past.Calls) > 0 {
-		e.Messages = append(e.Messages, PastMessage{past, timeOf(at)})
+	if (past.Text != "" || past.LoadedSkills != nil || len(past.Calls) > 0) && !e.add(PastMessage{past, timeOf(at)}) {
+		e.further++
 	}
 }
 

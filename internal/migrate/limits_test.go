@@ -113,3 +113,35 @@ func TestUsesOfOneSkillTakeLittleMemory(t *testing.T) {
 		t.Errorf("allocated %d MiB", n>>20)
 	}
 }
+
+// A conversation has at most 8 MiB of text. The report counts the messages that follow.
+func TestTextOfAConversationIsLimited(t *testing.T) {
+	text := strings.Repeat("x", 256<<10)
+	export := "[" + strings.Repeat(`{"role": "user", "content": "`+text+`"},`, 34) + `{"role": "user", "content": "short"}]`
+	var lines strings.Builder
+	memory := map[string]string{}
+	for i := range 34 {
+		fmt.Fprintf(&lines, `{"seq": %d, "message": {"role": "user", "text": %q}}`+"\n", i+1, text)
+		memory[fmt.Sprintf("memory/%02d.md", i)] = text[:255<<10]
+	}
+	for _, tt := range []struct {
+		system   migrate.System
+		contents map[string]string
+		lost     string
+	}{
+		{migrate.Wegent, map[string]string{"a.json": export}, "3 messages over the limit"},
+		{migrate.Loadout, map[string]string{"a.jsonl": lines.String()}, "2 messages over the limit"},
+		{migrate.BAAgent, memory, ""},
+	} {
+		t.Run(string(tt.system), func(t *testing.T) {
+			p := readSystem(t, tt.system, tt.contents)
+			c := p.Conversations[0]
+			if len(c.Messages) != 32 || strings.Join(c.Lost, "\n") != tt.lost {
+				t.Errorf("%d messages, lost %q", len(c.Messages), c.Lost)
+			}
+			if tt.system == migrate.BAAgent && (len(p.Lost) != 2 || p.Lost[0].From != "memory/32.md" || !strings.HasPrefix(p.Lost[0].Details[0], "too much in the memory (limit 10000 files, 8388608 bytes)")) {
+				t.Errorf("lost %+v", p.Lost)
+			}
+		})
+	}
+}

@@ -28,13 +28,11 @@ func (r *reader) parseMemory(p string, data []byte) {
 	if text == "" {
 		return
 	}
-	if len(r.memory.Messages) == maxMessages {
-		r.plan.lose(File, name, p, "too many files in the memory (limit %d)", maxMessages)
-		return
-	}
 	if r.memory.From == "" {
 		r.memory.Title, r.memory.From = "Memory of ba-agent", path.Dir(p)
 	}
 	text = "From the memory of ba-agent, file " + clip(p) + ":\n\n" + text
-	r.memory.Messages = append(r.memory.Messages, PastMessage{PastMessage: session.PastMessage{Role: llm.User, Text: text}})
+	if !r.memory.add(PastMessage{PastMessage: session.PastMessage{Role: llm.User, Text: text}}) {
+		r.plan.lose(File, name, p, "too much in the memory (limit %d files, %d bytes)", maxMessages, maxAllText)
+	}
 }

@@ -63,13 +63,12 @@ func (e *exported) addEvent(event *session.Event) {
 
 // addText adds the text of a message without its tool calls.
 func (e *exported) addText(role llm.Role, text string, at time.Time) {
+	if role != llm.User && role != llm.Assistant {
+		return
+	}
 	text = cleanText(text)
-	switch {
-	case text == "" || role != llm.User && role != llm.Assistant:
-	case len(e.Messages) == maxMessages:
+	if text != "" && !e.add(PastMessage{session.PastMessage{Role: role, Text: text}, at}) {
 		e.further++
-	default:
-		e.Messages = append(e.Messages, PastMessage{session.PastMessage{Role: role, Text: text}, at})
 	}
 }
 

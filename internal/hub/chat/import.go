@@ -89,11 +89,18 @@ type importDetails struct {
 
 // Import stores a conversation with the events that write appends to its log. It
 // fails with a [*quota.ExceededError] if the user may not store it, and with
-// [store.ErrExists] if the user has it.
+// [store.ErrExists] if the user has it. If the user has as many conversations as the
+// quota allows, it does not call write.
 func (i *Importer) Import(ctx context.Context, imported Imported, write func(session.Log) error) error {
 	title, err := checkTitle(imported.Title)
 	if err != nil {
 		return err
+	}
+	checkCount := func(t *store.Tables) error {
+		return i.e.opts.Quotas.Check(ctx, t, store.UserNamespace(string(i.p.User)), quota.Amounts{Sessions: 1})
+	}
+	if err := checkCount(&i.e.db.Tables); err != nil {
+		return fmt.Errorf("import conversation: %w", err)
 	}
 	log := &session.MemoryLog{}
 	if err := write(log); err != nil {
@@ -109,7 +116,7 @@ func (i *Importer) Import(ctx context.Context, imported Imported, write func(ses
 	}
 	id := i.ID(imported)
 	err = i.e.update(ctx, id, func(c *conversationTx) error {
-		if err := c.quotas.Check(ctx, &c.Tables, store.UserNamespace(string(i.p.User)), quota.Amounts{Sessions: 1}); err != nil {
+		if err := checkCount(&c.Tables); err != nil {
 			return err
 		}
 		data, err := json.Marshal(state{Wanted: int64(len(rows.inbox)), Taken: int64(len(rows.inbox))})
