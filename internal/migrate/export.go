@@ -324,13 +324,22 @@ func skillNames(v any) []string {
 }
 
 // timeOf parses a time, with or without a zone. It returns the zero time if v is
-// not a valid time.
+// not a plausible time.
 func timeOf(v any) time.Time {
 	s, _ := v.(string)
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
 		if t, err := time.Parse(layout, s); err == nil {
-			return t.UTC()
+			return plausible(t)
 		}
 	}
 	return time.Time{}
+}
+
+// plausible returns t in UTC, or the zero time if t is before 1970 or more than
+// a day in the future. Years after 9999 cannot be encoded in JSON.
+func plausible(t time.Time) time.Time {
+	if t.Unix() < 0 || time.Until(t) > 24*time.Hour {
+		return time.Time{}
+	}
+	return t.UTC()
 }

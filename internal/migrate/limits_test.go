@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/loadout-dev/loadout/internal/migrate"
 	"github.com/loadout-dev/loadout/session"
@@ -143,5 +144,39 @@ func TestTextOfAConversationIsLimited(t *testing.T) {
 				t.Errorf("lost %+v", p.Lost)
 			}
 		})
+	}
+}
+
+// A time that cannot be right is unknown, and the conversation is stored.
+func TestImplausibleTimesAreUnknown(t *testing.T) {
+	tomorrow := time.Now().UTC().Add(23 * time.Hour).Format(time.RFC3339)
+	for at, want := range map[string]string{
+		"9999-12-31T23:59:59-01:00":                         "0001-01-01T00:00:00Z",
+		"1969-12-31T23:59:59Z":                              "0001-01-01T00:00:00Z",
+		time.Now().Add(25 * time.Hour).Format(time.RFC3339): "0001-01-01T00:00:00Z",
+		time.Now().AddDate(400, 0, 0).Format(time.RFC3339):  "0001-01-01T00:00:00Z",
+		"1970-01-01T01:00:00+01:00":                         "1970-01-01T00:00:00Z",
+		tomorrow:                                            tomorrow,
+	} {
+		for system, contents := range map[migrate.System]map[string]string{
+			migrate.Wegent:  {"a.json": `[{"role": "user", "content": "q", "created_at": "` + at + `"}]`},
+			migrate.Loadout: {"a.jsonl": `{"seq": 1, "time": "` + at + `", "message": {"role": "user", "text": "q"}}`},
+		} {
+			p := readSystem(t, system, contents)
+			if got := p.Conversations[0].Messages[0].Time.Format(time.RFC3339); got != want {
+				t.Errorf("%s: %s becomes %s, want %s", system, at, got, want)
+			}
+			to := target(t.TempDir())
+			to.OpenSession = func(ctx context.Context, log session.Log, id string) (*session.Session, error) {
+				return session.Open(ctx, noSkills{}, &session.Options{Log: log, ID: id})
+			}
+			c, err := p.Compare(t.Context(), to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Apply(t.Context()); err != nil {
+				t.Errorf("%s: %s: %v", system, at, err)
+			}
+		}
 	}
 }
