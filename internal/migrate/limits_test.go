@@ -180,3 +180,28 @@ func TestImplausibleTimesAreUnknown(t *testing.T) {
 		}
 	}
 }
+
+// A file with documents for a hub that cannot be read is listed as lost.
+func TestUnreadableResourcesAreLost(t *testing.T) {
+	contents := map[string]string{
+		"broken.yaml": "apiVersion: agent.wecode.io/v1\nkind: Ghost\nmetadata: {name: x\n",
+		"broken.json": `{"apiVersion": "agent.wecode.io/v1", "kind": "Bot", "metadata": {`,
+		"large.yaml":  "apiVersion: agent.wecode.io/v1\nkind: 'Team'\nmetadata: {name: x}\nspec: {x: " + strings.Repeat("x", 1<<20) + "}\n",
+		"large.json":  `{"apiVersion": "agent.wecode.io/v1", "kind": "Bot", "metadata": {"name": "x"}, "spec": {"x": "` + strings.Repeat("x", 1<<20) + `"}}`,
+		"task.json":   `{"title": "x", "team": {"apiVersion": "agent.wecode.io/v1", "kind": "Team"}, "x": "` + strings.Repeat("x", 1<<20) + `"}`,
+		"chart.yaml":  "apiVersion: v1\nkind: Deployment\nmetadata: {name: {{ .Name }}}\n",
+	}
+	want := map[string]string{"broken.yaml": "invalid file", "broken.json": "invalid file", "large.yaml": "too large", "large.json": "too large", "k/501.yaml": "too many files with documents (limit 500)"}
+	for i := range 501 {
+		contents[fmt.Sprintf("k/%03d.yaml", i+1)] = strings.Repeat("---\napiVersion: agent.wecode.io/v1\nkind: Ghost\nmetadata: {name: x}\n", 2)
+	}
+	p := readSystem(t, migrate.Wegent, contents)
+	if len(p.Resources) != 500 || len(p.Lost) != len(want) {
+		t.Errorf("%d files with documents, lost %+v", len(p.Resources), p.Lost)
+	}
+	for _, i := range p.Lost {
+		if want[i.From] == "" || !strings.Contains(i.Details[0], want[i.From]) {
+			t.Errorf("lost %+v, want %q", i, want[i.From])
+		}
+	}
+}

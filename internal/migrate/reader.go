@@ -21,6 +21,7 @@ const (
 	maxFiles      = 20_000    // files that are read
 	maxDepth      = 32        // nested directories
 	maxServers    = 500
+	maxResources  = 500  // files with documents for a hub
 	maxLost       = 1000 // further losses are not listed
 )
 
@@ -43,6 +44,8 @@ type reader struct {
 	titles  map[string]string
 
 	memory PastConversation // memory of ba-agent
+
+	ignored string // path of the last file with documents over the limit
 }
 
 // skippedDirs lists the names of directories whose files belong to other

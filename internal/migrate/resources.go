@@ -1,10 +1,14 @@
 package migrate
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
+
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
 // resourceKinds lists the kinds of Wegent documents that a hub accepts.
@@ -17,6 +21,21 @@ func isResource(doc map[string]any) bool {
 	return resourceKinds[kind] && doc["apiVersion"] != nil && meta["name"] != nil
 }
 
+// resourceLine matches the field kind of a document that a hub accepts.
+var resourceLine = lazyregexp.New(`(?m)(?:^kind|"kind")\s*:\s*["']?(?:Ghost|Bot|Team|Model|Skill|MCPServer)\b`)
+
+// namesResource reports whether a file that is invalid or too large seems to
+// contain documents that a hub accepts.
+func namesResource(data []byte) bool {
+	if !json.Valid(data) {
+		return resourceLine.Match(data)
+	}
+	var top struct {
+		Kind string `json:"kind"`
+	}
+	return json.Unmarshal(data, &top) == nil && resourceKinds[top.Kind]
+}
+
 // countResource counts a document that a hub accepts.
 func (r *reader) countResource(p string, doc any) {
 	top, _ := doc.(map[string]any)
@@ -26,7 +45,11 @@ func (r *reader) countResource(p string, doc any) {
 	kind, _ := top["kind"].(string)
 	last := len(r.plan.Resources) - 1
 	if last < 0 || r.plan.Resources[last].From != p {
-		if len(r.plan.Resources) == maxServers {
+		if len(r.plan.Resources) == maxResources {
+			if r.ignored != p {
+				r.plan.lose(File, path.Base(p), p, "too many files with documents (limit %d)", maxResources)
+			}
+			r.ignored = p
 			return
 		}
 		r.plan.Resources = append(r.plan.Resources, ResourceFile{From: p, kinds: map[string]int{}})

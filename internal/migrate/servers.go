@@ -13,7 +13,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/configfile"
 )
 
-// parseConfig reads the MCP servers of a JSON or YAML file.
+// parseConfig reads the MCP servers of a JSON or YAML file, and the documents in
+// the system's own format.
 func (r *reader) parseConfig(p string, data []byte) {
 	servers := bytes.Contains(data, []byte("mcpServers")) || isServerFile(p)
 	word, add := r.ownFormat()
@@ -22,7 +23,7 @@ func (r *reader) parseConfig(p string, data []byte) {
 	}
 	docs, err := configfile.Parse(data, configfile.FormatOf(p, data))
 	if err != nil {
-		if servers {
+		if servers || r.plan.System == Wegent && namesResource(data) {
 			r.plan.lose(File, path.Base(p), p, "invalid file: %s", err.Message)
 		}
 		return
