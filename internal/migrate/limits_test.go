@@ -18,7 +18,7 @@ import (
 func TestLongNamesOfSkillsAreIgnored(t *testing.T) {
 	long := strings.Repeat("x", 257)
 	question := `{"role": "user", "content": "q"}`
-	used := `{"seq": 2, "message": {"role": "assistant", "text": "a"}}` + "\n" + `{"seq": 3, "loaded": {"skill": {"name": "%"}}}` + "\n" + `{"seq": 4, "loaded": {"skill": {"name": "pdf"}}}` + "\n"
+	used := `{"seq": 2, "message": {"role": "assistant", "text": "a"}}` + "\n" + `{"seq": 3, "loaded": {"skill": {"name": "%", "origin": "o", "dir": "%"}}}` + "\n" + `{"seq": 4, "loaded": {"skill": {"name": "pdf", "origin": "o", "dir": "pdf"}}}` + "\n"
 	for _, tt := range []struct {
 		name   string
 		system migrate.System
@@ -103,14 +103,8 @@ func TestUsesOfOneSkillTakeLittleMemory(t *testing.T) {
 		text, _ := json.Marshal(e)
 		lines.WriteString(string(text) + "\n")
 	}
-	contents := files(map[string]string{"a.jsonl": lines.String()})
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	if _, err := migrate.Read(t.Context(), migrate.Loadout, contents); err != nil {
-		t.Fatal(err)
-	}
-	runtime.ReadMemStats(&after)
-	if n := after.TotalAlloc - before.TotalAlloc; n > 50<<20 {
+	contents := map[string]string{"a.jsonl": lines.String()}
+	if n := allocated(func() { readSystem(t, migrate.Loadout, contents) }); n > 50<<20 {
 		t.Errorf("allocated %d MiB", n>>20)
 	}
 }
@@ -204,4 +198,36 @@ func TestUnreadableResourcesAreLost(t *testing.T) {
 			t.Errorf("lost %+v, want %q", i, want[i.From])
 		}
 	}
+}
+
+// Each server costs the same, however many similar ones there are. Servers over the
+// limit are listed as lost; values that are no configurations, and equal servers, are
+// not.
+func TestManySimilarServers(t *testing.T) {
+	var env []string
+	for i := range 60 {
+		env = append(env, fmt.Sprintf(`"V%d": "x"`, i))
+	}
+	contents := map[string]string{"none.json": `{"mcpServers": {"s": 1, "t": []}}`}
+	for i := range 1000 {
+		text := fmt.Sprintf(`{"mcpServers": {"s": {"command": "x", "cwd": "/%d", "env": {%s}}}}`, i/2*2, strings.Join(env, ","))
+		contents[fmt.Sprintf("%04d.json", i)] = text
+		contents[fmt.Sprintf("last/%04d.json", i)] = strings.Replace(text, `"/`, `"/last/`, 1)
+	}
+	var p *migrate.Plan
+	if n := allocated(func() { p = read(t, contents) }); n > 500<<20 {
+		t.Errorf("allocated %d MiB", n>>20)
+	}
+	if len(p.Servers) != 500 || len(p.Lost) != 1000 || p.Lost[0].From != "last/0000.json" || p.Lost[0].Details[0] != "too many servers (limit 500)" {
+		t.Errorf("%d servers, %d lost", len(p.Servers), len(p.Lost))
+	}
+}
+
+// allocated returns the number of bytes that f allocates.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
 }

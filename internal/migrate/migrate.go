@@ -118,7 +118,7 @@ func ReadUpTo(ctx context.Context, system System, files fs.FS, maxBytes int64) (
 	if !slices.Contains(Systems(), system) {
 		return nil, fmt.Errorf("unknown system %q", string(system))
 	}
-	r := &reader{ctx: ctx, files: files, maxBytes: maxBytes, plan: &Plan{System: system}, exports: map[string]*exported{}, titles: map[string]string{}}
+	r := &reader{ctx: ctx, files: files, maxBytes: maxBytes, plan: &Plan{System: system}, exports: map[string]*exported{}, titles: map[string]string{}, servers: map[definitionKey]int{}}
 	if err := r.walk(); err != nil {
 		return nil, err
 	}

@@ -45,7 +45,8 @@ type reader struct {
 
 	memory PastConversation // memory of ba-agent
 
-	ignored string // path of the last file with documents over the limit
+	servers map[definitionKey]int // indexes in plan.Servers
+	ignored string                // path of the last file with documents over the limit
 }
 
 // skippedDirs lists the names of directories whose files belong to other

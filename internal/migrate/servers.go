@@ -2,10 +2,10 @@ package migrate
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"maps"
 	"path"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -81,23 +81,37 @@ func (r *reader) addServersOf(p string, doc any) {
 	r.addServers(p, servers, inDocument)
 }
 
+// definitionKey identifies a server by its name and its configuration.
+type definitionKey struct {
+	name   string
+	config [sha256.Size]byte // hash of the JSON text
+}
+
 // addServers adds servers by name. It skips values that are not configurations,
 // and servers that another file defines in the same way.
 func (r *reader) addServers(p string, servers map[string]any, inDocument bool) {
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
 		value, ok := servers[name].(map[string]any)
-		d := ServerDefinition{clientimport.Definition{Name: name, Value: value}, p, inDocument}
-		same := slices.IndexFunc(r.plan.Servers, func(o ServerDefinition) bool { return reflect.DeepEqual(o.Definition, d.Definition) })
+		if !ok {
+			continue
+		}
+		text, err := json.Marshal(value)
+		if err != nil {
+			r.plan.lose(Server, name, p, "cannot encode: %v", err)
+			continue
+		}
+		key := definitionKey{name, sha256.Sum256(text)}
+		same, known := r.servers[key]
 		switch {
-		case !ok:
-		case usesPluginRoot(value):
+		case bytes.Contains(text, []byte("PLUGIN_ROOT}")): // only the program that installs plugins knows the directory
 			r.plan.lose(Server, name, p, "it belongs to a plugin: its configuration refers to the directory of the plugin")
-		case same >= 0:
+		case known:
 			r.plan.Servers[same].InDocument = r.plan.Servers[same].InDocument && inDocument
 		case len(r.plan.Servers) == maxServers:
 			r.plan.lose(Server, name, p, "too many servers (limit %d)", maxServers)
 		default:
-			r.plan.Servers = append(r.plan.Servers, d)
+			r.servers[key] = len(r.plan.Servers)
+			r.plan.Servers = append(r.plan.Servers, ServerDefinition{clientimport.Definition{Name: name, Value: value}, p, inDocument})
 		}
 	}
 }
@@ -105,13 +119,6 @@ func (r *reader) addServers(p string, servers map[string]any, inDocument bool) {
 // addServer adds a single server.
 func (r *reader) addServer(p string, name string, value map[string]any) {
 	r.addServers(p, map[string]any{name: value}, false)
-}
-
-// usesPluginRoot reports whether a configuration refers to the directory of a
-// plugin, which only the program that installs plugins knows.
-func usesPluginRoot(value any) bool {
-	text, err := json.Marshal(value)
-	return err == nil && bytes.Contains(text, []byte("PLUGIN_ROOT}"))
 }
 
 // parseEnv reads the MCP servers in a file of environment variables, from
