@@ -22,6 +22,10 @@ import (
 // of skills. They are held in memory.
 const maxBytes = 64 << 20
 
+// maxName is the maximum size of a skill's name in a conversation, in bytes. A longer
+// name is that of no skill.
+const maxName = 256
+
 // migration holds the state of one request.
 type migration struct {
 	*Handlers
@@ -32,6 +36,7 @@ type migration struct {
 	files  *library.Collection
 
 	skills   []uploadedSkill
+	provided map[string]bool // slugs of the names of skills that are there, or will be
 	plan     *migrate.Plan
 	change   *migrate.Change
 	importer *chat.Importer    // nil if the upload has no conversations
@@ -81,10 +86,16 @@ func (m *migration) target(ctx context.Context) migrate.Target {
 		Documents: &documents{migration: m},
 		Chats:     conversations{m},
 		HasSkill: func(name string) bool {
+			if len(name) > maxName {
+				return false
+			}
 			_, ok := migrate.FindSkill(m.importer.Skills(), name)
 			return ok || m.provides(name)
 		},
 		SkillName: func(name string) string {
+			if len(name) > maxName {
+				return name
+			}
 			if own, ok := migrate.FindSkill(m.importer.Skills(), name); ok {
 				return own
 			}
@@ -125,6 +136,7 @@ func (m *migration) close() {
 // namespace.
 func (m *migration) compareSkills(ctx context.Context) error {
 	dirs := map[string]string{} // by name
+	m.provided = map[string]bool{}
 	for _, s := range m.files.Skills {
 		out := uploadedSkill{Skill: s, item: migrate.Item{Kind: migrate.Skill, Name: s.Name, From: s.Dir, Outcome: migrate.Kept}}
 		lose := func(why string) { out.item.Outcome, out.item.Details = migrate.Lost, []string{why} }
@@ -144,7 +156,9 @@ func (m *migration) compareSkills(ctx context.Context) error {
 		if out.id = found.ID; found.Problem == "" {
 			dirs[s.Name] = s.Dir
 		}
-		m.skills = append(m.skills, out)
+		if m.skills = append(m.skills, out); out.item.Outcome != migrate.Lost {
+			m.provided[skillname.Slug(s.Name)] = true
+		}
 	}
 	for _, p := range m.files.Problems {
 		if p.Severity == skill.Error && !migrate.IsPage(m.files.Files(), p) {
@@ -173,6 +187,7 @@ func (m *migration) addSkills(ctx context.Context) error {
 		m.done = m.done || problem == ""
 		if s.id = id; problem != "" {
 			s.item.Outcome, s.item.New, s.item.Details = migrate.Lost, false, []string{problem}
+			delete(m.provided, skillname.Slug(s.Name))
 		}
 	}
 	return nil
@@ -181,9 +196,7 @@ func (m *migration) addSkills(ctx context.Context) error {
 // provides reports whether the upload has a skill by this name that is there, or will
 // be.
 func (m *migration) provides(name string) bool {
-	return slices.ContainsFunc(m.skills, func(s uploadedSkill) bool {
-		return s.item.Outcome != migrate.Lost && skillname.Slug(s.Name) == skillname.Slug(name)
-	})
+	return len(name) <= maxName && m.provided[skillname.Slug(name)]
 }
 
 func (m *migration) isInstalled(ctx context.Context, name string) (bool, error) {
