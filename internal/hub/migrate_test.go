@@ -221,6 +221,30 @@ func TestMigrationApprovesAndReplacesNothing(t *testing.T) {
 	}
 }
 
+// An uploaded server does not take the place of another one that the user can use.
+func TestMigrationTakesNoNameOfAServer(t *testing.T) {
+	c := newGroupHub(t, "")
+	browser := "kind: MCPServer\nmetadata: {name: %s, namespace: %s}\nspec: {url: 'https://%s.example.com/mcp'}\n"
+	c.maintainer.send(t, "POST", "/api/v1/apply", typed{"application/yaml", fmt.Sprintf(browser, "browser", "team", "ours")}).want(t, 200)
+	files := filesOf(t, "llp")
+	files["llp/.mcp.json"] = `{"mcpServers": {"other": {"url": "https://other.example.com/mcp"}}}`
+	for _, apply := range []string{"", "&apply=true", "&apply=true"} {
+		r := c.developer.migrate(t, "system=local-llm-provider"+apply, archiveOf(t, files))
+		if got := r.details("browser"); !strings.Contains(got, "another server that you use has this name; rename it") {
+			t.Errorf("the server: %q", got)
+		}
+		if got := r.details("other"); strings.Contains(got, "another server") {
+			t.Errorf("the other server: %q", got)
+		}
+	}
+	c.developer.send(t, "GET", "/api/v1/kinds/MCPServer/default/browser", nil).wantProblem(t, 404, "not_found")
+	c.developer.send(t, "GET", "/api/v1/kinds/MCPServer/default/other", nil).want(t, 200)
+	wegent := archiveOf(t, map[string]string{"k.yaml": "apiVersion: agent.wecode.io/v1\n" + fmt.Sprintf(browser, "browser", "x", "theirs")})
+	if r := c.developer.migrate(t, "system=wegent&apply=true", wegent); r.Done || len(r.Items) != 1 || r.Items[0].Outcome != "lost" {
+		t.Errorf("a document: %+v", r)
+	}
+}
+
 // recorder is a model that records its requests.
 type recorder struct {
 	mu       sync.Mutex

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -198,6 +199,30 @@ func TestApplyReferencesOperatorServers(t *testing.T) {
 	s := h.profile("reporter", agents.GhostKind, "", "x").Servers
 	if len(s) != 1 || s[0].Owner != "" || s[0].NeedsSandbox() || !s[0].Usable() {
 		t.Errorf("%+v", s)
+	}
+}
+
+// A server of the operator or of another namespace is inherited, unless the namespace
+// has its own server with that name.
+func TestInheritedServers(t *testing.T) {
+	h := newHub(t, sqlite(t), &agents.Options{Servers: []*upstream.Config{{Name: "mail", Command: "mail"}, {Name: "news", Command: "news"}}})
+	server := "kind: MCPServer\nmetadata: {name: %s, namespace: %s}\nspec: {url: 'https://a.example.com/mcp'}\n"
+	h.apply("owner", fmt.Sprintf(server, "wiki", "team"))
+	h.apply("admin", fmt.Sprintf(server, "maps", "public"))
+	h.apply("developer", fmt.Sprintf(server, "news", "default"))
+	h.apply("developer", fmt.Sprintf(server, "mine", "default"))
+	for who, tt := range map[string]struct {
+		in   store.Namespace
+		want []string
+	}{
+		"developer": {h.of("developer"), []string{"mail", "maps", "wiki"}},
+		"owner":     {h.team, []string{"mail", "maps", "news"}},
+		"outsider":  {h.of("outsider"), []string{"mail", "maps", "news"}},
+		"admin":     {store.Public, []string{"mail", "news"}},
+	} {
+		names, err := h.InheritedServers(t.Context(), h.people[who], tt.in)
+		must(t, err)
+		wantEqual(t, slices.Sorted(maps.Keys(names)), tt.want)
 	}
 }
 

@@ -107,11 +107,20 @@ func (d *documents) addFile(f migrate.ResourceFile) error {
 // settle determines by a dry run which documents are new. If a document is refused,
 // others that refer to it are refused in the next dry run.
 func (d *documents) settle(ctx context.Context) error {
+	inherited, err := d.Agents.InheritedServers(ctx, d.p, d.in)
+	if err != nil {
+		return err
+	}
 	for i, doc := range d.all {
-		if doc.Document != nil {
-			if doc.Namespace = string(d.in); i >= agents.MaxDocuments {
-				doc.lose("too many documents (limit %d)", agents.MaxDocuments)
-			}
+		if doc.Document == nil {
+			continue
+		}
+		doc.Namespace = string(d.in)
+		switch {
+		case i >= agents.MaxDocuments:
+			doc.lose("too many documents (limit %d)", agents.MaxDocuments)
+		case doc.Kind == agents.ServerKind && inherited[doc.Name]:
+			doc.lose("another server that you use has this name; rename it")
 		}
 	}
 	for {
