@@ -391,6 +391,27 @@ func TestMigrationRespectsQuotas(t *testing.T) {
 	}
 }
 
+// Documents are as large as in a request that applies documents, in total. Those that
+// do not fit are lost, and the report says so.
+func TestMigrationLimitsDocuments(t *testing.T) {
+	c := newGroupHub(t, "")
+	files := map[string]string{"s/.mcp.json": `{"mcpServers": {"one": {"url": "https://one.example.com/mcp"}}}`}
+	for _, name := range []string{"a", "b", "c"} {
+		size := 700 << 10
+		if name == "c" {
+			size = 1000
+		}
+		files[name+".yaml"] = "apiVersion: agent.wecode.io/v1\nkind: Ghost\nmetadata: {name: " + name + "}\nspec: {systemPrompt: x}\n#" + strings.Repeat("x", size) + "\n"
+	}
+	for _, apply := range []string{"", "&apply=true"} {
+		r := c.developer.migrate(t, "system=wegent"+apply, archiveOf(t, files))
+		wantSame(t, "report", r.lines(), []string{"document Ghost a: new, kept", "document Ghost c: new, kept", "file b.yaml: lost", "server one: new, kept"})
+		if got := r.details("b.yaml"); !strings.Contains(got, "documents and servers are too large (limit 1 MiB in total)") {
+			t.Errorf("the second file: %q", got)
+		}
+	}
+}
+
 // Hostile archives are refused, and nothing is left of them.
 func TestHostileMigrationsAreRefused(t *testing.T) {
 	c := newGroupHub(t, "")

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
@@ -17,11 +18,16 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
+// maxDocumentBytes is the maximum total size of the documents, as in a request that
+// applies documents: all of them are stored in one transaction.
+const maxDocumentBytes = 1 << 20
+
 // documents stores the documents of the upload, and its other servers as documents of
 // the kind MCPServer. It never changes existing documents.
 type documents struct {
 	*migration
-	all []*uploadedDocument
+	all  []*uploadedDocument
+	size int // of the texts of all documents that are not lost, in bytes
 }
 
 // uploadedDocument is a document of the upload.
@@ -83,6 +89,10 @@ func (d *documents) addServers(p *migrate.Plan) error {
 		if err != nil {
 			return err
 		}
+		if !d.fits(text) {
+			doc.lose("%s", tooLarge)
+			continue
+		}
 		doc.Document = agents.Parse(text, "server.json")[0]
 		for _, m := range s.Secrets {
 			doc.secrets = append(doc.secrets, m.Secret)
@@ -97,11 +107,29 @@ func (d *documents) addFile(f migrate.ResourceFile) error {
 	if err != nil {
 		return fmt.Errorf("read documents: %w", err)
 	}
+	if !d.fits(data) {
+		lost := &uploadedDocument{item: migrate.Item{Kind: migrate.File, Name: path.Base(f.From), From: f.From}}
+		lost.lose("%s", tooLarge)
+		d.all = append(d.all, lost)
+		return nil
+	}
 	for _, doc := range agents.Parse(data, f.From) {
 		name := cmp.Or(strings.TrimSpace(doc.Kind+" "+doc.Name), f.From)
 		d.all = append(d.all, &uploadedDocument{Document: doc, item: migrate.Item{Kind: migrate.Document, Name: name, From: f.From}})
 	}
 	return nil
+}
+
+// tooLarge is the reason why a document is lost that does not fit.
+const tooLarge = "documents and servers are too large (limit 1 MiB in total); migrate some of the files at a time"
+
+// fits reports whether the text of documents fits. If so, it adds its size.
+func (d *documents) fits(text []byte) bool {
+	if len(text) > maxDocumentBytes-d.size {
+		return false
+	}
+	d.size += len(text)
+	return true
 }
 
 // settle determines by a dry run which documents are new. If a document is refused,
