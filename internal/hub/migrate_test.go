@@ -389,6 +389,21 @@ func TestMigrationRespectsQuotas(t *testing.T) {
 	if got := r.details("report"); !strings.Contains(got, "quota of the user exceeded (skills: 1 + 1, limit 1)") {
 		t.Errorf("the skill: %q of %+v", got, r)
 	}
+	// Documents over the quota are lost, and the other items are there.
+	c = newGroupHub(t, "")
+	c.limit(t, quota.Settings{User: quota.Amounts{Bytes: 10, Sessions: 5}})
+	upload := archiveOf(t, filesOf(t, "kinds", "export"))
+	for _, apply := range []string{"", "&apply=true"} {
+		r = c.developer.migrate(t, "system=wegent"+apply, upload)
+		for _, name := range []string{"Ghost helper", "Bot helper"} {
+			if got := r.details(name); !strings.Contains(got, "quota of the user exceeded (storage: ") {
+				t.Errorf("%s: %q of %+v", name, got, r)
+			}
+		}
+		if len(r.Items) < 3 || r.Done {
+			t.Errorf("report %+v", r)
+		}
+	}
 }
 
 // Documents are as large as in a request that applies documents, in total. Those that

@@ -157,6 +157,10 @@ func (d *documents) settle(ctx context.Context) error {
 			return nil
 		}
 		result, err := d.Agents.Apply(ctx, d.p, parsed, true)
+		if full, ok := errors.AsType[*quota.ExceededError](err); ok {
+			loseAll(docs, full)
+			return nil
+		}
 		if err != nil {
 			return err
 		}
@@ -167,6 +171,13 @@ func (d *documents) settle(ctx context.Context) error {
 		if !lost {
 			return nil
 		}
+	}
+}
+
+// loseAll marks documents as lost that exceed a quota together.
+func loseAll(docs []*uploadedDocument, full *quota.ExceededError) {
+	for _, doc := range docs {
+		doc.lose("all documents and servers together are too large: %v", full)
 	}
 }
 
@@ -223,8 +234,12 @@ func (d *documents) Apply(ctx context.Context) (written, problems []string, err 
 		return nil, nil, err
 	}
 	docs, parsed := d.fresh()
+	if len(docs) == 0 {
+		return nil, nil, nil
+	}
 	result, err := d.Agents.Apply(ctx, d.p, parsed, false)
 	if full, ok := errors.AsType[*quota.ExceededError](err); ok {
+		loseAll(docs, full)
 		return nil, []string{"documents and servers were not added: " + full.Error()}, nil
 	}
 	if err != nil {
