@@ -245,6 +245,28 @@ func TestMigrationTakesNoNameOfAServer(t *testing.T) {
 	}
 }
 
+// A document refers to skills of the same upload, also by a precise reference.
+func TestMigrationOfAgentWithItsSkill(t *testing.T) {
+	c := newGroupHub(t, "")
+	ghost := "apiVersion: agent.wecode.io/v1\nkind: Ghost\nmetadata: {name: %s}\nspec: {skills: [%[2]s], skill_refs: {%[2]s: {namespace: default}}}\n"
+	name := fmt.Sprintf(ghost, "plain", "prose")
+	upload := archiveOf(t, map[string]string{
+		"skills/report/SKILL.md": "---\nname: report\ndescription: Writes reports.\n---\nWrite.\n",
+		"skills/prose/SKILL.md":  "---\nname: prose\ndescription: Writes prose.\n---\nWrite.\n",
+		"a.yaml":                 fmt.Sprintf(ghost, "precise", "report"),
+		"b.yaml":                 name[:strings.Index(name, ", skill_refs")] + "}\n",
+		"c.yaml":                 fmt.Sprintf(ghost, "without", "absent"),
+	})
+	want := []string{"document Ghost plain: new, kept", "document Ghost precise: new, kept", "document Ghost without: lost", "skill prose: new, kept", "skill report: new, kept"}
+	for _, apply := range []string{"", "&apply=true"} {
+		wantSame(t, "report", c.developer.migrate(t, "system=wegent"+apply, upload).lines(), want)
+	}
+	c.developer.send(t, "GET", "/api/v1/kinds/Ghost/default/precise", nil).want(t, 200)
+	if r := c.developer.migrate(t, "system=wegent&apply=true", upload); r.Done {
+		t.Errorf("the second run stored %q", r.lines())
+	}
+}
+
 // recorder is a model that records its requests.
 type recorder struct {
 	mu       sync.Mutex

@@ -88,7 +88,9 @@ func (a *documentBatch) resolveSkillReference(ctx context.Context, i int, ref re
 		}
 		written = in
 	}
-	if slices.ContainsFunc(a.visibleNamespaces(), func(n store.Namespace) bool { _, comes := a.declared[identity{SkillKind, n, ref.name}]; return comes }) && ref.ref.ID == "" {
+	comes := a.docs[i].ComingSkills[ref.name] && (ref.ref.Namespace == "" && !ref.ref.Public || written == a.namespaces[i])
+	comes = comes || slices.ContainsFunc(a.visibleNamespaces(), func(n store.Namespace) bool { _, ok := a.declared[identity{SkillKind, n, ref.name}]; return ok })
+	if comes && ref.ref.ID == "" {
 		return written, nil
 	}
 	_, err := a.findSkill(ctx, account.SkillBind, a.namespaces[i], ref.name, ref.ref, bound)

@@ -48,7 +48,7 @@ func (d *documents) Compare(ctx context.Context, p *migrate.Plan) (items []migra
 			return nil, nil, err
 		}
 	}
-	if err := d.settle(ctx); err != nil {
+	if err := d.settle(ctx, d.comingSkills()); err != nil {
 		return nil, nil, err
 	}
 	for _, doc := range d.all {
@@ -59,6 +59,21 @@ func (d *documents) Compare(ctx context.Context, p *migrate.Plan) (items []migra
 	}
 	slices.Sort(unset)
 	return items, slices.Compact(unset), nil
+}
+
+// comingSkills returns the names of the skills of the upload that are stored before the
+// documents.
+func (d *documents) comingSkills() map[string]bool {
+	out := map[string]bool{}
+	for _, s := range d.skills {
+		if s.item.Outcome != migrate.Lost {
+			out[s.Name] = true
+		}
+	}
+	for _, s := range d.plan.Drafts {
+		out[s.Name] = true
+	}
+	return out
 }
 
 // addServers adds the servers that do not belong to a document.
@@ -132,9 +147,10 @@ func (d *documents) fits(text []byte) bool {
 	return true
 }
 
-// settle determines by a dry run which documents are new. If a document is refused,
+// settle determines by a dry run which documents are new, with skills that do not
+// exist yet. If a document is refused,
 // others that refer to it are refused in the next dry run.
-func (d *documents) settle(ctx context.Context) error {
+func (d *documents) settle(ctx context.Context, coming map[string]bool) error {
 	inherited, err := d.Agents.InheritedServers(ctx, d.p, d.in)
 	if err != nil {
 		return err
@@ -143,7 +159,7 @@ func (d *documents) settle(ctx context.Context) error {
 		if doc.Document == nil {
 			continue
 		}
-		doc.Namespace = string(d.in)
+		doc.Namespace, doc.ComingSkills = string(d.in), coming
 		switch {
 		case i >= agents.MaxDocuments:
 			doc.lose("too many documents (limit %d)", agents.MaxDocuments)
@@ -227,10 +243,10 @@ func (d *uploadedDocument) lose(format string, args ...any) {
 	d.item.Outcome, d.item.New, d.item.Does, d.item.Details = migrate.Lost, false, "", []string{fmt.Sprintf(format, args...)}
 }
 
-// Apply implements [migrate.Documents]. It compares the documents again, because the
-// skills of the upload were added since.
+// Apply implements [migrate.Documents]. It compares the documents again, because some
+// skills of the upload may not have been added.
 func (d *documents) Apply(ctx context.Context) (written, problems []string, err error) {
-	if err := d.settle(ctx); err != nil {
+	if err := d.settle(ctx, nil); err != nil {
 		return nil, nil, err
 	}
 	docs, parsed := d.fresh()
