@@ -405,6 +405,9 @@ func TestMigrationRespectsQuotas(t *testing.T) {
 	if len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "quota of the user exceeded (conversations: 1 + 1, limit 1)") {
 		t.Errorf("notes %q", r.Notes)
 	}
+	if got := r.details("Comets"); !slices.Contains(r.lines(), "conversation Comets: lost") || !strings.Contains(got, "quota of the user exceeded (conversations: 1 + 1, limit 1)") {
+		t.Errorf("the conversation: %q of %q", got, r.lines())
+	}
 	c.limit(t, quota.Settings{User: quota.Amounts{Sessions: 5, Skills: 1}})
 	c.developer.upload(t, "", "other", "Do it.")
 	r = c.developer.migrate(t, "system=wegent&apply=true", archiveOf(t, filesOf(t, "wegent")))

@@ -51,14 +51,22 @@ func (d *documents) Compare(ctx context.Context, p *migrate.Plan) (items []migra
 	if err := d.settle(ctx, d.comingSkills()); err != nil {
 		return nil, nil, err
 	}
+	items, unset = d.report()
+	return items, unset, nil
+}
+
+// report returns the items of the documents, and the names of the secrets that new
+// servers need.
+func (d *documents) report() (items []migrate.Item, unset []string) {
 	for _, doc := range d.all {
+		doc.item.Clip()
 		items = append(items, doc.item)
 		if doc.item.New {
 			unset = append(unset, doc.secrets...)
 		}
 	}
 	slices.Sort(unset)
-	return items, slices.Compact(unset), nil
+	return items, slices.Compact(unset)
 }
 
 // comingSkills returns the names of the skills of the upload that are stored before the
@@ -240,7 +248,7 @@ func refusal(c agents.Change) string {
 }
 
 func (d *uploadedDocument) lose(format string, args ...any) {
-	d.item.Outcome, d.item.New, d.item.Does, d.item.Details = migrate.Lost, false, "", []string{fmt.Sprintf(format, args...)}
+	lose(&d.item, fmt.Sprintf(format, args...))
 }
 
 // Apply implements [migrate.Documents]. It compares the documents again, because some
@@ -262,11 +270,14 @@ func (d *documents) Apply(ctx context.Context) (written, problems []string, err 
 		return nil, nil, err
 	}
 	for i, c := range result.Changes {
-		if !result.Committed && c.Outcome == agents.Refused {
-			problems = append(problems, docs[i].item.Name+" was not added: "+refusal(c))
-		}
-		if result.Committed && c.Outcome == agents.Created {
-			written = append(written, docs[i].item.Name)
+		switch doc := docs[i]; {
+		case c.Outcome == agents.Refused:
+			doc.lose("%s", refusal(c))
+			problems = append(problems, doc.item.Name+" was not added: "+refusal(c))
+		case !result.Committed && doc.item.New:
+			doc.lose("it was not added, because another document was refused; migrate the files again")
+		case result.Committed && c.Outcome == agents.Created:
+			written = append(written, doc.item.Name)
 		}
 		if result.Committed && c.Kind == agents.SkillKind && c.Outcome != agents.Unchanged {
 			d.Library.NotifyChanged()

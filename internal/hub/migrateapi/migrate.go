@@ -82,7 +82,7 @@ func (h *Handlers) migrate(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	m := &migration{Handlers: h, p: p, in: to, system: migrate.System(in.System), ids: map[string]string{}}
+	m := &migration{Handlers: h, p: p, in: to, system: migrate.System(in.System), skipped: map[string]string{}, ids: map[string]string{}}
 	defer m.close()
 	err = api.ReceiveUpload(ctx, func(name string, data io.Reader) error {
 		m.source = cmp.Or(in.FileName, name, "upload")

@@ -1,6 +1,7 @@
 package migrateapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -39,7 +40,9 @@ type migration struct {
 	provided map[string]bool // slugs of the names of skills that are there, or will be
 	plan     *migrate.Plan
 	change   *migrate.Change
-	importer *chat.Importer    // nil if the upload has no conversations
+	importer *chat.Importer // nil if the upload has no conversations
+	docs     *documents
+	skipped  map[string]string // why new skills and conversations were not stored, like ids
 	ids      map[string]string // on the hub, of converted skills by name and of conversations by their IDs in the plan
 	done     bool
 }
@@ -77,13 +80,44 @@ func (m *migration) run(ctx context.Context, apply bool) error {
 	for _, kind := range []migrate.Kind{migrate.Skill, migrate.Resources, migrate.Conversation} {
 		m.done = m.done || len(m.change.Written(kind)) > 0
 	}
+	m.updateItems()
 	return err
+}
+
+// updateItems records in the items what was stored of that which was new.
+func (m *migration) updateItems() {
+	written := map[string]bool{}
+	for _, kind := range []migrate.Kind{migrate.Skill, migrate.Conversation} {
+		for _, name := range m.change.Written(kind) {
+			written[string(kind)+" "+name] = true
+		}
+	}
+	for i := range m.change.Items {
+		item := &m.change.Items[i]
+		key := cmp.Or(item.ID, item.Name)
+		if item.New && (item.Kind == migrate.Skill || item.Kind == migrate.Conversation) && !written[string(item.Kind)+" "+key] {
+			lose(item, m.skipped[key])
+		}
+	}
+	docs, unset := m.docs.report()
+	// Converted skills come first, then the documents.
+	if at := slices.IndexFunc(m.change.Items, func(i migrate.Item) bool { return i.Kind != migrate.Skill }); at >= 0 {
+		copy(m.change.Items[at:], docs)
+	}
+	m.change.Unset = unset
+}
+
+// lose records that an item is not stored.
+func lose(i *migrate.Item, why string) {
+	i.Outcome, i.New, i.Does, i.Details = migrate.Lost, false, "", []string{why}
+	i.Clip()
 }
 
 // target returns where the plan is applied.
 func (m *migration) target(ctx context.Context) migrate.Target {
+	m.docs = &documents{migration: m}
 	return migrate.Target{
-		Documents: &documents{migration: m},
+		Documents: m.docs,
 		Chats:     conversations{m},
 		HasSkill: func(name string) bool {
 			if len(name) > maxName {
@@ -213,6 +247,7 @@ func (m *migration) createSkill(ctx context.Context, d skill.Draft) error {
 	id, problem, err := m.files.AddText(ctx, d.Name, d.Render())
 	m.ids[d.Name] = id
 	if problem != "" {
+		m.skipped[d.Name] = problem
 		return &migrate.SkippedError{Reason: problem}
 	}
 	return err
@@ -241,6 +276,7 @@ func (c conversations) Import(ctx context.Context, past *migrate.PastConversatio
 		c.ids[past.ID] = c.importer.ID(importedOf(past))
 	}
 	if full, ok := errors.AsType[*quota.ExceededError](err); ok {
+		c.skipped[past.ID] = full.Error()
 		return &migrate.SkippedError{Reason: full.Error()}
 	}
 	if errors.Is(err, store.ErrExists) { // imported in the meantime
