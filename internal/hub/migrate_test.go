@@ -431,6 +431,17 @@ func TestMigrationRespectsQuotas(t *testing.T) {
 	}
 }
 
+// A server whose configuration cannot be stored is lost, and the others are not.
+func TestMigrationOfServerThatCannotBeEncoded(t *testing.T) {
+	c := newGroupHub(t, "")
+	upload := archiveOf(t, map[string]string{".mcp.json": `{"mcpServers": {"big": {"command": "x", "args": ["` + strings.Repeat("\u0081", 400_000) + `"]}, "one": {"url": "https://one.example.com/mcp"}}}`})
+	r := c.developer.migrate(t, "system=wegent&apply=true", upload)
+	wantSame(t, "report", r.lines(), []string{"server big: lost", "server one: new, kept"})
+	if got := r.details("big"); !strings.Contains(got, "its configuration cannot be encoded") {
+		t.Errorf("the server: %q", got)
+	}
+}
+
 // Documents are as large as in a request that applies documents, in total. Those that
 // do not fit are lost, and the report says so.
 func TestMigrationLimitsDocuments(t *testing.T) {

@@ -105,12 +105,13 @@ func (d *documents) addServers(p *migrate.Plan) error {
 		}
 		doc.details = doc.item.Details
 		config, err := clientimport.EncodeConfig(s.Config)
-		if err != nil {
-			return err
+		var text []byte
+		if err == nil {
+			text, err = json.Marshal(map[string]any{"apiVersion": agents.APIVersion, "kind": agents.ServerKind, "metadata": map[string]string{"name": s.As}, "spec": config})
 		}
-		text, err := json.Marshal(map[string]any{"apiVersion": agents.APIVersion, "kind": agents.ServerKind, "metadata": map[string]string{"name": s.As}, "spec": config})
 		if err != nil {
-			return err
+			doc.lose("its configuration cannot be encoded")
+			continue
 		}
 		if !d.fits(text) {
 			doc.lose("%s", tooLarge)

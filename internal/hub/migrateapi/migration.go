@@ -70,22 +70,53 @@ func (m *migration) run(ctx context.Context, apply bool) error {
 	if err != nil || !apply || m.change.IsEmpty() && !slices.ContainsFunc(m.skills, func(s uploadedSkill) bool { return s.item.New }) {
 		return err
 	}
+	return m.apply(ctx)
+}
+
+// apply stores what is new. If an error occurs after something was stored, it returns
+// nil, and the report says what was not stored.
+func (m *migration) apply(ctx context.Context) error {
+	err := m.store(ctx)
+	for _, kind := range []migrate.Kind{migrate.Skill, migrate.Resources, migrate.Conversation} {
+		m.done = m.done || len(m.change.Written(kind)) > 0
+	}
+	if err != nil && !m.done {
+		return err
+	}
+	if err != nil {
+		m.change.Problems = append(m.change.Problems, "stopped: "+m.Problem(ctx, err).Detail+"; migrate the files again to store the rest")
+	}
+	m.updateItems(err != nil)
+	return nil
+}
+
+// store stores what is new until an error occurs.
+func (m *migration) store(ctx context.Context) error {
 	if err := m.addSkills(ctx); err != nil {
 		return err
 	}
 	if err := m.openImporter(ctx); err != nil { // with the new skills
 		return err
 	}
-	err = m.change.Apply(ctx)
-	for _, kind := range []migrate.Kind{migrate.Skill, migrate.Resources, migrate.Conversation} {
-		m.done = m.done || len(m.change.Written(kind)) > 0
-	}
-	m.updateItems()
-	return err
+	return m.change.Apply(ctx)
 }
 
-// updateItems records in the items what was stored of that which was new.
-func (m *migration) updateItems() {
+// updateItems records in the items which of the new ones were stored. stopped means
+// that an error occurred.
+func (m *migration) updateItems(stopped bool) {
+	const notReached = "it was not stored, because the migration stopped; migrate the files again"
+	for i := range m.skills {
+		if s := &m.skills[i]; s.item.New && s.id == "" {
+			lose(&s.item, notReached)
+		}
+	}
+	if stopped && len(m.change.Written(migrate.Resources)) == 0 { // all documents are stored, or none
+		for _, doc := range m.docs.all {
+			if doc.item.New {
+				doc.lose(notReached)
+			}
+		}
+	}
 	written := map[string]bool{}
 	for _, kind := range []migrate.Kind{migrate.Skill, migrate.Conversation} {
 		for _, name := range m.change.Written(kind) {
@@ -96,7 +127,7 @@ func (m *migration) updateItems() {
 		item := &m.change.Items[i]
 		key := cmp.Or(item.ID, item.Name)
 		if item.New && (item.Kind == migrate.Skill || item.Kind == migrate.Conversation) && !written[string(item.Kind)+" "+key] {
-			lose(item, m.skipped[key])
+			lose(item, cmp.Or(m.skipped[key], notReached))
 		}
 	}
 	docs, unset := m.docs.report()
