@@ -267,6 +267,36 @@ func TestMigrationOfAgentWithItsSkill(t *testing.T) {
 	}
 }
 
+// The report says what servers in documents do, and which secrets they need.
+func TestMigrationDescribesServersInDocuments(t *testing.T) {
+	c := newGroupHub(t, "")
+	upload := archiveOf(t, map[string]string{"a.yaml": `apiVersion: agent.wecode.io/v1
+kind: Ghost
+metadata: {name: helper}
+spec:
+  mcpServers:
+    mail: {command: mail-server, args: [--fast]}
+    wiki: {url: "https://wiki.example.com/mcp", headers: {Authorization: "${{secrets.WIKI}}"}}
+---
+apiVersion: agent.wecode.io/v1
+kind: MCPServer
+metadata: {name: maps}
+spec: {url: "https://maps.example.com/mcp?key=${{secrets.MAPS}}"}
+`})
+	for _, apply := range []string{"", "&apply=true"} {
+		r := c.developer.migrate(t, "system=wegent"+apply, upload)
+		for name, want := range map[string]string{"Ghost helper": "runs mail-server; connects to wiki.example.com", "MCPServer maps": "connects to maps.example.com"} {
+			if got := r.details(name); !strings.Contains(got, want) {
+				t.Errorf("%s: %q", name, got)
+			}
+		}
+		wantSame(t, "secrets", r.Secrets, []string{"MAPS", "WIKI"})
+	}
+	if r := c.developer.migrate(t, "system=wegent", upload); len(r.Secrets) > 0 || strings.Contains(r.details("Ghost helper"), "runs") {
+		t.Errorf("again: %+v", r)
+	}
+}
+
 // recorder is a model that records its requests.
 type recorder struct {
 	mu       sync.Mutex

@@ -122,24 +122,29 @@ func (a *documentBatch) checkAddresses(i int) {
 
 // documentURLs returns the URLs in a document.
 func documentURLs(d *Document) []string {
-	var configs []*upstream.Config
-	switch s := d.Spec.(type) {
-	case *Model:
-		return []string{s.BaseURL}
-	case *MCPServer:
-		if c, err := s.parseConfig(d.Name); err == nil {
-			configs = []*upstream.Config{c}
-		}
-	default:
-		if have := findSelection(s); have != nil {
-			configs, _, _ = have.parseServers() // validated by Parse
-		}
+	if m, ok := d.Spec.(*Model); ok {
+		return []string{m.BaseURL}
 	}
 	var out []string
-	for _, c := range configs {
+	for _, c := range d.Servers() {
 		out = append(out, c.URLs...)
 	}
 	return out
+}
+
+// Servers returns the MCP servers that the document defines.
+func (d *Document) Servers() []*upstream.Config {
+	if s, ok := d.Spec.(*MCPServer); ok {
+		if c, err := s.parseConfig(d.Name); err == nil {
+			return []*upstream.Config{c}
+		}
+		return nil
+	}
+	if have := findSelection(d.Spec); have != nil {
+		configs, _, _ := have.parseServers() // validated by Parse
+		return configs
+	}
+	return nil
 }
 
 // nonPublicReason explains why the IP address in a URL is not allowed. It returns

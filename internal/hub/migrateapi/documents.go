@@ -15,6 +15,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/quota"
 	"github.com/loadout-dev/loadout/internal/migrate"
+	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -34,6 +36,7 @@ type documents struct {
 type uploadedDocument struct {
 	*agents.Document
 	item    migrate.Item
+	does    string   // of item, if it is new
 	details []string // of item, besides the warnings about the document
 	secrets []string // names of the secrets that a new server needs
 }
@@ -103,7 +106,7 @@ func (d *documents) addServers(p *migrate.Plan) error {
 		if s.Config == nil {
 			continue // lost
 		}
-		doc.details = doc.item.Details
+		doc.does, doc.details = doc.item.Does, doc.item.Details
 		config, err := clientimport.EncodeConfig(s.Config)
 		var text []byte
 		if err == nil {
@@ -139,9 +142,30 @@ func (d *documents) addFile(f migrate.ResourceFile) error {
 	}
 	for _, doc := range agents.Parse(data, f.From) {
 		name := cmp.Or(strings.TrimSpace(doc.Kind+" "+doc.Name), f.From)
-		d.all = append(d.all, &uploadedDocument{Document: doc, item: migrate.Item{Kind: migrate.Document, Name: name, From: f.From}})
+		uploaded := &uploadedDocument{Document: doc, item: migrate.Item{Kind: migrate.Document, Name: name, From: f.From}}
+		uploaded.describeServers()
+		d.all = append(d.all, uploaded)
 	}
 	return nil
+}
+
+// describeServers sets what the servers in the document do, and the names of the
+// secrets that they need.
+func (d *uploadedDocument) describeServers() {
+	var does []string
+	for _, c := range d.Servers() {
+		verb := "runs "
+		if len(c.URLs) > 0 {
+			verb = "connects to "
+		}
+		does = append(does, verb+c.Target())
+		for _, v := range c.Variables() {
+			if v.Kind == upstream.FromSecret {
+				d.secrets = append(d.secrets, v.Name)
+			}
+		}
+	}
+	d.does = printable.Text(strings.Join(does, "; "), 1000)
 }
 
 // tooLarge is the reason why a document is lost that does not fit.
@@ -218,7 +242,10 @@ func (d *documents) fresh() (docs []*uploadedDocument, parsed []*agents.Document
 
 // update records the outcome of a dry run. It reports whether the document is lost.
 func (d *uploadedDocument) update(c agents.Change) bool {
-	d.item.New, d.item.Outcome, d.item.Details = c.Outcome == agents.Created, migrate.Kept, slices.Clone(d.details)
+	d.item.New, d.item.Outcome, d.item.Does, d.item.Details = c.Outcome == agents.Created, migrate.Kept, "", slices.Clone(d.details)
+	if d.item.New {
+		d.item.Does = d.does
+	}
 	for _, f := range c.Findings {
 		if f.Severity == skill.Warning {
 			d.item.Details = append(d.item.Details, f.Message)
