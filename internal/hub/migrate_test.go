@@ -6,13 +6,16 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
 
@@ -401,6 +404,44 @@ func TestMigrationOfOneFile(t *testing.T) {
 	if r := c.developer.migrate(t, "system=wegent", inForm(t, "task.json", task.data)); len(r.Items) != 1 {
 		t.Errorf("in a form: items %+v", r.Items)
 	}
+}
+
+// A user has one migration at a time; other users are not affected.
+func TestMigrationsOfOneUserAreSerial(t *testing.T) {
+	c := newGroupHub(t, "")
+	task := typed{"application/octet-stream", filesOf(t, "export")["export/task.json"]}
+	body, w := io.Pipe()
+	req := must(http.NewRequestWithContext(t.Context(), "POST", c.URL+"/api/v1/migrate?system=wegent&file_name=task.json", body))(t)
+	req.Header.Set("Content-Type", task.kind)
+	req.Header.Set("Expect", "100-continue") // the body is sent when the hub reads it
+	req.AddCookie(c.developer.cookie)
+	transport := c.Client().Transport.(*http.Transport).Clone()
+	transport.ExpectContinueTimeout = time.Hour
+	defer transport.CloseIdleConnections()
+	first := make(chan error, 1)
+	go func() {
+		r, err := transport.RoundTrip(req)
+		if err == nil {
+			r.Body.Close()
+			if r.StatusCode != 200 {
+				err = errors.New(r.Status)
+			}
+		}
+		first <- err
+	}()
+	if _, err := io.WriteString(w, task.data); err != nil { // after the first migration began
+		t.Fatal(err, <-first)
+	}
+	r := c.developer.send(t, "POST", "/api/v1/migrate?system=wegent&file_name=task.json", task)
+	r.wantProblem(t, 429, "too_many_open")
+	if !strings.Contains(r.body, "wait until it is done") {
+		t.Errorf("no next step: %s", r.body)
+	}
+	c.another.migrate(t, "system=wegent&file_name=task.json", task)
+	if err := errors.Join(w.Close(), <-first); err != nil {
+		t.Fatal(err)
+	}
+	c.developer.migrate(t, "system=wegent&file_name=task.json", task)
 }
 
 // Who may not upload skills to a group may not migrate into it.

@@ -8,6 +8,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
+	"sync"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
@@ -19,12 +21,35 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Handlers serves the operation of this package. All fields are required.
+// Handlers serves the operation of this package. All exported fields are required.
 type Handlers struct {
 	*api.Server
 	Library *library.Library
 	Agents  *agents.Registry
 	Chat    *chat.Engine
+
+	mu      sync.Mutex
+	running map[account.UserID]bool // users with a migration in progress on this node
+}
+
+// begin returns an error if a migration of the user is in progress on this node.
+// Otherwise the caller must call end.
+func (h *Handlers) begin(u account.UserID) (end func(), err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.running[u] {
+		return nil, &api.Problem{Status: 429, Code: "too_many_open", Detail: "another migration of yours is in progress", Next: "wait until it is done, and send the files again",
+			Header: http.Header{"Retry-After": {"5"}}}
+	}
+	if h.running == nil {
+		h.running = map[account.UserID]bool{}
+	}
+	h.running[u] = true
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.running, u)
+	}, nil
 }
 
 // Register adds the operation to the API.
@@ -82,6 +107,11 @@ func (h *Handlers) migrate(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
+	end, err := h.begin(p.User)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	m := &migration{Handlers: h, p: p, in: to, system: migrate.System(in.System), skipped: map[string]string{}, ids: map[string]string{}}
 	defer m.close()
 	err = api.ReceiveUpload(ctx, func(name string, data io.Reader) error {
