@@ -303,6 +303,10 @@ func (a *documentBatch) saveDocument(ctx context.Context, i int, old store.Kind,
 	if d.BaseGeneration != 0 && d.BaseGeneration != old.Generation && !same {
 		return a.refuseStale(ctx, i, old, before.By)
 	}
+	if d.MustBeNew && old.ID != "" && !same {
+		a.refuseExisting(i)
+		return nil
+	}
 	raw, err := encodeJSON(next)
 	if err == nil && !same {
 		err = a.r.opts.Quotas.Check(ctx, &a.Tables, a.namespaces[i], quota.Amounts{Bytes: int64(len(raw) - len(old.Spec))})
@@ -329,6 +333,11 @@ func (a *documentBatch) saveDocument(ctx context.Context, i int, old store.Kind,
 		return err
 	}
 	return a.recordAllowed(ctx, applyAction(d.Kind), a.namespaces[i], d.Kind+"/"+d.Name, map[string]any{"outcome": c.Outcome, "fields": fieldPaths(c.Diff)})
+}
+
+// refuseExisting refuses a document that must be new.
+func (a *documentBatch) refuseExisting(i int) {
+	a.addRefusal(i, "document-exists", fmt.Sprintf("there is another %s with this name", a.docs[i].Kind), "rename one of them to keep both")
 }
 
 // refuseStale refuses a document whose base generation is outdated.
@@ -375,6 +384,10 @@ func (a *documentBatch) applySkill(ctx context.Context, i int) error {
 	}
 	if err != nil {
 		return err
+	}
+	if d.MustBeNew && applied.Outcome == Updated {
+		a.refuseExisting(i)
+		return nil
 	}
 	if c.Outcome = applied.Outcome; c.Outcome != Unchanged {
 		c.Diff = s.diffFile(d.Name, applied.Before)

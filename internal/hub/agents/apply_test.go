@@ -202,6 +202,32 @@ func TestApplyReferencesOperatorServers(t *testing.T) {
 	}
 }
 
+// A document that must be new is refused with all others if it would change an existing
+// one.
+func TestApplyOnlyNewDocuments(t *testing.T) {
+	h := newHub(t, sqlite(t), nil)
+	ghost := func(name, prompt string) string {
+		return fmt.Sprintf("kind: Ghost\nmetadata: {name: %s}\nspec: {systemPrompt: %s}\n---\n", name, prompt)
+	}
+	h.apply("developer", ghost("x", "Old."))
+	apply := func(yaml string) *agents.Result {
+		docs := agents.Parse([]byte(yaml), "a.yaml")
+		for _, d := range docs {
+			d.MustBeNew = true
+		}
+		r, err := h.Apply(t.Context(), h.people["developer"], docs, false)
+		must(t, err)
+		return r
+	}
+	r := apply(ghost("y", "New.") + ghost("x", "New."))
+	wantEqual(t, said(r), "created Ghost/y\nrefused Ghost/x; 6:18 document-exists\n")
+	if r.Committed {
+		t.Error("some documents were stored")
+	}
+	r = apply(ghost("y", "New.") + ghost("x", "Old."))
+	wantEqual(t, said(r), "created Ghost/y\nunchanged Ghost/x\n")
+}
+
 // A server of the operator or of another namespace is inherited, unless the namespace
 // has its own server with that name.
 func TestInheritedServers(t *testing.T) {

@@ -18,6 +18,8 @@ type Document struct {
 	// BaseGeneration is the generation that the edit started from. Apply refuses
 	// the document if the current generation differs; 0 permits any.
 	BaseGeneration int64
+	// MustBeNew refuses the document if it would change an existing one.
+	MustBeNew bool
 	// ComingSkills names skills that are added to the document's namespace before it
 	// is applied, for a dry run. References to them are valid.
 	ComingSkills map[string]bool

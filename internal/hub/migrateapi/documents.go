@@ -192,7 +192,7 @@ func (d *documents) settle(ctx context.Context, coming map[string]bool) error {
 		if doc.Document == nil {
 			continue
 		}
-		doc.Namespace, doc.ComingSkills = string(d.in), coming
+		doc.Namespace, doc.MustBeNew, doc.ComingSkills = string(d.in), true, coming
 		switch {
 		case i >= agents.MaxDocuments:
 			doc.lose("too many documents (limit %d)", agents.MaxDocuments)
@@ -255,8 +255,6 @@ func (d *uploadedDocument) update(c agents.Change) bool {
 		d.item.Outcome = migrate.Changed
 	}
 	switch c.Outcome {
-	case agents.Updated:
-		d.lose("there is another %s with this name; rename one of them to keep both", d.Kind)
 	case agents.Skipped:
 		d.lose("a hub has no documents of this kind")
 	case agents.Refused:
