@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
@@ -251,21 +252,22 @@ func TestMigrationTakesNoNameOfAServer(t *testing.T) {
 // A document refers to skills of the same upload, also by a precise reference.
 func TestMigrationOfAgentWithItsSkill(t *testing.T) {
 	c := newGroupHub(t, "")
-	ghost := "apiVersion: agent.wecode.io/v1\nkind: Ghost\nmetadata: {name: %s}\nspec: {skills: [%[2]s], skill_refs: {%[2]s: {namespace: default}}}\n"
-	name := fmt.Sprintf(ghost, "plain", "prose")
+	ghost := "apiVersion: agent.wecode.io/v1\nkind: Ghost\nmetadata: {name: %s}\nspec: {skills: [%[2]s]%[3]s}\n"
+	precise := ", skill_refs: {%s: {namespace: team}}"
 	upload := archiveOf(t, map[string]string{
 		"skills/report/SKILL.md": "---\nname: report\ndescription: Writes reports.\n---\nWrite.\n",
 		"skills/prose/SKILL.md":  "---\nname: prose\ndescription: Writes prose.\n---\nWrite.\n",
-		"a.yaml":                 fmt.Sprintf(ghost, "precise", "report"),
-		"b.yaml":                 name[:strings.Index(name, ", skill_refs")] + "}\n",
-		"c.yaml":                 fmt.Sprintf(ghost, "without", "absent"),
+		"a.yaml":                 fmt.Sprintf(ghost, "precise", "report", fmt.Sprintf(precise, "report")),
+		"b.yaml":                 fmt.Sprintf(ghost, "plain", "prose", ""),
+		"c.yaml":                 fmt.Sprintf(ghost, "without", "absent", fmt.Sprintf(precise, "absent")),
 	})
 	want := []string{"document Ghost plain: new, kept", "document Ghost precise: new, kept", "document Ghost without: lost", "skill prose: new, kept", "skill report: new, kept"}
+	query := "system=wegent&namespace=" + c.in
 	for _, apply := range []string{"", "&apply=true"} {
-		wantSame(t, "report", c.developer.migrate(t, "system=wegent"+apply, upload).lines(), want)
+		wantSame(t, "report", c.maintainer.migrate(t, query+apply, upload).lines(), want)
 	}
-	c.developer.send(t, "GET", "/api/v1/kinds/Ghost/default/precise", nil).want(t, 200)
-	if r := c.developer.migrate(t, "system=wegent&apply=true", upload); r.Done {
+	c.maintainer.send(t, "GET", "/api/v1/kinds/Ghost/team/precise", nil).want(t, 200)
+	if r := c.maintainer.migrate(t, query+"&apply=true", upload); r.Done {
 		t.Errorf("the second run stored %q", r.lines())
 	}
 }
@@ -502,10 +504,21 @@ func TestMigrationRespectsQuotas(t *testing.T) {
 	}
 }
 
+// randomText returns n characters that a ZIP cannot pack much, from the given number of
+// characters that begin with first.
+func randomText(n int, first rune, kinds int) string {
+	random := rand.New(rand.NewPCG(1, 2))
+	var b strings.Builder
+	for range n {
+		b.WriteRune(first + rune(random.IntN(kinds)))
+	}
+	return b.String()
+}
+
 // A server whose configuration cannot be stored is lost, and the others are not.
 func TestMigrationOfServerThatCannotBeEncoded(t *testing.T) {
 	c := newGroupHub(t, "")
-	upload := archiveOf(t, map[string]string{".mcp.json": `{"mcpServers": {"big": {"command": "x", "args": ["` + strings.Repeat("\u0081", 400_000) + `"]}, "one": {"url": "https://one.example.com/mcp"}}}`})
+	upload := archiveOf(t, map[string]string{".mcp.json": `{"mcpServers": {"big": {"command": "x", "args": ["` + randomText(400_000, 0x86, 26) + `"]}, "one": {"url": "https://one.example.com/mcp"}}}`})
 	r := c.developer.migrate(t, "system=wegent&apply=true", upload)
 	wantSame(t, "report", r.lines(), []string{"server big: lost", "server one: new, kept"})
 	if got := r.details("big"); !strings.Contains(got, "its configuration cannot be encoded") {
@@ -523,7 +536,7 @@ func TestMigrationLimitsDocuments(t *testing.T) {
 		if name == "c" {
 			size = 1000
 		}
-		files[name+".yaml"] = "apiVersion: agent.wecode.io/v1\nkind: Ghost\nmetadata: {name: " + name + "}\nspec: {systemPrompt: x}\n#" + strings.Repeat("x", size) + "\n"
+		files[name+".yaml"] = "apiVersion: agent.wecode.io/v1\nkind: Ghost\nmetadata: {name: " + name + "}\nspec: {systemPrompt: x}\n#" + randomText(size, 'a', 26) + "\n"
 	}
 	for _, apply := range []string{"", "&apply=true"} {
 		r := c.developer.migrate(t, "system=wegent"+apply, archiveOf(t, files))
