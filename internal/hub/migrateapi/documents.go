@@ -168,7 +168,7 @@ func (d *uploadedDocument) describeServers() {
 	d.does = printable.Text(strings.Join(does, "; "), 1000)
 }
 
-// tooLarge is the reason why a document is lost that does not fit.
+// tooLarge is the reason why a document that does not fit is lost.
 const tooLarge = "documents and servers are too large (limit 1 MiB in total); migrate some of the files at a time"
 
 // fits reports whether the text of documents fits. If so, it adds its size.
@@ -180,9 +180,9 @@ func (d *documents) fits(text []byte) bool {
 	return true
 }
 
-// settle determines by a dry run which documents are new, with skills that do not
-// exist yet. If a document is refused,
-// others that refer to it are refused in the next dry run.
+// settle determines by a dry run which documents are new, if the coming skills are
+// added first. If a document is refused, others that refer to it are refused in the
+// next dry run.
 func (d *documents) settle(ctx context.Context, coming map[string]bool) error {
 	inherited, err := d.Agents.InheritedServers(ctx, d.p, d.in)
 	if err != nil {
