@@ -23,8 +23,8 @@ import (
 // of skills. They are held in memory.
 const maxBytes = 64 << 20
 
-// maxName is the maximum size of a skill's name in a conversation, in bytes. A longer
-// name is that of no skill.
+// maxName is the maximum size of a skill's name in a conversation, in bytes. No skill has
+// a longer name.
 const maxName = 256
 
 // migration holds the state of one request.
