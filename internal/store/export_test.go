@@ -105,3 +105,18 @@ func Keys(p Page, n int) ([]string, error) { return p.decodeCursor(n) }
 func FailRead(ctx context.Context, db *DB, err error) error {
 	return conn{db: db}.query(ctx, false, func(*sql.Rows) error { return err }, "SELECT 1")
 }
+
+// CancelRead reads a row, and cancels the context before the row is scanned.
+func CancelRead(ctx context.Context, db *DB) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	return conn{db: db}.query(ctx, false, func(rows *sql.Rows) error {
+		cancel()
+		for { // a scan succeeds until the rows have been closed
+			var n int
+			if err := scanRow(rows, &n); err != nil {
+				return err
+			}
+		}
+	}, "SELECT 1")
+}

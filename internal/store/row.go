@@ -92,8 +92,8 @@ func collectRows[T any, P row[T]](ctx context.Context, c conn, write bool, query
 	var out []T
 	err := c.query(ctx, write, func(rows *sql.Rows) error {
 		var r T
-		if err := rows.Scan(P(&r).fields()...); err != nil {
-			return fmt.Errorf("%w: %w", ErrCorrupt, err)
+		if err := scanRow(rows, P(&r).fields()...); err != nil {
+			return err
 		}
 		out = append(out, r)
 		return nil
@@ -102,6 +102,19 @@ func collectRows[T any, P row[T]](ctx context.Context, c conn, write bool, query
 		return nil, err
 	}
 	return out, nil
+}
+
+// scanRow copies the columns of the current row to fields. It fails with
+// [ErrCorrupt] if a column cannot be converted.
+func scanRow(rows *sql.Rows, fields ...any) error {
+	err := rows.Scan(fields...)
+	if err == nil {
+		return nil
+	}
+	if ended := rows.Err(); ended != nil { // the context was cancelled since rows.Next
+		return ended
+	}
+	return fmt.Errorf("%w: %w", ErrCorrupt, err)
 }
 
 // scalarRow is a row with one column.

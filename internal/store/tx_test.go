@@ -215,3 +215,13 @@ func TestFailedReadReleasesItsConnection(t *testing.T) {
 		}
 	})
 }
+
+func TestCancelledReadIsNotDamaged(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		err := store.CancelRead(t.Context(), db)
+		wantError(t, err, context.Canceled)
+		if errors.Is(err, store.ErrCorrupt) {
+			t.Error("the data is reported as damaged")
+		}
+	})
+}
