@@ -1,6 +1,6 @@
 // User scenarios in a browser, on a real hub.
 import assert from "node:assert/strict";
-import { mkdir } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { launch, open, pictures } from "./browser.mjs";
@@ -511,6 +511,38 @@ test("skill:request: the page renders a diagram, and reports errors so that the 
     .map((m) => m.content);
   assert.match(told[0], /line/);
   assert.match(told[1], /The diagram renders/);
+  page.calm();
+});
+
+test("chat: a figure that the agent's Python draws with an active skill is shown and kept as a file", async (t) => {
+  const draw =
+    'import sys; sys.path.insert(0, "/needs/gmv_analysis/scripts"); import chart; chart.bars("chart.png", [3, 4, 9], [2])';
+  const vendor = await Vendor.start([
+    { call: ["load_skill", { name: "gmv_analysis" }] },
+    { call: ["run_command", { command: `python3 -c '${draw}'` }] },
+    { text: "The last day is unusual." },
+  ]);
+  t.after(() => vendor.end());
+  const hub = await scene(t, {
+    env: { OPENAI_API_KEY: "none" },
+    config: `models:\n  default: openai:fake\n  base_url: ${vendor.url}\n`,
+  });
+  const gmv = new URL("../../cmd/loadout/testdata/gmv/skills/gmv_analysis/", import.meta.url);
+  const made = await hub.upload("gmv_analysis", {
+    "SKILL.md": skill("gmv_analysis", "Finds unusual days of a metric. Use when GMV looks wrong."),
+    "scripts/chart.py": await readFile(new URL("scripts/chart.py", gmv), "utf8"),
+  });
+  await hub.ask("PUT", `/skills/${made.id}/versions/1/review`, { decision: "approved", digest: made.digest });
+  const page = await window_(t, hub);
+  await page.goto("/");
+  await say(page, "Is the GMV unusual?");
+  await page.getByText("The last day is unusual.").first().waitFor({ timeout: 60_000 });
+  const figure = page.locator("img.chat-picture");
+  await figure.waitFor();
+  assert.deepEqual(await figure.evaluate((e) => [e.naturalWidth, e.naturalHeight]), [12, 60]);
+  assert.deepEqual(await figure.evaluate((e) => [e.clientWidth, e.clientHeight]), [12, 60]);
+  await page.getByText("chart.png", { exact: true }).waitFor();
+  assert.ok(JSON.stringify(vendor.heard.at(-1).messages).includes("data:image/png;base64,"), "the model sees it");
   page.calm();
 });
 

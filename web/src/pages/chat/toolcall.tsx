@@ -15,11 +15,15 @@ const icons: Record<CallState, IconName> = {
   unknown: "info",
 };
 
-/** CallLine shows a tool call in one line, and its arguments and result when opened. */
+/**
+ * CallLine shows a tool call in one line and the pictures of its result, and its arguments and
+ * the text of the result when opened.
+ */
 export function CallLine({ call }: { call: Call }) {
   const { does, what } = summarizeCall(call);
   const seconds = elapsed(call.begun, call.ended);
   const diagram = diagramOf(call);
+  const pictures = call.result?.images?.filter((i) => i.mime_type.startsWith("image/"));
   return (
     <>
       <Fold
@@ -45,6 +49,14 @@ export function CallLine({ call }: { call: Call }) {
         </p>
       )}
       {diagram && <Mermaid source={diagram} />}
+      {pictures?.map((p, i) => (
+        <img
+          key={i}
+          class="chat-picture"
+          src={`data:${p.mime_type};base64,${p.data}`}
+          alt={msg("chat.picture", { n: i + 1 })}
+        />
+      ))}
     </>
   );
 }
@@ -69,14 +81,13 @@ function CallInside({ call }: { call: Call }) {
   );
 }
 
-/** Result shows the result of a call: text, JSON and pictures. */
+/** Result shows the text or JSON of a result. */
 function Result({ result }: { result: NonNullable<Call["result"]> }) {
   const json = asJSON(result.text);
-  const pictures = (result.images ?? []).filter((i) => i.mime_type.startsWith("image/"));
   return (
     <>
       <p class="chat-label">{msg("chat.result")}</p>
-      {!result.text && !pictures.length && <p class="small muted">{msg("chat.noResult")}</p>}
+      {!result.text && !result.images?.length && <p class="small muted">{msg("chat.noResult")}</p>}
       {result.text && (
         <Code
           text={json ?? result.text}
@@ -86,14 +97,6 @@ function Result({ result }: { result: NonNullable<Call["result"]> }) {
           label={msg("chat.result")}
         />
       )}
-      {pictures.map((p, i) => (
-        <img
-          key={i}
-          class="chat-picture"
-          src={`data:${p.mime_type};base64,${p.data}`}
-          alt={msg("chat.picture", { n: i + 1 })}
-        />
-      ))}
       {result.instructions && (
         <>
           <p class="chat-label">{msg("chat.told")}</p>

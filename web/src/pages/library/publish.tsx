@@ -57,12 +57,12 @@ export function Publish({ skill, again, onClose }: Opened) {
             </span>
             {skill.listings.includes(n) ? (
               n !== skill.namespace && (
-                <ActionButton small act={withdraw(n, false)} label={msg("skill.withdrawFrom", { n: name(n) })}>
+                <ActionButton small act={withdraw(n, false)} label={msg("skill.withdrawFrom", { name: name(n) })}>
                   {msg("skill.withdraw")}
                 </ActionButton>
               )
             ) : mayPublish(n) ? (
-              <ActionButton small act={publish(n)} label={msg("skill.publishTo", { n: name(n) })}>
+              <ActionButton small act={publish(n)} label={msg("skill.publishTo", { name: name(n) })}>
                 {msg("skill.publishHere")}
               </ActionButton>
             ) : (
