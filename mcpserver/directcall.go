@@ -73,8 +73,7 @@ func misplacedArguments(args json.RawMessage) json.RawMessage {
 	return js
 }
 
-// readOnlyNames returns the names of the tools that read_tool can call. Only
-// these tools do no harm if they are called by mistake.
+// readOnlyNames returns the names of the tools that read_tool can call.
 func (s *Server) readOnlyNames(ctx context.Context, names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return !s.tools(ctx).IsReadOnly(ctx, &tools.Call{Name: name, Principal: s.principal(ctx), Session: s.opts.Session})

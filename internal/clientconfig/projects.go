@@ -13,7 +13,7 @@ type ProjectEntry struct {
 	Name    string `json:"name"`
 }
 
-// projectsKey is the member of Claude Code's file that contains the projects.
+// projectsKey is the key of the projects in Claude Code's configuration file.
 const projectsKey = "projects"
 
 // Projects returns the servers of each project, by project directory and name.

@@ -73,9 +73,9 @@ func (im *Importer) applyServers(context.Context, *Plan) error {
 	return im.servers.write(data)
 }
 
-// foreignReference returns a text that describes the first reference of a server
-// of another program to one of the user's values. Such a server must not be
-// added. The text is "" if there is no such reference.
+// foreignReference describes the first reference to one of the user's values in
+// the configuration of another program's server. It returns "" if there is none.
+// A server with such a reference must not be added.
 func foreignReference(c *upstream.Config) string {
 	const next = "; to use it anyway, add it to servers.yaml yourself"
 	if c.EnvFile != "" {

@@ -164,8 +164,8 @@ func (w *workspace) ask(ctx context.Context, held []HeldChange) (why string, dec
 	return "", false
 }
 
-// storeHeld stores the held changes of a set for the user. next says what the user
-// can do with them.
+// storeHeld stores the changes of a set that wait for the user's decision. It
+// returns a text that says what the user can do with them.
 func (w *workspace) storeHeld(ctx context.Context, set *overlay.Set) (next string) {
 	const byHand = "the user can make these changes, or run this with loadout run in their own terminal"
 	if w.store == nil {

@@ -36,7 +36,7 @@ func (r *repository) attempt(ctx context.Context, to *installed.Dir, o install.O
 // whole: without files left, and with the same result when they succeed later.
 func TestStepsThatFail(t *testing.T) {
 	for name, each := range map[string]func(t *testing.T, f func(context.Context) error){
-		"cancelled": func(t *testing.T, f func(context.Context) error) { limittest.EachCancel(t, f) },
+		"cancelled": func(t *testing.T, f func(context.Context) error) { limittest.CancelAtEach(t, f) },
 		"too many open files": func(t *testing.T, f func(context.Context) error) {
 			limittest.EachOpen(t, func() error { return f(t.Context()) }, func(error) {})
 		},

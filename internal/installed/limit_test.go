@@ -16,7 +16,7 @@ import (
 // lockfile says. A check that fails never looks like one without differences.
 func TestStepsThatFail(t *testing.T) {
 	for name, each := range map[string]func(t *testing.T, f func(context.Context) error){
-		"cancelled": func(t *testing.T, f func(context.Context) error) { limittest.EachCancel(t, f) },
+		"cancelled": func(t *testing.T, f func(context.Context) error) { limittest.CancelAtEach(t, f) },
 		"too many open files": func(t *testing.T, f func(context.Context) error) {
 			limittest.EachOpen(t, func() error { return f(t.Context()) }, func(error) {})
 		},

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// EachCancel calls f repeatedly until it succeeds. The first time, the context
+// CancelAtEach calls f repeatedly until it succeeds. The first time, the context
 // of f is cancelled at its first use, the second time at its second use, and so
 // on. If f calls a database, each of its calls thus fails once.
-func EachCancel(t testing.TB, f func(ctx context.Context) error) {
+func CancelAtEach(t testing.TB, f func(ctx context.Context) error) {
 	t.Helper()
 	for n := range int64(10_000) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -29,17 +29,17 @@ func EachCancel(t testing.TB, f func(ctx context.Context) error) {
 	t.Fatal("fails after 10000 uses of its context")
 }
 
-// EachCancelRead calls read as [EachCancel] does. Whenever read succeeds, it
+// CancelReadAtEach calls read as [CancelAtEach] does. Whenever read succeeds, it
 // must return the same value as a call that is not cancelled, and not just a
 // part of it. Values are compared as JSON if they can be encoded.
-func EachCancelRead(t testing.TB, read func(ctx context.Context) (any, error)) {
+func CancelReadAtEach(t testing.TB, read func(ctx context.Context) (any, error)) {
 	t.Helper()
 	v, err := read(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := encode(v)
-	EachCancel(t, func(ctx context.Context) error {
+	CancelAtEach(t, func(ctx context.Context) error {
 		v, err := read(ctx)
 		if got := encode(v); err == nil && got != want {
 			t.Fatalf("got %s, want %s", got, want)

@@ -3,7 +3,7 @@
 // Package limittest makes system calls of a test fail as they do on a full disk
 // or in a process with too many open files. It lowers limits of the whole
 // process, so tests that use it must not run in parallel. It never runs outside
-// tests. Start reading at [EachOpen], [EachCancel] and [FullDisk].
+// tests. Start reading at [EachOpen], [CancelAtEach] and [FullDisk].
 package limittest
 
 import (

@@ -21,7 +21,7 @@ func TestCancelledScan(t *testing.T) {
 	if err != nil || len(want.Findings) == 0 {
 		t.Fatal(want, err)
 	}
-	limittest.EachCancel(t, func(ctx context.Context) error {
+	limittest.CancelAtEach(t, func(ctx context.Context) error {
 		got, err := scan.Skill(ctx, fsys, "x")
 		if err == nil && !reflect.DeepEqual(got, want) {
 			t.Errorf("got %+v, want %+v", got, want)

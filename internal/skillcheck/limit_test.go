@@ -23,7 +23,7 @@ import (
 // eachFailure calls f with too few open files and with contexts that are cancelled,
 // until f succeeds.
 func eachFailure(t *testing.T, f func(context.Context) error) {
-	limittest.EachCancel(t, f)
+	limittest.CancelAtEach(t, f)
 	limittest.EachOpen(t, func() error { return f(t.Context()) }, func(error) {})
 }
 

@@ -36,7 +36,7 @@ func TestOperationsFailWithTheirStatements(t *testing.T) {
 	page := store.Page{}
 	change := func(name string, op func(ctx context.Context) error) {
 		t.Helper()
-		limittest.EachCancel(t, func(ctx context.Context) error {
+		limittest.CancelAtEach(t, func(ctx context.Context) error {
 			if err := op(ctx); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
@@ -53,7 +53,7 @@ func TestOperationsFailWithTheirStatements(t *testing.T) {
 		if b, _ := json.Marshal(want); len(b) < 3 || string(b) == "null" || string(b) == `[[],""]` || string(b) == `[null,""]` {
 			t.Errorf("%s: nothing was stored: %s", name, b)
 		}
-		limittest.EachCancel(t, func(ctx context.Context) error {
+		limittest.CancelAtEach(t, func(ctx context.Context) error {
 			got, err := op(ctx)
 			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreUnexported(store.Snapshot{})); err == nil && diff != "" {
 				t.Errorf("%s: %s", name, diff)
@@ -339,7 +339,7 @@ func TestCancelledChangeIsNotStored(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t))
 	for i := range 300 {
 		name := fmt.Sprint("team", i)
-		limittest.EachCancel(t, func(ctx context.Context) error {
+		limittest.CancelAtEach(t, func(ctx context.Context) error {
 			_, err := db.Groups.Create(ctx, store.Group{Name: name})
 			return err
 		})

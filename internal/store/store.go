@@ -182,9 +182,9 @@ func (db *DB) Ping(ctx context.Context) error {
 	return classifyError(ctx, db.reader.PingContext(ctx))
 }
 
-// CheckWrite commits a small change on behalf of a node. The change leaves no
-// rows. It fails if the database does not complete the change, for example with
-// [ErrBusy] while another transaction locks a table that conversations need.
+// CheckWrite checks that a node can write: it inserts and deletes a row in one
+// transaction. It fails with [ErrBusy] while another transaction locks a table
+// that conversations need, and with other errors of the database.
 func (db *DB) CheckWrite(ctx context.Context, node string) error {
 	err := db.retry(ctx, func() error {
 		// Not serializable, so that it does not conflict with appended events.

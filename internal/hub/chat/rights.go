@@ -13,8 +13,8 @@ import (
 var (
 	errUserRefused   = errors.New("user is no longer permitted to use conversations")
 	errUserNarrowed  = errors.New("user has fewer permissions than when the turn started; send the message again to use the current permissions")
-	errTokenNarrowed = errors.New("API token that sent the message has fewer scopes than before; send the message again to use the current scopes")
-	errTokenEnded    = errors.New("API token that sent the message was revoked or has expired; send the message again with another token")
+	errTokenNarrowed = errors.New("API token used for the message has fewer scopes than before; send the message again to use the current scopes")
+	errTokenEnded    = errors.New("API token used for the message was revoked or has expired; send the message again with another token")
 )
 
 // watchRights cancels a turn if its user or token loses permissions that they

@@ -186,7 +186,7 @@ func (c *Client) CheckFailures(paths ...string) {
 	c.hub.t.Helper()
 	for _, path := range paths {
 		whole := c.Must("GET", path, nil)
-		limittest.EachCancel(c.hub.t, func(ctx context.Context) error {
+		limittest.CancelAtEach(c.hub.t, func(ctx context.Context) error {
 			r := c.Send(ctx, "GET", path, nil)
 			if r.Status != whole.Status {
 				return fmt.Errorf("%s: %d %s", path, r.Status, r.Body)

@@ -109,7 +109,7 @@ func TestReadsFailWithTheirSteps(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			limittest.EachCancelRead(t, op)
+			limittest.CancelReadAtEach(t, op)
 		})
 	}
 }
@@ -179,7 +179,7 @@ func TestChangesFailWithTheirSteps(t *testing.T) {
 		if tt.done() && tt.name != "sweep" {
 			t.Errorf("%s: done before it began", tt.name)
 		}
-		limittest.EachCancel(t, tt.op)
+		limittest.CancelAtEach(t, tt.op)
 		if !tt.done() {
 			t.Errorf("%s: not done, without an error", tt.name)
 		}

@@ -120,9 +120,9 @@ func (l *Library) applyReview(ctx context.Context, tx *store.Tx, p account.Princ
 	return nil
 }
 
-// findCleared returns the newest cleared version of the same skill before v. If
-// there is none, it returns the newest cleared version after v, which was
-// withdrawn earlier, or nil.
+// findCleared returns the newest cleared version of the same skill before v, or
+// else the newest cleared one after v, or nil. A cleared version after v that is
+// not current was withdrawn before.
 func findCleared(ctx context.Context, tx *store.Tx, v store.Version) (*store.Version, error) {
 	var newer *store.Version
 	for before := int64(0); ; {

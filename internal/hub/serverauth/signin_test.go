@@ -354,7 +354,7 @@ func TestForget(t *testing.T) {
 // is never a part of it.
 func TestStepsThatFail(t *testing.T) {
 	s := newSignIns(t, "")
-	limittest.EachCancel(t, func(ctx context.Context) error {
+	limittest.CancelAtEach(t, func(ctx context.Context) error {
 		page, err := s.Begin(ctx, s.ada, guarded, from)
 		if err == nil && page == "" {
 			t.Error("no page, without an error")
@@ -365,21 +365,21 @@ func TestStepsThatFail(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := []*upstream.Config{s.definition()}
-	limittest.EachCancel(t, func(ctx context.Context) error {
+	limittest.CancelAtEach(t, func(ctx context.Context) error {
 		all, err := s.List(ctx, s.ada)
 		if err == nil && len(all) != 1 {
 			t.Errorf("listed %v", all)
 		}
 		return err
 	})
-	limittest.EachCancel(t, func(ctx context.Context) error {
+	limittest.CancelAtEach(t, func(ctx context.Context) error {
 		all, err := s.States(ctx, "ada", c)
 		if err == nil && len(all) != 1 {
 			t.Errorf("states %v", all)
 		}
 		return err
 	})
-	limittest.EachCancel(t, func(ctx context.Context) error {
+	limittest.CancelAtEach(t, func(ctx context.Context) error {
 		all, err := s.Fingerprints(ctx, "ada", c)
 		if one, err2 := s.Fingerprint(ctx, "ada"); err == nil && err2 == nil && (all[0] == "" || one == "") {
 			t.Errorf("fingerprints %q and %q", all, one)
@@ -388,7 +388,7 @@ func TestStepsThatFail(t *testing.T) {
 		}
 		return err
 	})
-	limittest.EachCancel(t, func(ctx context.Context) error {
+	limittest.CancelAtEach(t, func(ctx context.Context) error {
 		_, found, _, err := s.SignOut(ctx, s.ada, guarded)
 		if err == nil && !found {
 			t.Error("no sign-in found, without an error")

@@ -164,7 +164,7 @@ func TestRequestsFailWithTheirSteps(t *testing.T) {
 			t.Errorf("%s: %d %.200q", path, full.status, full.body)
 			continue
 		}
-		limittest.EachCancel(t, func(ctx context.Context) error {
+		limittest.CancelAtEach(t, func(ctx context.Context) error {
 			got := s.send(ctx, s.ada, "GET", path, nil)
 			if got.status != full.status {
 				return fmt.Errorf("%s: %d %s", path, got.status, got.body)

@@ -26,7 +26,7 @@ func TestOperationsFailWithTheirSteps(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		limittest.EachCancel(t, func(ctx context.Context) error {
+		limittest.CancelAtEach(t, func(ctx context.Context) error {
 			got, err := op(ctx)
 			if diff := cmp.Diff(want, got); err == nil && diff != "" {
 				t.Errorf("%s: %s", name, diff)
@@ -39,7 +39,7 @@ func TestOperationsFailWithTheirSteps(t *testing.T) {
 		if done() {
 			t.Errorf("%s: done before it began", name)
 		}
-		if limittest.EachCancel(t, op); !done() {
+		if limittest.CancelAtEach(t, op); !done() {
 			t.Errorf("%s: not done, without an error", name)
 		}
 	}

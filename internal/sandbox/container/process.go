@@ -76,8 +76,8 @@ func (p *process) Wait() sandbox.Exit {
 	return p.exit
 }
 
-// Exec implements [sandbox.Sandbox]. The client of the engine stays attached to
-// the command.
+// Exec implements [sandbox.Sandbox]. The client program of the container engine,
+// such as docker, runs until the command ends.
 func (s *instance) Exec(ctx context.Context, cmd *sandbox.Cmd) (sandbox.Process, error) {
 	if len(cmd.Args) == 0 || cmd.Args[0] == "" {
 		return nil, errors.New("sandbox: empty command")
