@@ -1,14 +1,17 @@
 //go:build linux
 
-// Package repositories_test calls what the skills of other systems provide,
-// unchanged and with the real program: it migrates each repository into a fresh
-// home directory, approves the skills, and uses each one. LOADOUT_TEST_REPOSITORIES
-// names a directory with bare clones of the repositories:
+// Package repositories_test calls what the skills of other systems provide, with
+// the real program: it migrates each repository into a fresh home directory,
+// approves the skills, and uses each one. Skills with a SKILL.md are migrated
+// unchanged. Those of local-llm-provider are Python classes, which are converted
+// to instructions that name their tools. LOADOUT_TEST_REPOSITORIES names a
+// directory with bare clones of the repositories:
 //
 //	git clone --bare https://github.com/OWNER/NAME.git DIR/OWNER+NAME/repo
 //
-// Services that the tools need are fakes on loopback. Run it with -v for a table
-// of the calls and their results.
+// Services that the tools need are fakes on loopback, and Python packages are
+// stand-ins where no package index can be reached. Run it with -v for a table of
+// the calls and their results.
 package repositories_test
 
 import (
@@ -19,6 +22,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"text/tabwriter"
@@ -32,9 +36,9 @@ type repository struct {
 	// without lists large files that are not extracted, because a clone may lack
 	// them.
 	without  []string
-	packages bool // its skills require Python packages
-	usable   int  // minimum number of skills that must be usable
-	uses     map[string][]use
+	packages bool             // its skills require Python packages
+	usable   int              // minimum number of skills that must be usable
+	uses     map[string][]use // of each skill
 }
 
 func TestSkillsOfRepositories(t *testing.T) {
@@ -54,12 +58,18 @@ func TestSkillsOfRepositories(t *testing.T) {
 }
 
 // testRepository uses all skills of a repository and prints a table of the
-// results. A skill is usable if all its uses succeed.
+// results. A skill is usable if its uses give the wanted results and not all of
+// them are refused.
 func testRepository(t *testing.T, r repository, from string) {
 	u := newUser(t, r.packages)
 	checkout := filepath.Join(u.home, "checkout")
 	extract(t, from, checkout, r.without)
 	skills := u.migrate(r.system, checkout)
+	for name := range r.uses {
+		if !slices.Contains(skills, name) {
+			t.Errorf("the skill %s was not migrated", name)
+		}
+	}
 	for _, name := range skills {
 		u.approve(name, r.uses[name])
 	}
@@ -70,9 +80,9 @@ func testRepository(t *testing.T, r repository, from string) {
 	usable := 0
 	for _, name := range skills {
 		uses := r.uses[name]
-		failed := len(uses) == 0
+		failed := !slices.ContainsFunc(uses, func(c use) bool { return !c.refused })
 		if failed {
-			fmt.Fprintf(w, "%s\t%s\tnothing\tthis test has no call for it\n", path.Base(r.name), name)
+			t.Errorf("this test has no use of the skill %s", name)
 		}
 		for _, c := range uses {
 			result, err := u.use(name, c)
@@ -80,6 +90,8 @@ func testRepository(t *testing.T, r repository, from string) {
 				failed = true
 				t.Errorf("%s: %s: %v", name, c, err)
 				result = "FAILED"
+			} else if c.refused {
+				result = "refused: " + result
 			}
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", path.Base(r.name), name, c, summarize(result))
 		}

@@ -35,6 +35,9 @@ type use struct {
 	host   bool              // allow the host network
 	file   string
 	want   []string // parts of the result
+
+	// refused says that the use cannot succeed here. want is the explanation.
+	refused bool
 }
 
 // String returns what is called.
@@ -261,10 +264,15 @@ func (u *user) load(skill string) (*loaded, error) {
 // ends with the tool's own name, or the beginning of it.
 var shortened = regexp.MustCompile(`_[0-9a-f]{8}$`)
 
-// callTool calls a tool that a skill provides, or one of the user's servers.
+// callTool calls a tool that a skill provides, or one of the user's servers that
+// its instructions name.
 func (u *user) callTool(l *loaded, c use) (string, error) {
 	name := c.tool
-	if !strings.Contains(name, "__") {
+	if _, own, others := strings.Cut(name, "__"); others {
+		if !strings.Contains(l.Instructions, own) {
+			return "", fmt.Errorf("the instructions do not name %s", own)
+		}
+	} else {
 		i := slices.IndexFunc(l.Tools, func(tool struct{ Name string }) bool {
 			short := shortened.ReplaceAllString(tool.Name, "")
 			_, own, _ := strings.Cut(short, "__")

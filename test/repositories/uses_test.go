@@ -19,6 +19,7 @@ var repositories = []repository{
 }
 
 var wegent = map[string][]use{
+	// Wegent does not replace the name of the program either.
 	"browser":                {{want: []string{"<BROWSER_TOOL_CMD>"}}},
 	"conversation_to_prompt": {{want: []string{"## Evaluation Rules"}}},
 	"ui-links":               {{want: []string{"attachment://", "wegent://"}}},
@@ -47,10 +48,10 @@ var wegent = map[string][]use{
 		{tool: "exec", args: args{"command": "cat notes/a.txt | tr a-z A-Z"}, want: []string{`"exit_code": 0`, `"stdout": "HELLO FROM A FILE\n"`}},
 		{tool: "read_file", args: args{"file_path": "notes/a.txt"}, want: []string{"hello from a file"}},
 		{tool: "list_files", args: args{"path": "/home/user", "depth": 2}, want: []string{`"path": "/home/user/notes/a.txt"`}},
-		// These need the token of a task, which no skill gets, and the program claude.
-		{tool: "upload_attachment", args: args{"file_path": "notes/a.txt"}, want: []string{"No authentication token available for upload"}},
-		{tool: "download_attachment", args: args{"attachment_url": "/api/attachments/1/download"}, want: []string{"No authentication token available for download"}},
-		{tool: "sub_claude_agent", args: args{"prompt": "Say hello."}, want: []string{"claude: not found"}},
+		// The code of a skill does not get the token of a task, and there is no program claude.
+		{tool: "upload_attachment", refused: true, args: args{"file_path": "notes/a.txt"}, want: []string{"No authentication token available for upload"}},
+		{tool: "download_attachment", refused: true, args: args{"attachment_url": "/api/attachments/1/download"}, want: []string{"No authentication token available for download"}},
+		{tool: "sub_claude_agent", refused: true, args: args{"prompt": "Say hello."}, want: []string{"claude: not found"}},
 	},
 	"skill-creator": {
 		{script: "scripts/aggregate_benchmark.py", argv: []string{"/work/in/bench", "--output", "/work/out/benchmark.json"}, want: []string{"Generated: /work/out/benchmark.json"},
@@ -129,7 +130,6 @@ var baAgent = map[string][]use{
 
 var localLLMProvider = map[string][]use{
 	"chrome-devtools": {
-		{want: []string{"`navigate_page`"}},
 		{tool: "chrome__navigate_page", args: args{"url": "http://127.0.0.1/"}, want: []string{`navigate_page got {"url":"http://127.0.0.1/"}`}},
 	},
 }
