@@ -535,10 +535,14 @@ func (s *Secrets) ServerVariables(ctx context.Context, p account.Principal, serv
 
 // HowToSet returns instructions for setting a server variable on a hub. Use it
 // as HowToSet in [upstream.Variables].
-func HowToSet(_ upstream.Owner, kind, name string) string {
+func HowToSet(owner upstream.Owner, kind, name string) string {
 	if kind == upstream.FromPlatform {
 		name = VariablePrefix + name
-		return fmt.Sprintf("PUT /api/v1/secrets/%s?owner=OWNER, where OWNER is a group, server:ID of a Ghost, or session:ID, then POST /api/v1/secrets/%s/grants with the same owner, or without one for a session", name, name)
+		document := "an MCPServer" // the agents that use it have no values for it
+		if _, _, ok := owner.Skill(); ok {
+			document = "a Ghost"
+		}
+		return fmt.Sprintf("PUT /api/v1/secrets/%s?owner=OWNER, where OWNER is a group, server:ID of %s, or session:ID, then POST /api/v1/secrets/%s/grants with the same owner, or without one for a session", name, document, name)
 	}
 	return fmt.Sprintf("PUT /api/v1/secrets/%s, then POST /api/v1/secrets/%s/grants", name, name)
 }

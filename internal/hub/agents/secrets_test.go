@@ -12,6 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
+	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -136,4 +137,17 @@ func TestSecretLimit(t *testing.T) {
 	}
 	wantError(t, h.Secrets().Set(t.Context(), me, own, "MORE", "v"), store.ErrTooMany)
 	must(t, h.Secrets().Set(t.Context(), me, own, "S0", "w"))
+}
+
+// The instructions for a platform value name an owner whose values the server gets:
+// a Ghost for the server of a skill, and the document itself for an MCPServer.
+func TestHowToSetPlatformValue(t *testing.T) {
+	for owner, want := range map[upstream.Owner]string{
+		upstream.SkillOwner("team/pdf", "sha256:0123"): "server:ID of a Ghost,",
+		"": "server:ID of an MCPServer,",
+	} {
+		if got := agents.HowToSet(owner, upstream.FromPlatform, "task_token"); !strings.Contains(got, want) {
+			t.Errorf("for a server of %q: %s, want %s", owner, got, want)
+		}
+	}
 }
