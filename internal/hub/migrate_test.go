@@ -225,6 +225,21 @@ func TestMigrationApprovesAndReplacesNothing(t *testing.T) {
 	}
 }
 
+// An uploaded Model does not take the place of another one that the user's Bots use.
+func TestMigrationTakesNoNameOfAModel(t *testing.T) {
+	c := newGroupHub(t, "")
+	model := "apiVersion: agent.wecode.io/v1\nkind: Model\nmetadata: {name: gpt, namespace: %s}\nspec: {vendor: openai, model: x, baseUrl: 'https://%s.example.com'}\n"
+	c.maintainer.send(t, "POST", "/api/v1/apply", typed{"application/yaml", fmt.Sprintf(model, "team", "ours")}).want(t, 200)
+	upload := archiveOf(t, map[string]string{"k.yaml": fmt.Sprintf(model, "x", "theirs")})
+	for _, apply := range []string{"", "&apply=true"} {
+		r := c.developer.migrate(t, "system=wegent"+apply, upload)
+		if got := r.details("Model gpt"); r.Done || !slices.Equal(r.lines(), []string{"document Model gpt: lost"}) || !strings.Contains(got, "another Model with this name is available here; rename it") {
+			t.Errorf("%q: %s", r.lines(), got)
+		}
+	}
+	c.developer.send(t, "GET", "/api/v1/kinds/Model/default/gpt", nil).wantProblem(t, 404, "not_found")
+}
+
 // An uploaded server does not take the place of another one that the user can use.
 func TestMigrationTakesNoNameOfAServer(t *testing.T) {
 	c := newGroupHub(t, "")
@@ -234,10 +249,10 @@ func TestMigrationTakesNoNameOfAServer(t *testing.T) {
 	files["llp/.mcp.json"] = `{"mcpServers": {"other": {"url": "https://other.example.com/mcp"}}}`
 	for _, apply := range []string{"", "&apply=true", "&apply=true"} {
 		r := c.developer.migrate(t, "system=local-llm-provider"+apply, archiveOf(t, files))
-		if got := r.details("browser"); !strings.Contains(got, "another server that you use has this name; rename it") {
+		if got := r.details("browser"); !strings.Contains(got, "another MCPServer with this name is available here; rename it") {
 			t.Errorf("the server: %q", got)
 		}
-		if got := r.details("other"); strings.Contains(got, "another server") {
+		if got := r.details("other"); strings.Contains(got, "another MCPServer") {
 			t.Errorf("the other server: %q", got)
 		}
 	}

@@ -303,9 +303,10 @@ func (a *documentBatch) saveDocument(ctx context.Context, i int, old store.Kind,
 	if d.BaseGeneration != 0 && d.BaseGeneration != old.Generation && !same {
 		return a.refuseStale(ctx, i, old, before.By)
 	}
-	if d.MustBeNew && old.ID != "" && !same {
-		a.refuseExisting(i)
-		return nil
+	if d.MustBeNew && !same {
+		if refused, err := a.refuseTaken(ctx, i, old); refused || err != nil {
+			return err
+		}
 	}
 	raw, err := encodeJSON(next)
 	if err == nil && !same {
@@ -335,7 +336,28 @@ func (a *documentBatch) saveDocument(ctx context.Context, i int, old store.Kind,
 	return a.recordAllowed(ctx, applyAction(d.Kind), a.namespaces[i], d.Kind+"/"+d.Name, map[string]any{"outcome": c.Outcome, "fields": fieldPaths(c.Diff)})
 }
 
-// refuseExisting refuses a document that must be new.
+// refuseTaken refuses a document that must be new if it would change old, or take
+// precedence over a resource or an operator's server that documents in its namespace
+// can use. References by name would then resolve to the new resource. It reports
+// whether it refused the document.
+func (a *documentBatch) refuseTaken(ctx context.Context, i int, old store.Kind) (bool, error) {
+	if old.ID != "" {
+		a.refuseExisting(i)
+		return true, nil
+	}
+	d := a.docs[i]
+	_, err := a.withReadScope().findKind(ctx, account.KindRead, a.namespaces[i], d.Kind, Ref{Name: d.Name})
+	if ignoreNotFound(err) != nil {
+		return false, err
+	}
+	if err != nil && !(d.Kind == ServerKind && a.r.isOperatorServer(d.Name)) {
+		return false, nil
+	}
+	a.addRefusal(i, "document-exists", fmt.Sprintf("another %s with this name is available here", d.Kind), "rename it")
+	return true, nil
+}
+
+// refuseExisting refuses a document that would change an existing one.
 func (a *documentBatch) refuseExisting(i int) {
 	a.addRefusal(i, "document-exists", fmt.Sprintf("there is another %s with this name", a.docs[i].Kind), "rename one of them to keep both")
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -228,27 +227,52 @@ func TestApplyOnlyNewDocuments(t *testing.T) {
 	wantEqual(t, said(r), "created Ghost/y\nunchanged Ghost/x\n")
 }
 
-// A server of the operator or of another namespace is inherited, unless the namespace
-// has its own server with that name.
-func TestInheritedServers(t *testing.T) {
-	h := newHub(t, sqlite(t), &agents.Options{Servers: []*upstream.Config{{Name: "mail", Command: "mail"}, {Name: "news", Command: "news"}}})
-	server := "kind: MCPServer\nmetadata: {name: %s, namespace: %s}\nspec: {url: 'https://a.example.com/mcp'}\n"
-	h.apply("owner", fmt.Sprintf(server, "wiki", "team"))
-	h.apply("admin", fmt.Sprintf(server, "maps", "public"))
-	h.apply("developer", fmt.Sprintf(server, "news", "default"))
-	h.apply("developer", fmt.Sprintf(server, "mine", "default"))
-	for who, tt := range map[string]struct {
-		in   store.Namespace
-		want []string
+// A document that must be new does not take precedence over a resource of another
+// namespace or a server of the operator, unless its namespace already has it.
+func TestApplyTakesNoPrecedence(t *testing.T) {
+	h := newHub(t, sqlite(t), &agents.Options{Servers: []*upstream.Config{{Name: "mail", Command: "mail"}}})
+	document := func(kind, name, in, at string) string {
+		spec := map[string]string{
+			agents.ServerKind: "url: 'https://" + at + ".example.com/mcp'", agents.ModelKind: "vendor: openai, model: x, baseUrl: 'https://" + at + ".example.com'",
+			agents.GhostKind: "systemPrompt: " + at, agents.BotKind: "ghostRef: base, skills: [" + at + "]", agents.TeamKind: "members: [base], collaborationModel: " + at,
+		}[kind]
+		return fmt.Sprintf("kind: %s\nmetadata: {name: %s, namespace: %s}\nspec: {%s}\n---\n", kind, name, in, spec)
+	}
+	h.apply("admin", document(agents.GhostKind, "base", "public", "base")+document(agents.BotKind, "base", "public", "base"))
+	kinds := []string{agents.ModelKind, agents.ServerKind, agents.GhostKind, agents.BotKind, agents.TeamKind}
+	for _, kind := range kinds {
+		h.apply("owner", document(kind, "ours", "team", "ours"))
+		h.apply("admin", document(kind, "all", "public", "all"))
+		h.apply("developer", document(kind, "mine", "default", "mine"))
+	}
+	for _, tt := range []struct {
+		who, in string
+		refused []string
 	}{
-		"developer": {h.of("developer"), []string{"mail", "maps", "wiki"}},
-		"owner":     {h.team, []string{"mail", "maps", "news"}},
-		"outsider":  {h.of("outsider"), []string{"mail", "maps", "news"}},
-		"admin":     {store.Public, []string{"mail", "news"}},
+		{"developer", "default", []string{"all", "mine", "ours"}},
+		{"owner", "team", []string{"all", "ours"}},
+		{"outsider", "default", []string{"all"}},
+		{"admin", "public", []string{"all"}},
 	} {
-		names, err := h.InheritedServers(t.Context(), h.people[who], tt.in)
-		must(t, err)
-		wantEqual(t, slices.Sorted(maps.Keys(names)), tt.want)
+		for _, kind := range kinds {
+			want := tt.refused
+			if kind == agents.ServerKind {
+				want = slices.Sorted(slices.Values(append(slices.Clone(want), "mail")))
+			}
+			var refused []string
+			for _, name := range []string{"all", "mail", "mine", "new", "ours"} {
+				docs := agents.Parse([]byte(document(kind, name, tt.in, "other")), "a.yaml")
+				docs[0].MustBeNew = true
+				r, err := h.Apply(t.Context(), h.people[tt.who], docs, true)
+				must(t, err)
+				if r.HasRefused() {
+					refused = append(refused, name)
+				}
+			}
+			if !slices.Equal(refused, want) {
+				t.Errorf("%s, %s in %s: refused %q, want %q", tt.who, kind, tt.in, refused, want)
+			}
+		}
 	}
 }
 

@@ -18,7 +18,8 @@ type Document struct {
 	// BaseGeneration is the generation that the edit started from. Apply refuses
 	// the document if the current generation differs; 0 permits any.
 	BaseGeneration int64
-	// MustBeNew refuses the document if it would change an existing one.
+	// MustBeNew refuses the document if it would change an existing one, or if
+	// references by name would resolve to it instead of an existing resource.
 	MustBeNew bool
 	// ComingSkills names skills that are added to the document's namespace before it
 	// is applied, for a dry run. References to them are valid.

@@ -24,29 +24,6 @@ func (r *Registry) GlobalServers(ctx context.Context, p account.Principal) (serv
 	return servers, append(problems, more...), nil
 }
 
-// InheritedServers returns the names of the servers that documents in a namespace can
-// use and that another namespace or the operator defines. A new MCPServer with one of
-// these names in the namespace would take precedence.
-func (r *Registry) InheritedServers(ctx context.Context, p account.Principal, in store.Namespace) (map[string]bool, error) {
-	a := r.newActor(p)
-	near, err := a.nearestKinds(ctx, ServerKind, a.lookupNamespaces(in), MaxGlobal+1)
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]bool{}
-	for name, k := range near {
-		if k.Namespace != in {
-			out[name] = true
-		}
-	}
-	for _, c := range r.opts.Servers {
-		if _, taken := near[c.Name]; !taken {
-			out[c.Name] = true
-		}
-	}
-	return out, nil
-}
-
 // ReviewState returns the review state of the server command with the given
 // digest. Call it before each start, because approval can be revoked.
 func (r *Registry) ReviewState(ctx context.Context, d policy.Digest) (store.Review, error) {

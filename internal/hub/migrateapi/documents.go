@@ -184,20 +184,13 @@ func (d *documents) fits(text []byte) bool {
 // added first. If a document is refused, others that refer to it are refused in the
 // next dry run.
 func (d *documents) settle(ctx context.Context, coming map[string]bool) error {
-	inherited, err := d.Agents.InheritedServers(ctx, d.p, d.in)
-	if err != nil {
-		return err
-	}
 	for i, doc := range d.all {
 		if doc.Document == nil {
 			continue
 		}
 		doc.Namespace, doc.MustBeNew, doc.ComingSkills = string(d.in), true, coming
-		switch {
-		case i >= agents.MaxDocuments:
+		if i >= agents.MaxDocuments {
 			doc.lose("too many documents (limit %d)", agents.MaxDocuments)
-		case doc.Kind == agents.ServerKind && inherited[doc.Name]:
-			doc.lose("another server that you use has this name; rename it")
 		}
 	}
 	for {
