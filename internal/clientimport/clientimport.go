@@ -37,9 +37,9 @@ type Importer struct {
 	dir     string // directory with the records
 	log     *privatefile.File
 	record  record
-	// namesOnly is set if values of secrets are not stored, because the servers
-	// are not the user's own. They then get no secret that the user has.
-	namesOnly bool
+	// foreign is set if the servers are not the user's own. The values of their
+	// secrets are then not stored, and they get no secret that the user has.
+	foreign *foreignNames
 }
 
 // Open reads the client's file, the user's servers file, and the record of

@@ -29,7 +29,8 @@ func TestMoveSecrets(t *testing.T) {
 		"SHORT_KEY": "abc", "ASKED": "${input:some id}", "REGION": "${input:region}",
 		"DATABASE_URL": "postgres://me:s3cr3t-5@db.example.com/x", "AWS_ACCESS_KEY": "AKIAIOSFODNN7EXAMPLE",
 	}, Headers: map[string]string{"Authorization": "Bearer s3cr3t-3", "X-Api-Key": "s3cr3t-4", "Accept": "text/plain"}}
-	moved, err := moveSecrets(c, []upstream.Input{{ID: "some id", Password: true}, {ID: "region", Default: "eu"}}, anyName)
+	moved, err := moveSecrets(c, anyName)
+	moved = append(moved, replaceInputs(c, []upstream.Input{{ID: "some id", Password: true}, {ID: "region", Default: "eu"}})...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +69,7 @@ func TestSecretsAreRecognizedByForm(t *testing.T) {
 		{"ADDRESS", "ann@example.com", "ann@example.com", ""},
 	} {
 		c := &upstream.Config{Name: "x", Env: map[string]string{tt.key: tt.value}}
-		moved, err := moveSecrets(c, nil, anyName)
+		moved, err := moveSecrets(c, anyName)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +122,7 @@ func TestTokensInArguments(t *testing.T) {
 			"--sort-key", "name-of-it", "--access-key", "AKIAIOSFODNN7EXAMPLE", "sk-learn-server-with-a-name", "@scope/token-server", "--header", "Accept: text/plain", "-e", "TOKEN", "https://example.com/mcp?profile=some", "--token"}, nil, values{}},
 	} {
 		c := &upstream.Config{Name: "x", Args: tt.args}
-		moved, err := moveSecrets(c, nil, anyName)
+		moved, err := moveSecrets(c, anyName)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +153,7 @@ func TestTokensInURLs(t *testing.T) {
 		{"https://me@example.com/mcp", "https://me@example.com/mcp", ""},
 	} {
 		c := &upstream.Config{Name: "x", URLs: []string{tt.url}}
-		moved, err := moveSecrets(c, nil, anyName)
+		moved, err := moveSecrets(c, anyName)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -260,7 +261,7 @@ func TestClientServers(t *testing.T) {
 			t.Errorf("%s %s: %v", tt.client, tt.name, findings)
 			continue
 		}
-		moved, err := moveSecrets(c, nil, anyName)
+		moved, err := moveSecrets(c, anyName)
 		if err != nil {
 			t.Fatal(err)
 		}

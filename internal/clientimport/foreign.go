@@ -27,23 +27,29 @@ type Definition struct {
 // store the values: Unset lists the names of the secrets that the user must
 // set. These names start with origin, and are neither set already nor used by
 // another server. If a server's name is already in use, origin is appended to
-// it. The plan is not recorded, so PlanUndo cannot undo it.
+// it; at most 20 servers get one name in this way. The plan is not recorded, so
+// PlanUndo cannot undo it.
 //
 // The user did not write the definitions. PlanDefinitions therefore skips
 // servers that would receive the user's values: those that refer to secrets, to
 // inputs, to files of environment variables, or to environment variables other
-// than HOME and PATH.
+// than HOME and PATH. It also skips servers with more than 200 secrets. If ctx is
+// done, it returns the cause.
 //
 // A caller that stores the servers elsewhere uses the Config of each server of the
 // plan. serversFile is then "" and store nil.
-func PlanDefinitions(serversFile string, store *secrets.Store, origin string, servers []Definition) (*Plan, error) {
+func PlanDefinitions(ctx context.Context, serversFile string, store *secrets.Store, origin string, servers []Definition) (*Plan, error) {
 	file, err := readServersFile(serversFile)
 	if err != nil {
 		return nil, err
 	}
-	im := &Importer{client: clientconfig.Client{Name: origin, Title: origin}, found: &clientconfig.Servers{}, servers: file, secrets: store, namesOnly: true}
-	p := &Plan{Action: None, values: map[string]string{}, applyTo: im.applyServers, step: step{Servers: map[string]string{}}}
+	names := newForeignNames(origin, file, store)
+	im := &Importer{client: clientconfig.Client{Name: origin, Title: origin}, found: &clientconfig.Servers{}, servers: file, foreign: names}
+	p := &Plan{Action: None, applyTo: im.applyServers, step: step{Servers: map[string]string{}}}
 	for _, d := range servers {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		if isOwnEntry(d.Name, d.Value) {
 			p.Servers = append(p.Servers, Server{Name: d.Name, State: Skipped, Problems: []string{"it is an entry for Loadout itself"}})
 			continue
@@ -52,8 +58,7 @@ func PlanDefinitions(serversFile string, store *secrets.Store, origin string, se
 			return nil, err
 		}
 	}
-	clear(p.values)
-	im.noteSecretsAndLogins(p)
+	im.noteSecretsAndLogins(p, names.isSet)
 	slices.Sort(p.Unset)
 	if len(p.step.Servers) > 0 {
 		p.Action = Import
@@ -113,70 +118,6 @@ func restrictForeign(c *upstream.Config) []string {
 		c.AtStart = false
 	}
 	return out
-}
-
-// findPresent reports whether an earlier import has already added c to the servers
-// file, with references in place of its secrets. If so, it replaces the secrets
-// in c with the same references, and adds them to planned.
-func (im *Importer) findPresent(c *upstream.Config, f clientServer, planned map[string]string) ([]MovedSecret, bool, error) {
-	if !im.namesOnly {
-		return nil, false, nil
-	}
-	const most = 100 // numbers of a secret's name
-	for i := 0; ; i++ {
-		have := im.servers.byName[numberedName(c.Name, im.nameSuffix(f), i)]
-		if have == nil {
-			return nil, false, nil
-		}
-		uses, values := secretsOf(have), map[string]string{}
-		trial, target := *c, im.secretTarget(c)
-		moved, err := moveSecrets(&trial, nil, func(name, value string) (string, error) {
-			value += target
-			name = deriveSecretName(im.client.Name, name)
-			for i := 1; i < most; i++ {
-				n := numberedSecret(name, i)
-				if other, ok := planned[n]; ok && other != value {
-					continue
-				}
-				if other, ok := values[n]; uses[n] && (!ok || other == value) {
-					values[n] = value
-					return n, nil
-				}
-			}
-			return name, nil
-		})
-		if err != nil {
-			return nil, false, err
-		}
-		same := trial
-		same.Name = have.Name
-		if same.Digest() == have.Digest() {
-			*c = trial
-			maps.Copy(planned, values)
-			return moved, true, nil
-		}
-	}
-}
-
-// usesSecret reports whether a server in the file refers to a secret.
-func (s *serversFile) usesSecret(name string) bool {
-	for _, c := range s.byName {
-		if secretsOf(c)[name] {
-			return true
-		}
-	}
-	return false
-}
-
-// secretsOf returns the names of the secrets to which a server refers.
-func secretsOf(c *upstream.Config) map[string]bool {
-	names := map[string]bool{}
-	for _, u := range c.Variables() {
-		if u.Kind == upstream.FromSecret {
-			names[u.Name] = true
-		}
-	}
-	return names
 }
 
 var plainArg = lazyregexp.New(`^[A-Za-z0-9_@%+=:,./{}$-]+$`)

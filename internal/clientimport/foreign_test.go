@@ -22,7 +22,7 @@ func TestDefinitionsKeepOnlyNamesOfSecrets(t *testing.T) {
 	}
 	plan := func() *clientimport.Plan {
 		t.Helper()
-		p, err := clientimport.PlanDefinitions(file, store, "wegent", all)
+		p, err := clientimport.PlanDefinitions(t.Context(), file, store, "wegent", all)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func TestDefinitionsKeepOnlyNamesOfSecrets(t *testing.T) {
 // planOne plans to add one server of Wegent.
 func planOne(t *testing.T, dir string, name string, value any) *clientimport.Plan {
 	t.Helper()
-	p, err := clientimport.PlanDefinitions(filepath.Join(dir, "servers.yaml"), secrets.New(filepath.Join(dir, "secrets")), "wegent", []clientimport.Definition{{Name: name, Value: value}})
+	p, err := clientimport.PlanDefinitions(t.Context(), filepath.Join(dir, "servers.yaml"), secrets.New(filepath.Join(dir, "secrets")), "wegent", []clientimport.Definition{{Name: name, Value: value}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func TestDefinitionsShareSecretsOnlyWithTheSameTarget(t *testing.T) {
 			dir := t.TempDir()
 			plan := func() *clientimport.Plan {
 				t.Helper()
-				p, err := clientimport.PlanDefinitions(filepath.Join(dir, "servers.yaml"), secrets.New(filepath.Join(dir, "secrets")), "wegent",
+				p, err := clientimport.PlanDefinitions(t.Context(), filepath.Join(dir, "servers.yaml"), secrets.New(filepath.Join(dir, "secrets")), "wegent",
 					[]clientimport.Definition{{Name: "s", Value: tt.a}, {Name: "s", Value: tt.b}})
 				if err != nil {
 					t.Fatal(err)
@@ -234,7 +234,7 @@ func TestDefinitionsChooseNoSettingsOfTheUser(t *testing.T) {
 
 // A caller without a servers file gets the configurations, without values of secrets.
 func TestConfigurationsOfDefinitions(t *testing.T) {
-	plan, err := clientimport.PlanDefinitions("", nil, "wegent", []clientimport.Definition{
+	plan, err := clientimport.PlanDefinitions(t.Context(), "", nil, "wegent", []clientimport.Definition{
 		{Name: "images", Value: map[string]any{"url": "https://images.example.com/mcp", "headers": map[string]any{"Authorization": "Bearer s3cr3t-images"}}},
 		{Name: "thief", Value: map[string]any{"url": "https://thief.example.com", "headers": map[string]any{"X": "${AWS_SECRET}"}}},
 	})

@@ -34,7 +34,7 @@ type Plan struct {
 
 	change  *clientconfig.Change // change of the client's file; nil if it does not change
 	step    step
-	values  map[string]string // secret values by name, with secretTarget appended
+	values  map[string]string // secret values by name
 	applyTo func(context.Context, *Plan) error
 }
 
@@ -113,7 +113,10 @@ func (im *Importer) PlanImport(s Selection) (*Plan, error) {
 	if len(p.step.Servers) > 0 || p.change != nil && p.change.Action != clientconfig.None {
 		p.Action = Import
 	}
-	im.noteSecretsAndLogins(p)
+	im.noteSecretsAndLogins(p, func(name string) bool {
+		_, err := im.secrets.Get(name)
+		return err == nil
+	})
 	if s.KeepFile && len(p.step.Servers) > 0 {
 		p.Notes = append(p.Notes, im.client.Title+" still starts these servers itself")
 	}
@@ -141,35 +144,29 @@ func (im *Importer) planServer(p *Plan, f clientServer) error {
 		return nil
 	}
 	setWorkDir(c, f.project)
-	if im.namesOnly {
-		if reason := foreignReference(c); reason != "" {
-			s.Problems = append(s.Problems, reason)
-			p.Servers = append(p.Servers, s)
-			return nil
-		}
+	var moved []MovedSecret
+	var err error
+	if im.foreign == nil {
+		moved, s.State, err = im.planOwn(p, c, inputs, im.nameSuffix(f))
+	} else if reason := foreignReference(c); reason != "" {
+		err = &skippedError{reason}
+	} else {
 		s.Problems = append(s.Problems, restrictForeign(c)...)
+		moved, s.State, err = im.foreign.plan(c)
 	}
-	moved, present, err := im.findPresent(c, f, p.values)
-	if err == nil && !present {
-		target := im.secretTarget(c)
-		moved, err = moveSecrets(c, inputs, func(name, value string) (string, error) {
-			value += target
-			free, err := im.chooseSecretName(name, value, p.values)
-			if err == nil {
-				p.values[free] = value
-			}
-			return free, err
-		})
+	if skipped, ok := errors.AsType[*skippedError](err); ok {
+		s.Problems = append(s.Problems, skipped.reason)
+		p.Servers = append(p.Servers, s)
+		return nil
 	}
 	if err != nil {
 		return err
 	}
-	s.Transport, s.Login, s.Does = c.Type, mayNeedLogin(c), describeServer(c)
-	if s.As = im.chooseName(c, im.nameSuffix(f)); s.As == "" {
-		s.As, s.State = c.Name, Present
+	s.As, s.Transport, s.Login, s.Does = c.Name, c.Type, mayNeedLogin(c), describeServer(c)
+	if s.State == Present {
 		p.step.Shares = append(p.step.Shares, c.Name)
 	} else {
-		c.Name, s.State, s.Config = s.As, Added, c
+		s.Config = c
 		im.servers.add(c)
 		p.step.Servers[c.Name] = c.Digest()
 	}
@@ -184,21 +181,40 @@ func (im *Importer) planServer(p *Plan, f clientServer) error {
 	return nil
 }
 
-// chooseName returns an unused name for a server, or "" if the servers file
-// already contains the same server.
-func (im *Importer) chooseName(c *upstream.Config, suffix string) string {
+// skippedError is the reason why one server is not imported.
+type skippedError struct{ reason string }
+
+func (e *skippedError) Error() string { return e.reason }
+
+// planOwn moves the secrets of one of the user's servers to p.values, and sets
+// its name. The returned state is Added or Present.
+func (im *Importer) planOwn(p *Plan, c *upstream.Config, inputs []upstream.Input, suffix string) (moved []MovedSecret, state string, err error) {
+	moved, err = moveSecrets(c, func(name, value string) (string, error) {
+		free, err := im.chooseSecretName(name, value, p.values)
+		if err == nil {
+			p.values[free] = value
+		}
+		return free, err
+	})
+	if err != nil {
+		return nil, Skipped, err
+	}
+	moved = append(moved, replaceInputs(c, inputs)...)
+	return moved, im.chooseName(c, suffix), nil
+}
+
+// chooseName gives a server an unused name, unless the servers file already
+// contains the same server. It returns the state of the server.
+func (im *Importer) chooseName(c *upstream.Config, suffix string) (state string) {
 	first := c.Name
 	for i := 0; ; i++ {
-		name := numberedName(first, suffix, i)
-		have := im.servers.byName[name]
+		c.Name = numberedName(first, suffix, i)
+		have := im.servers.byName[c.Name]
 		if have == nil {
-			return name
+			return Added
 		}
-		same := *c
-		same.Name = name
-		if have.Digest() == same.Digest() {
-			c.Name = name
-			return ""
+		if have.Digest() == c.Digest() {
+			return Present
 		}
 	}
 }
@@ -217,23 +233,15 @@ func numberedName(first, suffix string, i int) string {
 
 // chooseSecretName returns the name of the secret for a value. If that name
 // already has a different value, in planned or in the store, it appends a
-// number. If the import stores no values, it also avoids names that are set or
-// that another server uses, because the new server must not receive those
-// secrets.
+// number.
 func (im *Importer) chooseSecretName(name, value string, planned map[string]string) (string, error) {
-	if im.namesOnly {
-		name = deriveSecretName(im.client.Name, name)
-	}
 	for i := 1; ; i++ {
 		n := numberedSecret(name, i)
 		have, ok := planned[n]
 		if !ok {
-			stored, err := im.storedSecret(n)
+			stored, err := im.secrets.Get(n)
 			if err != nil && !errors.Is(err, secrets.ErrNotSet) {
 				return "", &Error{SecretStore, err}
-			}
-			if im.namesOnly && (err == nil || im.servers.usesSecret(n)) {
-				continue
 			}
 			have = stored
 		}
@@ -241,25 +249,6 @@ func (im *Importer) chooseSecretName(name, value string, planned map[string]stri
 			return n, nil
 		}
 	}
-}
-
-// storedSecret returns the value of a secret. Without a store, no secret is set.
-func (im *Importer) storedSecret(name string) (string, error) {
-	if im.secrets == nil {
-		return "", secrets.ErrNotSet
-	}
-	return im.secrets.Get(name)
-}
-
-// secretTarget returns the text that is appended to the secret values of c before
-// they are compared. If the import stores no values, the text identifies what c
-// runs or where it connects: the user sets the values later, and no other target
-// must receive them. Otherwise the text is empty.
-func (im *Importer) secretTarget(c *upstream.Config) string {
-	if !im.namesOnly {
-		return ""
-	}
-	return fmt.Sprintf("\x00%q %q %q %q %q", c.Command, c.Args, c.Dir, c.Env, c.URLs)
 }
 
 func numberedSecret(name string, i int) string {
@@ -270,14 +259,14 @@ func numberedSecret(name string, i int) string {
 }
 
 // noteSecretsAndLogins adds to the plan the secrets that the user must set, and
-// notes about sign-ins.
-func (im *Importer) noteSecretsAndLogins(p *Plan) {
+// notes about sign-ins. isSet reports whether the user has set a secret.
+func (im *Importer) noteSecretsAndLogins(p *Plan, isSet func(name string) bool) {
+	seen := map[string]bool{}
 	for _, m := range p.Secrets {
-		if p.values[m.Secret] == "" && !slices.Contains(p.Unset, m.Secret) {
-			if _, err := im.storedSecret(m.Secret); err != nil {
-				p.Unset = append(p.Unset, m.Secret)
-			}
+		if !seen[m.Secret] && p.values[m.Secret] == "" && !isSet(m.Secret) {
+			p.Unset = append(p.Unset, m.Secret)
 		}
+		seen[m.Secret] = true
 	}
 	for _, s := range p.Servers {
 		if s.Login && s.State == Added {

@@ -64,10 +64,10 @@ type secretMover struct {
 }
 
 // moveSecrets moves secrets from the environment, headers, arguments and URLs
-// of c into the returned list, and replaces them with references. It also
-// replaces values for which the client prompts the user. It copies the maps and
-// slices of c before modifying them.
-func moveSecrets(c *upstream.Config, inputs []upstream.Input, pick func(name, value string) (string, error)) ([]MovedSecret, error) {
+// of c into the returned list, and replaces them with references. It copies the
+// maps and slices of c before modifying them. After an error of pick, it does
+// not call pick again.
+func moveSecrets(c *upstream.Config, pick func(name, value string) (string, error)) ([]MovedSecret, error) {
 	m := &secretMover{server: c.Name, chooseName: pick}
 	c.Env, c.Headers, c.Args, c.URLs = maps.Clone(c.Env), maps.Clone(c.Headers), slices.Clone(c.Args), slices.Clone(c.URLs)
 	for _, key := range slices.Sorted(maps.Keys(c.Env)) {
@@ -86,12 +86,14 @@ func moveSecrets(c *upstream.Config, inputs []upstream.Input, pick func(name, va
 			client.Secret = m.moveValue("oauth client secret", "client secret", client.Secret)
 		}
 	}
-	m.replaceInputs(c, inputs)
 	return m.out, m.err
 }
 
 // moveValue records a value as a secret and returns a reference to it.
 func (m *secretMover) moveValue(where, key, value string) string {
+	if m.err != nil {
+		return value
+	}
 	name, err := m.chooseName(deriveSecretName(m.server, key), value)
 	if err != nil {
 		m.err = err
@@ -277,9 +279,9 @@ func (m *secretMover) moveFromQuery(where, query string) string {
 	return strings.Join(pairs, "&")
 }
 
-// replaceInputs inserts references to secrets in place of values for which the
-// client prompts the user.
-func (m *secretMover) replaceInputs(c *upstream.Config, inputs []upstream.Input) {
+// replaceInputs inserts references to the returned secrets in place of values for
+// which the client prompts the user. It modifies the maps and slices of c.
+func replaceInputs(c *upstream.Config, inputs []upstream.Input) (out []MovedSecret) {
 	input := func(where, s string) string {
 		return inputRef.ReplaceAllStringFunc(s, func(ref string) string {
 			id := inputRef.FindStringSubmatch(ref)[1]
@@ -289,8 +291,8 @@ func (m *secretMover) replaceInputs(c *upstream.Config, inputs []upstream.Input)
 				}
 			}
 			name := deriveSecretName("", id)
-			if !slices.ContainsFunc(m.out, func(o MovedSecret) bool { return o.Secret == name && o.value == "" }) {
-				m.out = append(m.out, MovedSecret{name, c.Name, where, ""})
+			if !slices.ContainsFunc(out, func(o MovedSecret) bool { return o.Secret == name }) {
+				out = append(out, MovedSecret{name, c.Name, where, ""})
 			}
 			return "${{secrets." + name + "}}"
 		})
@@ -307,6 +309,7 @@ func (m *secretMover) replaceInputs(c *upstream.Config, inputs []upstream.Input)
 	for i, v := range c.URLs {
 		c.URLs[i] = input("url", v)
 	}
+	return out
 }
 
 // deriveSecretName derives a secret's name from the server and the key.

@@ -248,12 +248,12 @@ func (l *watchedLog) Append(ctx context.Context, events ...*session.Event) error
 }
 
 // compareServers plans the servers to add to the user's servers file.
-func (c *Change) compareServers(_ context.Context, p *Plan, t Target) error {
+func (c *Change) compareServers(ctx context.Context, p *Plan, t Target) error {
 	var all []clientimport.Definition
 	for _, s := range p.Servers {
 		all = append(all, s.Definition)
 	}
-	plan, err := clientimport.PlanDefinitions(t.ServersFile, t.Secrets, string(p.System), all)
+	plan, err := clientimport.PlanDefinitions(ctx, t.ServersFile, t.Secrets, string(p.System), all)
 	if err != nil {
 		return err
 	}
@@ -278,10 +278,13 @@ func ServerItem(s clientimport.Server, from string) Item {
 	} else if s.As != s.Name {
 		item.Details = append(item.Details, "named "+s.As+", because another server has its name")
 	}
+	seen := map[string]bool{}
 	for _, m := range s.Secrets {
-		if text := m.Where + " is now the secret " + m.Secret; !slices.Contains(item.Details, text) {
+		text := m.Where + " is now the secret " + m.Secret
+		if !seen[text] {
 			item.Details = append(item.Details, text)
 		}
+		seen[text] = true
 	}
 	if item.Outcome == Kept && len(item.Details) > 0 {
 		item.Outcome = Changed

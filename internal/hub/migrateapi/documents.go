@@ -43,7 +43,7 @@ type uploadedDocument struct {
 
 // Compare implements [migrate.Documents].
 func (d *documents) Compare(ctx context.Context, p *migrate.Plan) (items []migrate.Item, unset []string, err error) {
-	if err := d.addServers(p); err != nil {
+	if err := d.addServers(ctx, p); err != nil {
 		return nil, nil, err
 	}
 	for _, f := range p.Resources {
@@ -88,7 +88,7 @@ func (d *documents) comingSkills() map[string]bool {
 }
 
 // addServers adds the servers that do not belong to a document.
-func (d *documents) addServers(p *migrate.Plan) error {
+func (d *documents) addServers(ctx context.Context, p *migrate.Plan) error {
 	var all []clientimport.Definition
 	var from []string
 	for _, s := range p.Servers {
@@ -96,7 +96,7 @@ func (d *documents) addServers(p *migrate.Plan) error {
 			all, from = append(all, s.Definition), append(from, s.From)
 		}
 	}
-	plan, err := clientimport.PlanDefinitions("", nil, string(p.System), all)
+	plan, err := clientimport.PlanDefinitions(ctx, "", nil, string(p.System), all)
 	if err != nil {
 		return err
 	}
