@@ -502,10 +502,18 @@ func TestMigrationRespectsQuotas(t *testing.T) {
 	if got := r.details("report"); !strings.Contains(got, "quota of the user exceeded (skills: 1 + 1, limit 1)") {
 		t.Errorf("the skill: %q of %+v", got, r)
 	}
+	// A skill in a document over the quota is lost alone.
+	upload := archiveOf(t, map[string]string{"k.yaml": "apiVersion: agent.wecode.io/v1\nkind: Skill\nmetadata: {name: prose}\nspec: {description: Writes prose., prompt: Write.}\n---\napiVersion: agent.wecode.io/v1\nkind: Ghost\nmetadata: {name: writer}\nspec: {systemPrompt: Write.}\n"})
+	for _, apply := range []string{"", "&apply=true", "&apply=true"} {
+		r = c.developer.migrate(t, "system=wegent"+apply, upload)
+		if got := r.details("Skill prose"); !strings.Contains(got, "does not fit: quota of the user exceeded (skills: 1 + 1, limit 1)") || !strings.Contains(strings.Join(r.lines(), "\n"), "document Ghost writer: ") || strings.Contains(strings.Join(r.lines(), "\n"), "document Ghost writer: lost") {
+			t.Errorf("%q: %s", r.lines(), got)
+		}
+	}
 	// Documents over the quota are lost, and the other items are there.
 	c = newGroupHub(t, "")
 	c.limit(t, quota.Settings{User: quota.Amounts{Bytes: 10, Sessions: 5}})
-	upload := archiveOf(t, filesOf(t, "kinds", "export"))
+	upload = archiveOf(t, filesOf(t, "kinds", "export"))
 	for _, apply := range []string{"", "&apply=true"} {
 		r = c.developer.migrate(t, "system=wegent"+apply, upload)
 		for _, name := range []string{"Ghost helper", "Bot helper"} {

@@ -170,14 +170,20 @@ type documentBatch struct {
 func (a *documentBatch) run(ctx context.Context) error {
 	named := 0
 	for i, d := range a.docs {
-		if d.Spec != nil {
-			named += len(d.Spec.references())
-		}
-		if named > MaxReferences { // other writers wait for these lookups
-			return fmt.Errorf("%w: more than %d references in all documents", store.ErrTooMany, MaxReferences)
-		}
 		if err := a.checkDocument(ctx, i); err != nil {
 			return err
+		}
+		if d.Spec == nil {
+			continue
+		}
+		n := len(d.Spec.references())
+		switch {
+		case named+n <= MaxReferences: // other writers wait for these lookups
+			named += n
+		case d.MustBeNew:
+			a.addRefusal(i, "document-many", fmt.Sprintf("does not fit: more than %d references in all documents", MaxReferences), "add it later, without the others")
+		default:
+			return fmt.Errorf("%w: more than %d references in all documents", store.ErrTooMany, MaxReferences)
 		}
 	}
 	for _, kind := range kindOrder {
@@ -314,7 +320,7 @@ func (a *documentBatch) saveDocument(ctx context.Context, i int, old store.Kind,
 	}
 	switch {
 	case err != nil:
-		return err
+		return a.refuseUnfit(i, err)
 	case old.ID == "":
 		c.Outcome = Created
 		old, err = a.Kinds.Create(ctx, store.Kind{Kind: d.Kind, Namespace: a.namespaces[i], Name: d.Name, Spec: raw, CreatedBy: string(a.p.User)})
@@ -362,6 +368,17 @@ func (a *documentBatch) refuseExisting(i int) {
 	a.addRefusal(i, "document-exists", fmt.Sprintf("there is another %s with this name", a.docs[i].Kind), "rename one of them to keep both")
 }
 
+// refuseUnfit refuses a document that must be new if err means that it exceeds a
+// quota. Otherwise it returns err.
+func (a *documentBatch) refuseUnfit(i int, err error) error {
+	full, ok := errors.AsType[*quota.ExceededError](err)
+	if !ok || !a.docs[i].MustBeNew {
+		return err
+	}
+	a.addRefusal(i, "document-quota", "does not fit: "+full.Error(), "")
+	return nil
+}
+
 // refuseStale refuses a document whose base generation is outdated.
 func (a *documentBatch) refuseStale(ctx context.Context, i int, now store.Kind, by string) error {
 	d, c := a.docs[i], &a.result.Changes[i]
@@ -405,7 +422,7 @@ func (a *documentBatch) applySkill(ctx context.Context, i int) error {
 		return nil
 	}
 	if err != nil {
-		return err
+		return a.refuseUnfit(i, err)
 	}
 	if d.MustBeNew && applied.Outcome == Updated {
 		a.refuseExisting(i)

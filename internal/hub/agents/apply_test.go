@@ -12,6 +12,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
+	"github.com/loadout-dev/loadout/internal/hub/quota"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
 	"github.com/loadout-dev/loadout/internal/upstream"
@@ -225,6 +226,36 @@ func TestApplyOnlyNewDocuments(t *testing.T) {
 	}
 	r = apply(ghost("y", "New.") + ghost("x", "Old."))
 	wantEqual(t, said(r), "created Ghost/y\nunchanged Ghost/x\n")
+}
+
+// Of documents that must be new, only those over a quota or a limit are refused.
+func TestApplyRefusesWhatDoesNotFit(t *testing.T) {
+	apply := func(h *hub, yaml string) string {
+		docs := agents.Parse([]byte(yaml), "a.yaml")
+		for _, d := range docs {
+			d.MustBeNew = true
+		}
+		r, err := h.Apply(t.Context(), h.people["developer"], docs, true)
+		must(t, err)
+		return said(r)
+	}
+	ghost := "kind: Ghost\nmetadata: {name: %s}\nspec: {systemPrompt: %s}\n---\n"
+	h := newHub(t, sqlite(t), &agents.Options{Quotas: quota.Quotas{Default: quota.Settings{User: quota.Amounts{Bytes: 2000}}}})
+	h.apply("developer", fmt.Sprintf(ghost, "old", "Old."))
+	wantEqual(t, apply(h, fmt.Sprintf(ghost, "large", strings.Repeat("x", 2000))+fmt.Sprintf(ghost, "old", "Old.")+fmt.Sprintf(ghost, "small", "x")),
+		"refused Ghost/large; 2:18 document-quota\nunchanged Ghost/old\ncreated Ghost/small\n")
+	var many strings.Builder
+	for i := range 12 {
+		fmt.Fprintf(&many, "kind: Ghost\nmetadata: {name: g%02d}\nspec: {skills: [", i)
+		for n := range 350 {
+			fmt.Fprintf(&many, "s%d, ", n)
+		}
+		many.WriteString("]}\n---\n")
+	}
+	got := apply(newHub(t, sqlite(t), nil), many.String())
+	if n := strings.Count(got, "created "); n != 11 || !strings.Contains(got, "refused Ghost/g11; 46:18 document-many\n") {
+		t.Errorf("%d are created: %.300s", n, got[strings.LastIndex(got, "created "):])
+	}
 }
 
 // A document that must be new does not take precedence over a resource of another

@@ -19,7 +19,9 @@ type Document struct {
 	// the document if the current generation differs; 0 permits any.
 	BaseGeneration int64
 	// MustBeNew refuses the document if it would change an existing one, or if
-	// references by name would resolve to it instead of an existing resource.
+	// references by name would resolve to it instead of an existing resource. A
+	// document that exceeds a quota or MaxReferences is then refused too; otherwise
+	// [Registry.Apply] returns an error.
 	MustBeNew bool
 	// ComingSkills names skills that are added to the document's namespace before it
 	// is applied, for a dry run. References to them are valid.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/clientimport"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
-	"github.com/loadout-dev/loadout/internal/hub/quota"
 	"github.com/loadout-dev/loadout/internal/migrate"
 	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/upstream"
@@ -199,10 +197,6 @@ func (d *documents) settle(ctx context.Context, coming map[string]bool) error {
 			return nil
 		}
 		result, err := d.Agents.Apply(ctx, d.p, parsed, true)
-		if full, ok := errors.AsType[*quota.ExceededError](err); ok {
-			loseAll(docs, full)
-			return nil
-		}
 		if err != nil {
 			return err
 		}
@@ -213,13 +207,6 @@ func (d *documents) settle(ctx context.Context, coming map[string]bool) error {
 		if !lost {
 			return nil
 		}
-	}
-}
-
-// loseAll marks documents as lost that exceed a quota together.
-func loseAll(docs []*uploadedDocument, full *quota.ExceededError) {
-	for _, doc := range docs {
-		doc.lose("all documents and servers together are too large: %v", full)
 	}
 }
 
@@ -281,10 +268,6 @@ func (d *documents) Apply(ctx context.Context) (written, problems []string, err 
 		return nil, nil, nil
 	}
 	result, err := d.Agents.Apply(ctx, d.p, parsed, false)
-	if full, ok := errors.AsType[*quota.ExceededError](err); ok {
-		loseAll(docs, full)
-		return nil, []string{"documents and servers were not added: " + full.Error()}, nil
-	}
 	if err != nil {
 		return nil, nil, err
 	}
