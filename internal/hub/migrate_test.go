@@ -287,6 +287,26 @@ func TestMigrationOfAgentWithItsSkill(t *testing.T) {
 	}
 }
 
+// The report before the migration says of documents that depend on other files what the
+// migration then does.
+func TestMigrationReportsWhatItThenDoes(t *testing.T) {
+	c := newGroupHub(t, "")
+	ghost := "apiVersion: loadout/v1\nkind: Ghost\nmetadata: {name: %s, generation: 3}\nspec: {skills: [report], skill_refs: {report: {content_hash: '%s'}}}\n"
+	files := map[string]string{"skills/report/SKILL.md": "---\nname: report\ndescription: Writes reports.\n---\nWrite.\n"}
+	first := c.developer.migrate(t, "system=wegent&apply=true", archiveOf(t, files))
+	digest := c.developer.send(t, "GET", "/api/v1/skills/"+first.Items[0].ID, nil).want(t, 200).text(t, "digest")
+	files["a.yaml"] = fmt.Sprintf(ghost, "right", digest)
+	files["b.yaml"] = fmt.Sprintf(ghost, "wrong", "sha256:"+strings.Repeat("0", 64))
+	files["c.yaml"] = "apiVersion: agent.wecode.io/v1\nkind: Skill\nmetadata: {name: report}\nspec: {description: Writes prose., prompt: Write.}\n"
+	for _, apply := range []string{"", "&apply=true"} {
+		r := c.maintainer.migrate(t, "system=wegent&namespace="+c.in+apply, archiveOf(t, files))
+		wantSame(t, "report", r.lines(), []string{"document Ghost right: new, kept", "document Ghost wrong: lost", "document Skill report: lost", "skill report: new, kept"})
+		if got := r.details("Skill report"); !strings.Contains(got, "the files have another skill with this name") {
+			t.Errorf("the Skill: %s", got)
+		}
+	}
+}
+
 // The report says what servers in documents do, and which secrets they need.
 func TestMigrationDescribesServersInDocuments(t *testing.T) {
 	c := newGroupHub(t, "")
@@ -489,24 +509,31 @@ func TestMigrationRespectsQuotas(t *testing.T) {
 	c := newGroupHub(t, "")
 	c.limit(t, quota.Settings{User: quota.Amounts{Sessions: 1}})
 	c.developer.begin(t)
-	r := c.developer.migrate(t, "system=weknora&apply=true", archiveOf(t, filesOf(t, "weknora")))
-	if len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "quota of the user exceeded (conversations: 1 + 1, limit 1)") {
-		t.Errorf("notes %q", r.Notes)
+	var r migrationReport
+	for _, apply := range []string{"", "&apply=true"} {
+		r = c.developer.migrate(t, "system=weknora"+apply, archiveOf(t, filesOf(t, "weknora")))
+		if got := r.details("Comets"); !slices.Contains(r.lines(), "conversation Comets: lost") || !strings.Contains(got, "quota of the user exceeded (conversations: 1 + 1, limit 1)") || len(r.Notes) > 0 {
+			t.Errorf("the conversation: %q of %+v", got, r)
+		}
 	}
-	if got := r.details("Comets"); !slices.Contains(r.lines(), "conversation Comets: lost") || !strings.Contains(got, "quota of the user exceeded (conversations: 1 + 1, limit 1)") {
-		t.Errorf("the conversation: %q of %q", got, r.lines())
-	}
-	c.limit(t, quota.Settings{User: quota.Amounts{Sessions: 5, Skills: 1}})
+	c.limit(t, quota.Settings{User: quota.Amounts{Sessions: 5, Skills: 3}})
 	c.developer.upload(t, "", "other", "Do it.")
-	r = c.developer.migrate(t, "system=wegent&apply=true", archiveOf(t, filesOf(t, "wegent")))
-	if got := r.details("report"); !strings.Contains(got, "quota of the user exceeded (skills: 1 + 1, limit 1)") {
-		t.Errorf("the skill: %q of %+v", got, r)
+	files := map[string]string{}
+	for _, dir := range []string{"1/a", "2/a", "3/b", "4/c"} {
+		files[dir+"/SKILL.md"] = "---\nname: " + dir[2:] + "\ndescription: Writes.\n---\nWrite.\n"
+	}
+	for _, apply := range []string{"", "&apply=true"} {
+		r = c.developer.migrate(t, "system=wegent"+apply, archiveOf(t, files))
+		wantSame(t, "report", r.lines(), []string{"skill a: lost", "skill a: new, kept", "skill b: new, kept", "skill c: lost"})
+		if got := r.details("c"); !strings.Contains(got, "quota of the user exceeded (skills: 1 + 3, limit 3)") {
+			t.Errorf("the skill: %q of %+v", got, r)
+		}
 	}
 	// A skill in a document over the quota is lost alone.
 	upload := archiveOf(t, map[string]string{"k.yaml": "apiVersion: agent.wecode.io/v1\nkind: Skill\nmetadata: {name: prose}\nspec: {description: Writes prose., prompt: Write.}\n---\napiVersion: agent.wecode.io/v1\nkind: Ghost\nmetadata: {name: writer}\nspec: {systemPrompt: Write.}\n"})
 	for _, apply := range []string{"", "&apply=true", "&apply=true"} {
 		r = c.developer.migrate(t, "system=wegent"+apply, upload)
-		if got := r.details("Skill prose"); !strings.Contains(got, "does not fit: quota of the user exceeded (skills: 1 + 1, limit 1)") || !strings.Contains(strings.Join(r.lines(), "\n"), "document Ghost writer: ") || strings.Contains(strings.Join(r.lines(), "\n"), "document Ghost writer: lost") {
+		if got := r.details("Skill prose"); !strings.Contains(got, "does not fit: quota of the user exceeded (skills: 3 + 1, limit 3)") || !strings.Contains(strings.Join(r.lines(), "\n"), "document Ghost writer: ") || strings.Contains(strings.Join(r.lines(), "\n"), "document Ghost writer: lost") {
 			t.Errorf("%q: %s", r.lines(), got)
 		}
 	}

@@ -41,6 +41,8 @@ type Target struct {
 
 // Conversations keeps the conversations of a user.
 type Conversations interface {
+	// Contains reports whether the user has the conversation. It returns a
+	// [*SkippedError] if it cannot be stored.
 	Contains(ctx context.Context, c *PastConversation) (bool, error)
 	// Import creates a conversation with the events that write appends to its log.
 	// If it or write returns an error, no conversation is created.
@@ -126,6 +128,10 @@ func (c *Change) compareConversations(ctx context.Context, p *Plan, t Target) er
 			return context.Cause(ctx)
 		}
 		exists, err := t.Chats.Contains(ctx, past)
+		if skipped, ok := errors.AsType[*SkippedError](err); ok {
+			c.Items = append(c.Items, Item{Kind: Conversation, Name: past.Title, From: past.From, ID: past.ID, Outcome: Lost, Details: []string{skipped.Reason}})
+			continue
+		}
 		if err != nil {
 			return err
 		}

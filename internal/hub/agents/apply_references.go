@@ -88,7 +88,8 @@ func (a *documentBatch) resolveSkillReference(ctx context.Context, i int, ref re
 		}
 		written = in
 	}
-	comes := a.docs[i].ComingSkills[ref.name] && (ref.ref.Namespace == "" && !ref.ref.Public || written == a.namespaces[i])
+	digest, comes := a.docs[i].ComingSkills[ref.name]
+	comes = comes && (ref.ref.Digest == "" || ref.ref.Digest == digest) && (ref.ref.Namespace == "" && !ref.ref.Public || written == a.namespaces[i])
 	comes = comes || slices.ContainsFunc(a.visibleNamespaces(), func(n store.Namespace) bool { _, ok := a.declared[identity{SkillKind, n, ref.name}]; return ok })
 	if comes && ref.ref.ID == "" {
 		return written, nil

@@ -23,9 +23,10 @@ type Document struct {
 	// document that exceeds a quota or MaxReferences is then refused too; otherwise
 	// [Registry.Apply] returns an error.
 	MustBeNew bool
-	// ComingSkills names skills that are added to the document's namespace before it
-	// is applied, for a dry run. References to them are valid.
-	ComingSkills map[string]bool
+	// ComingSkills maps the names of skills that are added to the document's namespace
+	// before it is applied to their digests, for a dry run. References to them are
+	// valid. A digest is "" if it is unknown.
+	ComingSkills map[string]string
 	// Spec is nil if it is invalid or the document is skipped.
 	Spec Spec
 

@@ -71,6 +71,16 @@ func (i *Importer) Contains(ctx context.Context, c Imported) (bool, error) {
 	return err == nil && s.Owner == string(i.p.User), err
 }
 
+// CheckQuota returns a [*quota.ExceededError] if the user may not have n more
+// conversations.
+func (i *Importer) CheckQuota(ctx context.Context, n int) error {
+	return i.checkQuota(ctx, &i.e.db.Tables, n)
+}
+
+func (i *Importer) checkQuota(ctx context.Context, t *store.Tables, n int) error {
+	return i.e.opts.Quotas.Check(ctx, t, store.UserNamespace(string(i.p.User)), quota.Amounts{Sessions: int64(n)})
+}
+
 // OpenSession opens a session on a log, with the user's current skills. The caller
 // must close it.
 func (i *Importer) OpenSession(ctx context.Context, log session.Log, id string) (*session.Session, error) {
@@ -96,10 +106,7 @@ func (i *Importer) Import(ctx context.Context, imported Imported, write func(ses
 	if err != nil {
 		return err
 	}
-	checkCount := func(t *store.Tables) error {
-		return i.e.opts.Quotas.Check(ctx, t, store.UserNamespace(string(i.p.User)), quota.Amounts{Sessions: 1})
-	}
-	if err := checkCount(&i.e.db.Tables); err != nil {
+	if err := i.CheckQuota(ctx, 1); err != nil {
 		return fmt.Errorf("import conversation: %w", err)
 	}
 	log := &session.MemoryLog{}
@@ -116,7 +123,7 @@ func (i *Importer) Import(ctx context.Context, imported Imported, write func(ses
 	}
 	id := i.ID(imported)
 	err = i.e.update(ctx, id, func(c *conversationTx) error {
-		if err := checkCount(&c.Tables); err != nil {
+		if err := i.checkQuota(ctx, &c.Tables, 1); err != nil {
 			return err
 		}
 		data, err := json.Marshal(state{Wanted: int64(len(rows.inbox)), Taken: int64(len(rows.inbox))})

@@ -16,9 +16,10 @@ import (
 // namespace. It is not safe for concurrent use.
 type Collection struct {
 	*remote.Collection
-	l  *Library
-	p  account.Principal
-	in Namespace
+	l       *Library
+	p       account.Principal
+	in      Namespace
+	planned quota.Amounts // of the new skills that Compare found
 }
 
 // WithCollection opens an uploaded file and calls f, which must not keep the
@@ -47,7 +48,7 @@ func (l *Library) WithCollection(ctx context.Context, p account.Principal, in Na
 		return uploadError(ctx, err)
 	}
 	defer offer.Close()
-	return f(&Collection{offer, l, p, in})
+	return f(&Collection{Collection: offer, l: l, p: p, in: in})
 }
 
 // uploadError converts an error from opening an uploaded file. Errors other than
@@ -68,17 +69,37 @@ func uploadError(ctx context.Context, err error) error {
 type Presence struct {
 	ID      string // existing skill of the same name, or ""
 	Same    bool   // whether a version of that skill has the same files
+	Digest  string // of the files in the collection
 	Problem string // why the skill cannot be added
 }
 
 // Compare checks a skill of the collection like an upload, and compares it with the
-// skill of the same name in the namespace.
+// skill of the same name in the namespace. The quota must also allow the new skills
+// that were compared before.
 func (c *Collection) Compare(ctx context.Context, s remote.Skill) (out Presence, err error) {
 	out.Problem, err = c.withSkill(ctx, s, func(content *content) (err error) {
+		out.Digest = content.manifest.Digest()
 		out.ID, out.Same, err = c.l.findVersion(ctx, c.in, content)
-		return err
+		if err != nil || out.ID != "" {
+			return err
+		}
+		if err := content.checkFirstRelease(false); err != nil {
+			return err
+		}
+		return c.plan(ctx, manifestSize(content.manifest))
 	})
 	return out, err
+}
+
+// plan records that a skill will be added. It returns a [*quota.ExceededError] if the
+// namespace may not store it besides the other planned skills.
+func (c *Collection) plan(ctx context.Context, size int64) error {
+	all := quota.Amounts{Skills: c.planned.Skills + 1, Bytes: c.planned.Bytes + size}
+	if err := c.l.opts.Quotas.Check(ctx, &c.l.db.Tables, c.in, all); err != nil {
+		return err
+	}
+	c.planned = all
+	return nil
 }
 
 // withSkill reads and checks a skill of the collection and passes its content to f.

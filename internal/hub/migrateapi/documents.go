@@ -49,7 +49,7 @@ func (d *documents) Compare(ctx context.Context, p *migrate.Plan) (items []migra
 			return nil, nil, err
 		}
 	}
-	if err := d.settle(ctx, d.comingSkills()); err != nil {
+	if err := d.settle(ctx, true); err != nil {
 		return nil, nil, err
 	}
 	items, unset = d.report()
@@ -70,17 +70,17 @@ func (d *documents) report() (items []migrate.Item, unset []string) {
 	return items, slices.Compact(unset)
 }
 
-// comingSkills returns the names of the skills of the upload that are stored before the
-// documents.
-func (d *documents) comingSkills() map[string]bool {
-	out := map[string]bool{}
+// comingSkills returns the skills of the upload that are stored before the documents,
+// as in [agents.Document].
+func (d *documents) comingSkills() map[string]string {
+	out := map[string]string{}
+	for _, s := range d.plan.Drafts {
+		out[s.Name] = ""
+	}
 	for _, s := range d.skills {
 		if s.item.Outcome != migrate.Lost {
-			out[s.Name] = true
+			out[s.Name] = s.digest
 		}
-	}
-	for _, s := range d.plan.Drafts {
-		out[s.Name] = true
 	}
 	return out
 }
@@ -178,17 +178,25 @@ func (d *documents) fits(text []byte) bool {
 	return true
 }
 
-// settle determines by a dry run which documents are new, if the coming skills are
-// added first. If a document is refused, others that refer to it are refused in the
-// next dry run.
-func (d *documents) settle(ctx context.Context, coming map[string]bool) error {
+// settle determines by a dry run which documents are new. If early is set, the skills
+// of the upload will be added first. If a document is refused, others that refer to it
+// are refused in the next dry run.
+func (d *documents) settle(ctx context.Context, early bool) error {
+	skills := d.comingSkills()
 	for i, doc := range d.all {
 		if doc.Document == nil {
 			continue
 		}
-		doc.Namespace, doc.MustBeNew, doc.ComingSkills = string(d.in), true, coming
-		if i >= agents.MaxDocuments {
+		doc.Namespace, doc.MustBeNew, doc.BaseGeneration = string(d.in), true, 0
+		if doc.ComingSkills = nil; early {
+			doc.ComingSkills = skills
+		}
+		_, taken := skills[doc.Name]
+		switch {
+		case i >= agents.MaxDocuments:
 			doc.lose("too many documents (limit %d)", agents.MaxDocuments)
+		case doc.Kind == agents.SkillKind && taken:
+			doc.lose("the files have another skill with this name")
 		}
 	}
 	for {
@@ -260,7 +268,7 @@ func (d *uploadedDocument) lose(format string, args ...any) {
 // Apply implements [migrate.Documents]. It compares the documents again, because some
 // skills of the upload may not have been added.
 func (d *documents) Apply(ctx context.Context) (written, problems []string, err error) {
-	if err := d.settle(ctx, nil); err != nil {
+	if err := d.settle(ctx, false); err != nil {
 		return nil, nil, err
 	}
 	docs, parsed := d.fresh()

@@ -43,6 +43,7 @@ type migration struct {
 	importer *chat.Importer // nil if the upload has no conversations
 	docs     *documents
 	skipped  map[string]string // why new skills and conversations were not stored, like ids
+	talks    int               // new conversations that Compare found
 	ids      map[string]string // on the hub, of converted skills by name and of conversations by their IDs in the plan
 	done     bool
 }
@@ -50,8 +51,9 @@ type migration struct {
 // uploadedSkill is a skill of the upload.
 type uploadedSkill struct {
 	remote.Skill
-	item migrate.Item
-	id   string // on the hub, or ""
+	item   migrate.Item
+	id     string // on the hub, or ""
+	digest string // of its files
 }
 
 // run compares the upload with what the user has. With apply, it stores what is new.
@@ -205,20 +207,24 @@ func (m *migration) compareSkills(ctx context.Context) error {
 	for _, s := range m.files.Skills {
 		out := uploadedSkill{Skill: s, item: migrate.Item{Kind: migrate.Skill, Name: s.Name, From: s.Dir, Outcome: migrate.Kept}}
 		lose := func(why string) { out.item.Outcome, out.item.Details = migrate.Lost, []string{why} }
+		other, twice := dirs[s.Name]
+		if twice {
+			lose("it has the same name as the skill in " + other)
+			m.skills = append(m.skills, out)
+			continue
+		}
 		found, err := m.files.Compare(ctx, s)
-		switch other := dirs[s.Name]; {
+		switch {
 		case err != nil:
 			return err
 		case found.Problem != "":
 			lose(found.Problem)
-		case other != "":
-			lose("it has the same name as the skill in " + other)
 		case found.ID == "":
 			out.item.New = true
 		case !found.Same:
 			lose("a skill with this name and other files exists; to replace its files, upload them as a version of that skill")
 		}
-		if out.id = found.ID; found.Problem == "" {
+		if out.id, out.digest = found.ID, found.Digest; found.Problem == "" {
 			dirs[s.Name] = s.Dir
 		}
 		if m.skills = append(m.skills, out); out.item.Outcome != migrate.Lost {
@@ -291,13 +297,30 @@ func importedOf(past *migrate.PastConversation) chat.Imported {
 	return chat.Imported{Key: past.ID, Title: past.Title, Last: past.Messages[len(past.Messages)-1].Time}
 }
 
-// Contains implements [migrate.Conversations].
+// Contains implements [migrate.Conversations]. It counts the new conversations.
 func (c conversations) Contains(ctx context.Context, past *migrate.PastConversation) (bool, error) {
 	found, err := c.importer.Contains(ctx, importedOf(past))
+	if err != nil {
+		return false, err
+	}
 	if found {
 		c.ids[past.ID] = c.importer.ID(importedOf(past))
+		return true, nil
 	}
-	return found, err
+	err = skipIfFull(c.importer.CheckQuota(ctx, c.talks+1))
+	if err == nil {
+		c.talks++
+	}
+	return false, err
+}
+
+// skipIfFull returns a [*migrate.SkippedError] if err means that a quota is exceeded.
+// Otherwise it returns err.
+func skipIfFull(err error) error {
+	if full, ok := errors.AsType[*quota.ExceededError](err); ok {
+		return &migrate.SkippedError{Reason: full.Error()}
+	}
+	return err
 }
 
 // Import implements [migrate.Conversations].
