@@ -35,10 +35,11 @@ type repository struct {
 	system string // as loadout migrate names it
 	// without lists large files that are not extracted, because a clone may lack
 	// them.
-	without  []string
-	packages bool             // its skills require Python packages
-	usable   int              // minimum number of skills that must be usable
-	uses     map[string][]use // of each skill
+	without   []string
+	documents string           // file of documents for a hub, or ""
+	packages  bool             // its skills require Python packages
+	usable    int              // minimum number of skills that must be usable
+	uses      map[string][]use // of each skill
 }
 
 func TestSkillsOfRepositories(t *testing.T) {
@@ -72,6 +73,9 @@ func testRepository(t *testing.T, r repository, from string) {
 	}
 	for _, name := range skills {
 		u.approve(name, r.uses[name])
+	}
+	if r.documents != "" {
+		u.checkDocuments(filepath.Join(checkout, r.documents))
 	}
 	u.connect()
 	var table strings.Builder

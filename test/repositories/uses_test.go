@@ -8,7 +8,8 @@ type args = map[string]any
 var repositories = []repository{
 	{
 		name: "wecode-ai/Wegent", system: "wegent", usable: 15, uses: wegent,
-		without: []string{"wework/src-tauri/icons/icon-dev.icns"},
+		without:   []string{"wework/src-tauri/icons/icon-dev.icns"},
+		documents: "backend/init_data/02-public-resources.yaml",
 	},
 	{
 		name: "Tencent/WeKnora", system: "weknora", usable: 7, uses: weknora,
