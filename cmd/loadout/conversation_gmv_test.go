@@ -65,16 +65,17 @@ func TestGMVScenarioInChat(t *testing.T) {
 				t.Fatal(err)
 			}
 			load := speak("", calling("1", "load_skill", "name", "gmv_analysis"))
-			p.says("今天GMV有什么异常？", "", load, speak("", calling("2", "write_file", "path", "gmv.csv", "content", table), calling("3", "write_file", "path", "analyse.py", "content", read("analyse.py"))),
+			p.says("今天GMV有什么异常？", "", load, speak("", calling("3", "write_file", "path", "analyse.py", "content", read("analyse.py"))),
 				speak("", calling("4", "run_command", "command", "python3 analyse.py")), speak("需要批准这个技能。"))
 			p.tells("4", "No module named 'pandas'", "skill gmv_analysis is not approved", "!异常")
 
 			p.approve("gmv_analysis")
-			s := p.says("批准了，再来。", "", speak("", through("5", "shop__daily_gmv", "Days", 28)),
+			p.says("批准了，取数。", "", speak("", through("5", "shop__daily_gmv", "Days", 28)), speak("取到了。"))
+			fetched := p.told()["5"]
+			s := p.says("分析一下。", "", speak("", calling("2", "write_file", "path", "gmv.csv", "content", fetched)),
 				speak("", calling("6", "run_command", "command", "python3 analyse.py")),
 				speak("1月17日的GMV明显偏低。图是 chart.png，报告是 report.md。"))
-			s.ended(t, 0, "usage tool_call:5 tool_result:5 usage tool_call:6 tool_result:6 text usage done:end")
-			p.tells("5", "2026-01-17,41000")
+			s.ended(t, 0, "usage tool_call:2 tool_result:2 usage tool_call:6 tool_result:6 text usage done:end")
 			p.tells("6", "异常： 2026-01-17", "exit code 0")
 			var images [][]byte
 			for _, e := range s.events {

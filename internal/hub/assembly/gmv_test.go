@@ -28,15 +28,15 @@ import (
 	"github.com/loadout-dev/loadout/llm"
 )
 
-// replay is a model that makes the recorded calls, one after another, and then
+// replay is a model that makes the given calls, one after another, and then
 // answers.
-func replay(recorded ...string) func(context.Context, *script, *llm.Request) (*llm.Answer, error) {
+func replay(given ...string) func(context.Context, *script, *llm.Request) (*llm.Answer, error) {
 	return func(context.Context, *script, *llm.Request) (*llm.Answer, error) {
-		if len(recorded) == 0 {
+		if len(given) == 0 {
 			return says("1月17日的GMV明显偏低。"), nil
 		}
-		name, args, _ := strings.Cut(recorded[0], " ")
-		recorded = recorded[1:]
+		name, args, _ := strings.Cut(given[0], " ")
+		given = given[1:]
 		return calls(name, json.RawMessage(args)), nil
 	}
 }
@@ -92,10 +92,13 @@ func TestGMVScenarioOnTheHub(t *testing.T) {
 	}
 
 	w.review(s, library.Approved)
-	w.model.answer = replay(load, `call_tool {"name":"shop__daily_gmv","arguments":{"Days":28}}`, write("gmv.csv", table), write("analyse.py", code), run)
+	w.model.answer = replay(load, `call_tool {"name":"shop__daily_gmv","arguments":{"Days":28}}`)
 	id = w.begin(w.ada, "Ghost/team/analyst")
+	text, _ = results(w.say(w.ada, id, "取最近28天的GMV。"))
+	_, rows, _ := strings.Cut(text, "date,gmv\n") // of the server's result
+	w.model.answer = replay(write("gmv.csv", "date,gmv\n"+rows), write("analyse.py", code), run)
 	events := w.say(w.ada, id, "今天GMV有什么异常？")
-	if text, images = results(events); !strings.Contains(text, "2026-01-17,41000") || !strings.Contains(text, "异常： 2026-01-17") {
+	if text, images = results(events); !strings.Contains(text, "异常： 2026-01-17") {
 		t.Errorf("after the review: %s", text)
 	}
 	if len(images) != 1 {
