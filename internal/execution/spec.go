@@ -89,6 +89,7 @@ func addInterpreter(s *sandbox.Spec, plan *script.Plan, p *packages.Packages) {
 	maps.Copy(s.Env, plan.Env)
 	if p != nil {
 		s.Mounts = append(s.Mounts, p.Mounts...)
+		s.Trees = append(s.Trees, p.Trees...)
 		maps.Copy(s.Env, p.Env)
 	}
 }

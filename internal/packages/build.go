@@ -38,7 +38,7 @@ func (b *Builder) build(ctx context.Context, j *job, st *store, progress func(st
 		return nil, err
 	}
 	progress(fmt.Sprintf("installing %s with %s from %s", shortList(j.names), r.tool, r.from.host))
-	in := &fileCollector{draft: d, limits: b.limits, prefix: r.result + "/", omit: r.omit}
+	in := &fileCollector{draft: d, limits: b.limits, prefix: r.result + "/"}
 	if err := b.install(ctx, j, r, tree, in); err != nil {
 		return nil, err
 	}
@@ -156,7 +156,6 @@ type fileCollector struct {
 	draft   *draft
 	limits  Limits
 	prefix  string
-	omit    func(name string) bool // as in recipe
 	files   []file
 	bytes   int64
 	sawLast bool // the last file was collected
@@ -172,9 +171,6 @@ func (in *fileCollector) collectFile(f sandbox.File, r io.Reader) error {
 	name, ok := strings.CutPrefix(f.Path, in.prefix)
 	if !ok {
 		return nil // logs and other files that are not part of the result
-	}
-	if in.omit != nil && in.omit(name) {
-		return nil
 	}
 	switch {
 	case !isAcceptable(name):

@@ -15,6 +15,10 @@
 // anything changed. A failed build stores nothing. If several processes need
 // the same packages, only one builds them.
 //
+// Python finds packages after its standard library and only once it has started,
+// as in any installation. A package therefore replaces no module of the standard
+// library, and runs no code in programs that do not import it.
+//
 // # Errors
 //
 // Callers can handle these errors: [MissingToolError] if there is no installer,
@@ -178,6 +182,8 @@ type Packages struct {
 	// Mounts lists the read-only mounts for the script's sandbox, at
 	// /deps or [ModulesDir].
 	Mounts []sandbox.Mount
+	// Trees lists the files that let Python find the packages.
+	Trees []sandbox.Tree
 	// Env contains the environment variables that let the script find the
 	// packages. It is never nil. The variables override the skill's own; in
 	// particular, a skill must not set PYTHONPATH.

@@ -157,7 +157,7 @@ func (j *job) packages(e *entry) *Packages {
 	if j.needs.Kind == script.Node {
 		m.Path = ModulesDir
 	} else {
-		p.Env["PYTHONPATH"] = mountpoint.Build
+		p.Trees, p.Env["PYTHONPATH"] = []sandbox.Tree{startupTree()}, startupDir
 	}
 	p.Mounts = append(p.Mounts, m)
 	return p

@@ -178,7 +178,7 @@ func (s *scene) run(t *testing.T, skill fstest.MapFS, plan *script.Plan, p *pack
 		tree.Files = append(tree.Files, sandbox.File{Path: name, Size: int64(len(f.Data)), SHA256: sum(f.Data)})
 	}
 	sortFiles(tree.Files)
-	spec := &sandbox.Spec{Trees: []sandbox.Tree{tree}, Mounts: p.Mounts, Env: p.Env}
+	spec := &sandbox.Spec{Trees: append([]sandbox.Tree{tree}, p.Trees...), Mounts: p.Mounts, Env: p.Env}
 	spec.Limits.Memory = 2 << 30 // Node reserves much
 	for _, prefix := range plan.Prefixes {
 		spec.Mounts = append(spec.Mounts, sandbox.Mount{Host: prefix, Path: prefix})

@@ -15,8 +15,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/loadout-dev/loadout/internal/script"
 )
 
 const (
@@ -108,8 +106,8 @@ type entry struct {
 }
 
 // lookup returns the entry with the given name after verifying it. If there is
-// no such entry, it returns nil, nil. If the entry was changed, or contains files
-// that are not stored any more, it returns an error, usually a [ChangedError].
+// no such entry, it returns nil, nil. If the entry was changed, it returns an error,
+// usually a [ChangedError].
 func (s *store) lookup(name string) (*entry, error) {
 	dir := filepath.Join(s.dir, name)
 	root, err := os.OpenRoot(dir)
@@ -123,11 +121,6 @@ func (s *store) lookup(name string) (*entry, error) {
 	m, err := readManifest(root)
 	if err != nil {
 		return nil, err
-	}
-	if strings.HasPrefix(name, string(script.Python)+"-") { // an earlier version may have stored such files
-		if i := slices.IndexFunc(m.Files, func(f file) bool { return isStartupModule(f.Path) }); i >= 0 {
-			return nil, &ChangedError{m.Files[i].Path, "runs whenever Python starts"}
-		}
 	}
 	stale, err := m.check(root)
 	if err != nil {

@@ -2,7 +2,6 @@ package packages
 
 import (
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -29,9 +28,6 @@ type recipe struct {
 	mounts []sandbox.Mount
 	// result is the directory below the work directory whose files are stored.
 	result string
-	// omit reports whether a file below that directory is not stored. If it is
-	// nil, all are stored.
-	omit func(name string) bool
 	// after, if not nil, is a command to run after the installation. Its
 	// failure is ignored.
 	after []string
@@ -49,7 +45,7 @@ func (b *Builder) recipe(j *job) (*recipe, error) {
 		return b.npmRecipe(j)
 	}
 	python := j.plan.Argv[0]
-	r := &recipe{result: appName + "/packages", omit: isStartupModule, from: b.index, env: map[string]string{}}
+	r := &recipe{result: appName + "/packages", from: b.index, env: map[string]string{}}
 	if uv, _, ok := b.opts.Host.Tool("uv"); ok {
 		r.tool, r.argv, r.mounts = "uv", append(uv.Argv, b.uvArgs(j, python)...), j.mounts(uv.Prefixes)
 		r.env["UV_NO_CONFIG"] = "1"
@@ -63,23 +59,6 @@ func (b *Builder) recipe(j *job) (*recipe, error) {
 	r.after = []string{python, "-I", "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", targetDir}
 	b.addEnvironment(r, j)
 	return r, nil
-}
-
-// startupModules lists the modules that Python imports whenever it starts.
-// PYTHONPATH comes before the standard library, so a package with such a module
-// would run code in all Python programs that can import the package, even if
-// they do not use it.
-var startupModules = []string{"_collections_abc", "_sitebuiltins", "abc", "codecs", "encodings", "genericpath", "io", "ntpath", "os", "posixpath",
-	"site", "sitecustomize", "stat", "usercustomize", "zipimport"}
-
-// isStartupModule reports whether a file of installed Python packages belongs to
-// a module that Python imports whenever it starts.
-func isStartupModule(name string) bool {
-	module, _, inside := strings.Cut(name, "/")
-	if !inside {
-		module, _, _ = strings.Cut(name, ".")
-	}
-	return slices.Contains(startupModules, module)
 }
 
 func (b *Builder) pipArgs(j *job) []string {

@@ -1,26 +1,84 @@
 package packages_test
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
+	"testing/fstest"
 )
 
-// A package runs no code in Python programs that do not import it.
+// importAll imports all public modules of the standard library. It leaves out
+// those that show something, and distutils, which setuptools replaces.
+const importAll = `
+import importlib, sys, warnings
+warnings.simplefilter("ignore")
+for name in sorted(getattr(sys, "stdlib_module_names", ["copy", "json", "pickle", "subprocess", "typing"])):
+    if name[0] != "_" and name not in ("antigravity", "distutils", "idlelib", "this"):
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            pass
+`
+
+// A package runs no code in Python programs that do not import it, and replaces
+// no module of the standard library.
 func TestPackagesDoNotRunWhenPythonStarts(t *testing.T) {
-	const text = "import sys\nsys.stderr.write('ran')\nsys.exit(7)\n"
+	skill := fstest.MapFS{"run.py": {Data: []byte(`# /// script
+# dependencies = ["greeting>=1"]
+# ///
+import subprocess, sys
+import greeting
+subprocess.run([sys.executable, "-m", "greeting.again"], check=True)
+print(greeting.text())
+` + importAll)}}
 	f := newFake(t)
-	f.wheel("greeting", "1.0", makeWheel("greeting", "1.0", member{name: "greeting/__init__.py", text: "from .site import text\n"},
-		member{name: "greeting/site.py", text: "def text():\n    return 'hello'\n"}, member{name: "greeting.pth", text: "import sys; sys.exit(7)\n"},
-		member{name: "sitecustomize.py", text: text}, member{name: "usercustomize/__init__.py", text: text}, member{name: "encodings/__init__.py", text: text}))
 	s, plan := pythonScene(t, f.index())
-	p := s.ensure(t, greeter, plan)
-	if got := s.run(t, greeter, plan, p); got != "hello\n" {
-		t.Errorf("the script printed %q", got)
-	}
-	for _, name := range []string{"sitecustomize.py", "usercustomize", "encodings"} {
-		if _, err := os.Stat(filepath.Join(p.Mounts[0].Host, name)); err == nil {
-			t.Errorf("%s is stored", name)
+	names := importedNames(t, plan.Argv[0])
+	for _, want := range []string{"sitecustomize", "usercustomize", "encodings", "runpy", "json", "typing", "subprocess", "nt"} {
+		if !slices.Contains(names, want) {
+			t.Errorf("Python does not look for %s: %q", want, names)
 		}
 	}
+	members := []member{{name: "greeting/__init__.py", text: "from .site import text\n"}, {name: "greeting/site.py", text: "def text():\n    return 'hello'\n"},
+		{name: "greeting/again.py", text: "print('again', flush=True)\n"}, {name: "greeting.pth", text: "import sys; sys.exit(7)\n"}}
+	for _, name := range names {
+		members = append(members, member{name: name + ".py", text: fmt.Sprintf("import sys\nsys.exit('%s ran')\n", name)})
+	}
+	f.wheel("greeting", "1.0", makeWheel("greeting", "1.0", members...))
+	plan.Needs = resolve(t, skill, "run.py").Needs
+	if got := s.run(t, skill, plan, s.ensure(t, skill, plan)); got != "again\nhello\n" {
+		t.Errorf("the script printed %q", got)
+	}
+}
+
+// importedNames returns the top-level names of the standard library, and of the
+// modules for which Python or the standard library searches PYTHONPATH.
+func importedNames(t *testing.T, python string) []string {
+	t.Helper()
+	empty := t.TempDir()
+	names := []string{"usercustomize", "_virtualenv"} // depend on the installation
+	tried := regexp.MustCompile(`# trying ` + regexp.QuoteMeta(empty+string(filepath.Separator)) + `(\w+)`)
+	for _, args := range [][]string{{"-vv", "-c", importAll + "print(*getattr(sys, 'stdlib_module_names', ()))"}, {"-vv", "-m", "this"}} {
+		cmd := exec.Command(python, args...)
+		cmd.Env = append(os.Environ(), "PYTHONPATH="+empty)
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if args[1] == "-c" {
+			names = append(names, strings.Fields(string(out))...)
+		}
+		for _, m := range tried.FindAllStringSubmatch(stderr.String(), -1) {
+			names = append(names, m[1])
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
