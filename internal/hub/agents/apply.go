@@ -125,7 +125,10 @@ func (r *Registry) Apply(ctx context.Context, p account.Principal, docs []*Docum
 		if err != nil {
 			return nil, fmt.Errorf("apply: %w", err)
 		}
-		return result, r.recordDenials(ctx, p, result)
+		if !dry {
+			err = r.recordDenials(ctx, p, result)
+		}
+		return result, err
 	}
 }
 

@@ -228,6 +228,21 @@ func TestApplyOnlyNewDocuments(t *testing.T) {
 	wantEqual(t, said(r), "created Ghost/y\nunchanged Ghost/x\n")
 }
 
+// A dry run is not in the audit log, even if documents are denied.
+func TestDryRunIsNotAudited(t *testing.T) {
+	h := newHub(t, sqlite(t), nil)
+	docs := agents.Parse([]byte("kind: Model\nmetadata: {name: gpt, namespace: team}\nspec: {vendor: demo}\n"), "a.yaml")
+	for _, dry := range []bool{true, false} {
+		r, err := h.Apply(t.Context(), h.people["developer"], docs, dry)
+		must(t, err)
+		log, err := h.db.Audit.List(t.Context(), store.AuditQuery{Actor: string(h.people["developer"].User), Limit: 10})
+		must(t, err)
+		if denied := len(log) > 0; !r.OnlyDenied() || denied == dry {
+			t.Errorf("dry %v: %s, log %+v", dry, said(r), log)
+		}
+	}
+}
+
 // Of documents that must be new, only those over a quota or a limit are refused.
 func TestApplyRefusesWhatDoesNotFit(t *testing.T) {
 	apply := func(h *hub, yaml string) string {
