@@ -122,11 +122,11 @@ func restrictForeign(c *upstream.Config) []string {
 
 var plainArg = lazyregexp.New(`^[A-Za-z0-9_@%+=:,./{}$-]+$`)
 
-// describeServer describes what a server does when it starts: the command that
+// DescribeServer describes what a server does when it starts: the command that
 // it runs, with its variables, or the hosts to which it connects. The secrets
-// in c must already have been replaced. It omits the paths of URLs, because
-// they may contain tokens.
-func describeServer(c *upstream.Config) string {
+// in c must already have been replaced. DescribeServer omits the paths of URLs,
+// because they may contain tokens.
+func DescribeServer(c *upstream.Config) string {
 	const most = 1000 // bytes of each part
 	if len(c.URLs) > 0 {
 		return printable.Text("connects to "+c.Target(), most) + printable.Text(describeReferences(c), most)

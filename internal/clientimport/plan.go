@@ -162,7 +162,7 @@ func (im *Importer) planServer(p *Plan, f clientServer) error {
 	if err != nil {
 		return err
 	}
-	s.As, s.Transport, s.Login, s.Does = c.Name, c.Type, mayNeedLogin(c), describeServer(c)
+	s.As, s.Transport, s.Login, s.Does = c.Name, c.Type, mayNeedLogin(c), DescribeServer(c)
 	if s.State == Present {
 		p.step.Shares = append(p.step.Shares, c.Name)
 	} else {

@@ -3,6 +3,7 @@ package agents
 import (
 	"context"
 	"errors"
+	"net/url"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
@@ -16,6 +17,22 @@ type AvailableModel struct {
 	// NeedsKey reports whether the model refers to an API key. HasKey reports
 	// whether the user has that key.
 	NeedsKey, HasKey bool
+}
+
+// Host returns the host in the model's address, or "" if the vendor's is used.
+func (m *Model) Host() string {
+	u, err := url.Parse(m.BaseURL)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
+
+// SecretName returns the name of the secret that contains the API key, or "" if the
+// model needs none.
+func (m *Model) SecretName() string {
+	name, _ := parseSecretRef(m.Key)
+	return name
 }
 
 // ListModels returns the Models that the principal may use, sorted by name, and

@@ -36,7 +36,7 @@ type uploadedDocument struct {
 	item    migrate.Item
 	does    string   // of item, if it is new
 	details []string // of item, besides the warnings about the document
-	secrets []string // names of the secrets that a new server needs
+	secrets []string // names of the secrets that a new server or Model needs
 }
 
 // Compare implements [migrate.Documents].
@@ -57,7 +57,7 @@ func (d *documents) Compare(ctx context.Context, p *migrate.Plan) (items []migra
 }
 
 // report returns the items of the documents, and the names of the secrets that new
-// servers need.
+// ones need.
 func (d *documents) report() (items []migrate.Item, unset []string) {
 	for _, doc := range d.all {
 		doc.item.Clip()
@@ -141,29 +141,31 @@ func (d *documents) addFile(f migrate.ResourceFile) error {
 	for _, doc := range agents.Parse(data, f.From) {
 		name := cmp.Or(strings.TrimSpace(doc.Kind+" "+doc.Name), f.From)
 		uploaded := &uploadedDocument{Document: doc, item: migrate.Item{Kind: migrate.Document, Name: name, From: f.From}}
-		uploaded.describeServers()
+		uploaded.describe()
 		d.all = append(d.all, uploaded)
 	}
 	return nil
 }
 
-// describeServers sets what the servers in the document do, and the names of the
-// secrets that they need.
-func (d *uploadedDocument) describeServers() {
+// describe sets what the servers in the document do, or where conversations with the
+// Model are sent, and the names of the secrets that they need.
+func (d *uploadedDocument) describe() {
 	var does []string
 	for _, c := range d.Servers() {
-		verb := "runs "
-		if len(c.URLs) > 0 {
-			verb = "connects to "
-		}
-		does = append(does, verb+c.Target())
+		does = append(does, clientimport.DescribeServer(c))
 		for _, v := range c.Variables() {
 			if v.Kind == upstream.FromSecret {
 				d.secrets = append(d.secrets, v.Name)
 			}
 		}
 	}
-	d.does = printable.Text(strings.Join(does, "; "), 1000)
+	if m, ok := d.Spec.(*agents.Model); ok {
+		does = append(does, printable.Text("sends conversations to "+cmp.Or(m.Host(), m.Vendor), 1000))
+		if name := m.SecretName(); name != "" {
+			d.secrets = append(d.secrets, name)
+		}
+	}
+	d.does = strings.Join(does, "; ")
 }
 
 // tooLarge is the reason why a document that does not fit is lost.

@@ -66,7 +66,7 @@ type migrationJSON struct {
 	Done      bool               `json:"done" doc:"Whether something was stored; false after a dry run, and if nothing is new"`
 	Items     []migratedItemJSON `json:"items" nullable:"false"`
 	Notes     []string           `json:"notes" nullable:"false" doc:"What was not stored completely, and why"`
-	Secrets   []string           `json:"secrets" nullable:"false" doc:"Names of the secrets that new servers need. Values are never migrated"`
+	Secrets   []string           `json:"secrets" nullable:"false" doc:"Names of the secrets that new servers and Models need. Set and grant them; values are never migrated"`
 }
 
 // migratedItemJSON is an item of a report.
@@ -76,7 +76,7 @@ type migratedItemJSON struct {
 	From    string   `json:"from" doc:"Path in the upload"`
 	Outcome string   `json:"outcome" enum:"kept,changed,lost"`
 	New     bool     `json:"new" doc:"Whether it is stored, or would be with apply. Otherwise it is already there, or lost"`
-	Does    string   `json:"does,omitempty" doc:"Which command a new server runs, or to which hosts it connects"`
+	Does    string   `json:"does,omitempty" doc:"Which commands new servers run or to which hosts they connect, or where conversations with a new Model are sent"`
 	Details []string `json:"details" nullable:"false" doc:"What changed, or why it is lost"`
 	ID      string   `json:"id,omitempty" doc:"ID of the skill or conversation, if it is there"`
 }

@@ -2837,7 +2837,7 @@ export interface components {
         MigratedItem: {
             /** @description What changed, or why it is lost */
             details: string[];
-            /** @description Which command a new server runs, or to which hosts it connects */
+            /** @description Which commands new servers run or to which hosts they connect, or where conversations with a new Model are sent */
             does?: string;
             /** @description Path in the upload */
             from: string;
@@ -2859,7 +2859,7 @@ export interface components {
             namespace: string;
             /** @description What was not stored completely, and why */
             notes: string[];
-            /** @description Names of the secrets that new servers need. Values are never migrated */
+            /** @description Names of the secrets that new servers and Models need. Set and grant them; values are never migrated */
             secrets: string[];
             /** @description Name of the file */
             source: string;
