@@ -82,7 +82,7 @@ func (im *Importer) applyServers(context.Context, *Plan) error {
 // the configuration of another program's server. It returns "" if there is none.
 // A server with such a reference must not be added.
 func foreignReference(c *upstream.Config) string {
-	const next = "; to use it anyway, add it to servers.yaml yourself"
+	const next = "; to use it anyway, add it yourself"
 	if c.EnvFile != "" {
 		return "it reads a file of environment variables" + next
 	}
@@ -110,7 +110,7 @@ func foreignReference(c *upstream.Config) string {
 func restrictForeign(c *upstream.Config) []string {
 	var out []string
 	if level, _ := policy.ParseLevel(c.Safety); c.Safety != "" && level < policy.High {
-		out = append(out, "its safety level "+c.Safety+" is not used; to set it, edit servers.yaml")
+		out = append(out, "its safety level "+c.Safety+" is not used; set it yourself")
 		c.Safety = ""
 	}
 	if c.AtStart {

@@ -441,6 +441,27 @@ func TestMigratedConversationOfAnotherHub(t *testing.T) {
 	}
 }
 
+// Texts in the report do not mention files that only the command has.
+func TestMigrationNamesNoFileOfTheCommand(t *testing.T) {
+	c := newGroupHub(t, "")
+	files := filesOf(t, "llp", "weknora", "export", "kinds")
+	files["a.mcp.json"] = `{"mcpServers": {"a": {"command": "x", "env": {"A": "${{secrets.A}}"}}}}`
+	files["twin.yaml"] = "apiVersion: agent.wecode.io/v1\nkind: Ghost\nmetadata: {name: helper}\nspec: {systemPrompt: x}\n"
+	for _, system := range []string{"wegent", "weknora", "local-llm-provider"} {
+		for _, apply := range []string{"", "&apply=true"} {
+			r := c.developer.send(t, "POST", "/api/v1/migrate?system="+system+apply, archiveOf(t, files)).want(t, 200)
+			for _, bad := range []string{"servers.yaml", "install", ", named ", "on line"} {
+				if strings.Contains(r.body, bad) {
+					t.Errorf("%s%s: %q in %s", system, apply, bad, r.body)
+				}
+			}
+			if system == "wegent" && !strings.Contains(r.body, "duplicate of the Ghost with this name in ") {
+				t.Errorf("the duplicate: %s", r.body)
+			}
+		}
+	}
+}
+
 // A file that is no archive is read by its name.
 func TestMigrationOfOneFile(t *testing.T) {
 	c := newGroupHub(t, "")

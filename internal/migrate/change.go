@@ -73,7 +73,8 @@ type Documents interface {
 }
 
 // SkippedError is returned by a function of a [Target] for an item that cannot be
-// stored if others may be.
+// stored if others may be. Reason is "" if another request has stored the item since
+// the plan was compared.
 type SkippedError struct{ Reason string }
 
 func (e *SkippedError) Error() string { return e.Reason }
@@ -142,9 +143,13 @@ func (c *Change) compareConversations(ctx context.Context, p *Plan, t Target) er
 		if item.New {
 			if missing := past.missingSkills(t.HasSkill); len(missing) > 0 {
 				item.Outcome = Changed
-				item.Details = append(item.Details, fmt.Sprintf("it used %s that you do not have: %s; install them, and write /NAME in the conversation to load one", pluralize(len(missing), "skill"), strings.Join(missing, ", ")))
+				item.Details = append(item.Details, fmt.Sprintf("it used %s that you do not have: %s; after you add a skill, type /NAME in the conversation to load it", pluralize(len(missing), "skill"), strings.Join(missing, ", ")))
 			}
-			item.Details = append(item.Details, fmt.Sprintf("%s, named %s", pluralize(len(past.events()), "message"), past.ID))
+			size := pluralize(len(past.events()), "message")
+			if t.Documents == nil { // a hub shows the title
+				size += ", named " + past.ID
+			}
+			item.Details = append(item.Details, size)
 			c.conversations = append(c.conversations, past)
 		}
 		c.Items = append(c.Items, item)
@@ -200,7 +205,7 @@ func (c *Change) Apply(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		if err := c.importConversation(ctx, past); err != nil {
-			if !c.skip("conversation "+past.ID, err) {
+			if !c.skip("conversation "+past.quotedTitle(), err) {
 				return fmt.Errorf("import conversation %s: %w", past.ID, err)
 			}
 			continue
@@ -210,10 +215,11 @@ func (c *Change) Apply(ctx context.Context) error {
 	return nil
 }
 
-// skip adds a problem if err is a [*SkippedError]. Otherwise it returns false.
+// skip adds a problem if err is a [*SkippedError] with a reason. It reports whether
+// err is a [*SkippedError].
 func (c *Change) skip(what string, err error) bool {
 	skipped, ok := errors.AsType[*SkippedError](err)
-	if ok {
+	if ok && skipped.Reason != "" {
 		c.Problems = append(c.Problems, clip(what+" was not added: "+skipped.Reason))
 	}
 	return ok
@@ -236,7 +242,7 @@ func (c *Change) importConversation(ctx context.Context, past *PastConversation)
 		if err == nil || watched.failed || ctx.Err() != nil {
 			return err
 		}
-		c.Problems = append(c.Problems, clip(fmt.Sprintf("conversation %s continues without some of its skills: %v", past.ID, err)))
+		c.Problems = append(c.Problems, clip(fmt.Sprintf("conversation %s continues without some of its skills: %v", past.quotedTitle(), err)))
 		return nil
 	})
 }

@@ -87,6 +87,9 @@ func (r *reader) addConversation(c *PastConversation) {
 	}
 }
 
+// quotedTitle returns the title in quotation marks, truncated to 60 bytes.
+func (c *PastConversation) quotedTitle() string { return `"` + printable.Text(c.Title, 60) + `"` }
+
 // events returns the messages as events of a conversation.
 func (c *PastConversation) events() []session.Event {
 	var out []session.Event

@@ -78,7 +78,7 @@ func (c *Change) compareDrafts(p *Plan, t Target) error {
 		planned[d.Name] = content
 		item.Details = append(item.Details, "converted to a SKILL.md; its Python code is not used")
 		if len(d.Tools) > 0 {
-			item.Details = append(item.Details, fmt.Sprintf("does not provide its %s: add the MCP server that does to servers.yaml", pluralize(len(d.Tools), "tool")))
+			item.Details = append(item.Details, fmt.Sprintf("does not provide its %s: add the MCP server that does", pluralize(len(d.Tools), "tool")))
 		}
 		if item.New {
 			c.drafts = append(c.drafts, d)

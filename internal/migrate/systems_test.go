@@ -158,7 +158,7 @@ func TestConversationsOfWeKnora(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Join(change.Items[0].Details, "\n"); strings.Contains(got, "1 skill that you do not have: pdf; install them") == have {
+		if got := strings.Join(change.Items[0].Details, "\n"); strings.Contains(got, "1 skill that you do not have: pdf; after you add a skill") == have {
 			t.Errorf("with the skill: %v: %s", have, got)
 		}
 	}

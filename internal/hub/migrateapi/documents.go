@@ -185,8 +185,9 @@ func (d *documents) fits(text []byte) bool {
 // are refused in the next dry run.
 func (d *documents) settle(ctx context.Context, early bool) error {
 	skills := d.comingSkills()
+	files := map[[2]string]string{} // by kind and name of the documents
 	for i, doc := range d.all {
-		if doc.Document == nil {
+		if doc.Document == nil || doc.item.Outcome == migrate.Lost {
 			continue
 		}
 		doc.Namespace, doc.MustBeNew, doc.BaseGeneration = string(d.in), true, 0
@@ -194,11 +195,17 @@ func (d *documents) settle(ctx context.Context, early bool) error {
 			doc.ComingSkills = skills
 		}
 		_, taken := skills[doc.Name]
+		id := [2]string{doc.Kind, doc.Name}
+		file, twice := files[id]
 		switch {
+		case twice && doc.Name != "":
+			doc.lose("duplicate of the %s with this name in %s; remove one", doc.Kind, file)
 		case i >= agents.MaxDocuments:
 			doc.lose("too many documents (limit %d)", agents.MaxDocuments)
 		case doc.Kind == agents.SkillKind && taken:
 			doc.lose("the files have another skill with this name")
+		default:
+			files[id] = doc.item.From
 		}
 	}
 	for {

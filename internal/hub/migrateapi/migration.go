@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/loadout-dev/loadout/catalog"
@@ -128,7 +129,11 @@ func (m *migration) updateItems(stopped bool) {
 	for i := range m.change.Items {
 		item := &m.change.Items[i]
 		key := cmp.Or(item.ID, item.Name)
-		if item.New && (item.Kind == migrate.Skill || item.Kind == migrate.Conversation) && !written[string(item.Kind)+" "+key] {
+		switch {
+		case !item.New || item.Kind != migrate.Skill && item.Kind != migrate.Conversation || written[string(item.Kind)+" "+key]:
+		case m.ids[key] != "": // stored by another request
+			item.New = false
+		default:
 			lose(item, cmp.Or(m.skipped[key], notReached))
 		}
 	}
@@ -329,20 +334,31 @@ func (c conversations) Import(ctx context.Context, past *migrate.PastConversatio
 	if err == nil {
 		c.ids[past.ID] = c.importer.ID(importedOf(past))
 	}
-	if full, ok := errors.AsType[*quota.ExceededError](err); ok {
-		c.skipped[past.ID] = full.Error()
-		return &migrate.SkippedError{Reason: full.Error()}
+	if errors.Is(err, store.ErrExists) { // imported by another request
+		c.ids[past.ID] = c.importer.ID(importedOf(past))
+		return &migrate.SkippedError{}
 	}
-	if errors.Is(err, store.ErrExists) { // imported in the meantime
-		return nil
+	err = skipIfFull(err)
+	if skipped, ok := errors.AsType[*migrate.SkippedError](err); ok {
+		c.skipped[past.ID] = skipped.Reason
 	}
 	return err
+}
+
+// notes returns the problems, limited to a number that a user can read.
+func (m *migration) notes() []string {
+	const most = 50
+	all := m.change.Problems
+	if len(all) <= most {
+		return all
+	}
+	return append(slices.Clip(all[:most]), fmt.Sprintf("and %d more", len(all)-most))
 }
 
 // report returns the report of the migration.
 func (m *migration) report() migrationJSON {
 	out := migrationJSON{System: string(m.system), Source: visible(m.source), Namespace: string(m.in), Done: m.done,
-		Items: []migratedItemJSON{}, Notes: visibleTexts(m.change.Problems), Secrets: visibleTexts(m.change.Unset)}
+		Items: []migratedItemJSON{}, Notes: visibleTexts(m.notes()), Secrets: visibleTexts(m.change.Unset)}
 	for _, s := range m.skills {
 		s.item.Clip()
 		item := newItemJSON(s.item)

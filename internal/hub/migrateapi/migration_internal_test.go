@@ -5,13 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/migrate"
 	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/internal/skillname"
+	"github.com/loadout-dev/loadout/session"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -81,6 +84,62 @@ func TestErrorAfterSomethingWasStored(t *testing.T) {
 		if fails == "none" && notes != "" || fails == "two" && notes != "stopped: the hub failed; migrate the files again to store the rest" {
 			t.Errorf("%s fails: notes %q", fails, notes)
 		}
+	}
+}
+
+// A conversation that another request stored in the meantime is there, with its ID.
+func TestConversationStoredByAnotherRequest(t *testing.T) {
+	m := &migration{skipped: map[string]string{}, ids: map[string]string{}}
+	files := fstest.MapFS{"a.json": {Data: []byte(`{"title": "A", "messages": [{"role": "user", "content": "a"}]}`)}, "b.json": {Data: []byte(`{"title": "B", "messages": [{"role": "user", "content": "b"}]}`)}}
+	var err error
+	if m.plan, err = migrate.Read(t.Context(), migrate.Wegent, files); err != nil {
+		t.Fatal(err)
+	}
+	m.docs = &documents{migration: m}
+	target := migrate.Target{Documents: noDocuments{}, Chats: otherRequest{m}, HasSkill: func(string) bool { return true }}
+	if m.change, err = m.plan.Compare(t.Context(), target); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.change.Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m.updateItems(false)
+	var got []string
+	for _, i := range m.report().Items {
+		got = append(got, fmt.Sprintf("%s: %s %v %s %s", i.Name, i.Outcome, i.New, i.ID, i.Details))
+	}
+	want := `A: kept false id-of-A [1 message]; B: lost false  [no room]`
+	if strings.Join(got, "; ") != want || !slices.Equal(m.change.Problems, []string{`conversation "B" was not added: no room`}) {
+		t.Errorf("items %q, notes %q", got, m.change.Problems)
+	}
+}
+
+// otherRequest is a store in which another request stores conversation A, and B does not
+// fit.
+type otherRequest struct{ m *migration }
+
+func (otherRequest) Contains(context.Context, *migrate.PastConversation) (bool, error) {
+	return false, nil
+}
+
+func (o otherRequest) Import(_ context.Context, c *migrate.PastConversation, _ func(session.Log) error) error {
+	if c.Title == "A" {
+		o.m.ids[c.ID] = "id-of-A"
+		return &migrate.SkippedError{}
+	}
+	o.m.skipped[c.ID] = "no room"
+	return &migrate.SkippedError{Reason: "no room"}
+}
+
+// A report has a limited number of notes.
+func TestNotesAreLimited(t *testing.T) {
+	m := &migration{plan: &migrate.Plan{}, change: &migrate.Change{}}
+	for i := range 1500 {
+		m.change.Problems = append(m.change.Problems, fmt.Sprint(i))
+	}
+	notes := m.report().Notes
+	if len(notes) != 51 || notes[0] != "0" || notes[50] != "and 1450 more" {
+		t.Errorf("%d notes, the last %q", len(notes), notes[len(notes)-1])
 	}
 }
 
