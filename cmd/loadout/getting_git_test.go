@@ -361,3 +361,18 @@ func TestAddFrozenFromRepository(t *testing.T) {
 		t.Errorf("there is %v", got)
 	}
 }
+
+// The skills of a repository are migrated by its URL, and not again.
+func TestMigrationByURL(t *testing.T) {
+	g, _ := newTeam(t)
+	p := newGetter(t)
+	p.has(p.types(0, "migrate", "wegent", g.URL, "--dry-run").stdout, "skill pdf: new", "loadout migrate wegent "+g.URL+" --yes")
+	if got := p.skills(); len(got) > 0 {
+		t.Errorf("a dry run installed %v", got)
+	}
+	p.types(0, "migrate", "wegent", g.URL, "--yes")
+	if p.file("pdf/scripts/fill.py") != "print('one')\n" || p.file("tides/SKILL.md") == "" {
+		t.Errorf("there is %v", p.skills())
+	}
+	p.has(p.types(0, "migrate", "wegent", g.URL, "--yes").stdout, "skill pdf: already there", "Nothing to do.")
+}
