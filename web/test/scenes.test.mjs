@@ -773,5 +773,15 @@ test("migration: a report of the files, then the skill and the conversation, whi
     .first()
     .setInputFiles({ name: "wegent.zip", mimeType: "application/zip", buffer: files });
   await page.getByText("Everything that can be migrated is already there.").waitFor();
+
+  // Files of which nothing can be stored.
+  await page.getByRole("button", { name: "Choose other files" }).click();
+  const lost = {
+    name: ".mcp.json",
+    mimeType: "application/json",
+    buffer: Buffer.from(`{"mcpServers": {"a": {"type": "x"}}}`),
+  };
+  await page.locator('input[type="file"]').first().setInputFiles(lost);
+  await page.getByText("Nothing in the files can be migrated.").waitFor();
   page.calm();
 });

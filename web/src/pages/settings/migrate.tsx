@@ -1,4 +1,3 @@
-import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { mayAdd, useScopes } from "../../features/skills/namespaces";
 import { send } from "../../features/upload/send";
@@ -106,17 +105,20 @@ export function Migrate() {
         />
       )}
       {step.at === "report" && (
-        <ReportView report={step.report} title={msg("migrate.report")} onAgain={again}>
-          {step.report.items.some((i) => i.new) ? (
-            <Button look="primary" onClick={() => void store(step.upload, step.report)}>
-              {msg("migrate.store")}
-            </Button>
-          ) : (
-            <p class="note">{msg("migrate.nothingNew")}</p>
-          )}
-        </ReportView>
+        <ReportView
+          report={step.report}
+          title={msg("migrate.report")}
+          onStore={() => void store(step.upload, step.report)}
+          onAgain={again}
+        />
       )}
-      {step.at === "done" && <ReportView report={step.report} title={msg("migrate.done")} onAgain={again} />}
+      {step.at === "done" && (
+        <ReportView
+          report={step.report}
+          title={msg(step.report.done ? "migrate.done" : "migrate.notDone")}
+          onAgain={again}
+        />
+      )}
     </Part>
   );
 }
@@ -167,16 +169,19 @@ function Choose({ text, folder, onFiles }: { text: string; folder?: boolean; onF
 interface ReportProps {
   report: Report;
   title: string;
+  /** Stores what is new; absent if that was done. */
+  onStore?: () => void;
   onAgain: () => void;
-  children?: ComponentChildren;
 }
 
 /** ReportView is a report with what the user can do next. */
-function ReportView({ report, title, onAgain, children }: ReportProps) {
+function ReportView({ report, title, onStore, onAgain }: ReportProps) {
   const { items, notes, secrets, done } = report;
   const outcomes = (["kept", "changed", "lost"] as const).map((o) =>
     msg(`migrate.counts.${o}`, { n: count(items.filter((i) => i.outcome === o).length) }),
   );
+  const isNew = items.some((i) => i.new);
+  const isLost = items.every((i) => i.outcome === "lost");
   return (
     <section class="stack" aria-label={title}>
       <h3>{title}</h3>
@@ -208,7 +213,9 @@ function ReportView({ report, title, onAgain, children }: ReportProps) {
       )}
       {secrets.length > 0 && (
         <div class="note">
-          {msg("migrate.secrets")} <a href="/settings/secrets">{msg("settings.tabs.secrets")}</a>
+          <span>
+            {msg("migrate.secrets")} <a href="/settings/secrets">{msg("settings.tabs.secrets")}</a>
+          </span>
           <ul>
             {secrets.map((s) => (
               <li key={s}>
@@ -218,8 +225,15 @@ function ReportView({ report, title, onAgain, children }: ReportProps) {
           </ul>
         </div>
       )}
+      {onStore && items.length > 0 && !isNew && (
+        <p class="note">{msg(isLost ? "migrate.allLost" : "migrate.nothingNew")}</p>
+      )}
       <div class="row">
-        {items.length > 0 && children}
+        {onStore && isNew && (
+          <Button look="primary" onClick={onStore}>
+            {msg("migrate.store")}
+          </Button>
+        )}
         <Button onClick={onAgain}>{msg("migrate.another")}</Button>
       </div>
     </section>
