@@ -783,5 +783,18 @@ test("migration: a report of the files, then the skill and the conversation, whi
   };
   await page.locator('input[type="file"]').first().setInputFiles(lost);
   await page.getByText("Nothing in the files can be migrated.").waitFor();
+
+  // The hub stores nothing, because the quota is exceeded in the meantime.
+  await page.getByRole("button", { name: "Choose other files" }).click();
+  await page.route("**/api/v1/migrate?*apply=true*", async (route) => {
+    const query = route.request().url().replace("apply=true", "apply=false");
+    const report = await (await route.fetch({ url: query })).json();
+    for (const item of report.items) Object.assign(item, { outcome: "lost", new: false, details: ["quota exceeded"] });
+    await route.fulfill({ json: report });
+  });
+  const fresh = { ...lost, buffer: Buffer.from(`{"mcpServers": {"a": {"url": "https://a.example.com/mcp"}}}`) };
+  await page.locator('input[type="file"]').first().setInputFiles(fresh);
+  await report.getByRole("button", { name: "Migrate", exact: true }).click();
+  await page.getByRole("region", { name: "Nothing was added" }).getByText("quota exceeded").waitFor();
   page.calm();
 });
