@@ -49,10 +49,36 @@ func watchDirs(ctx context.Context, dirs []*dirSource, changed func(which []int)
 		return
 	}
 	defer w.Close()
+	newWatching(w, dirs, giveUp).run(ctx, w.Events, w.Errors, changed)
+}
+
+// watching holds the state of watchDirs.
+type watching struct {
+	w      notifier
+	giveUp func(i int, err error)
+	trees  []*watchedTree
+	at     map[string][]watcher // watchers by the path of the watched directory
+	have   map[string]bool      // watched paths
+	gone   map[string]bool      // watched paths that were removed or renamed
+	busy   bool                 // whether a source was being read during the last update
+}
+
+// notifier is the part of [fsnotify.Watcher] that selects the watched paths.
+type notifier interface {
+	Add(path string) error
+	Remove(path string) error
+}
+
+func newWatching(w notifier, dirs []*dirSource, giveUp func(i int, err error)) *watching {
 	x := &watching{w: w, giveUp: giveUp, have: map[string]bool{}, gone: map[string]bool{}}
 	for _, d := range dirs {
 		x.trees = append(x.trees, &watchedTree{dir: d})
 	}
+	return x
+}
+
+// run handles the notifier's events until ctx is done or no source is watched.
+func (x *watching) run(ctx context.Context, events <-chan fsnotify.Event, failures <-chan error, changed func(which []int)) {
 	x.update()
 	for x.left() {
 		var due, retry <-chan time.Time
@@ -65,13 +91,13 @@ func watchDirs(ctx context.Context, dirs []*dirSource, changed func(which []int)
 		select {
 		case <-ctx.Done():
 			return
-		case err, ok := <-w.Errors:
+		case err, ok := <-failures:
 			if ok && errors.Is(err, fsnotify.ErrEventOverflow) {
 				x.markAll()
 				continue
 			}
 			x.end(err)
-		case ev, ok := <-w.Events:
+		case ev, ok := <-events:
 			if !ok {
 				x.end(fsnotify.ErrClosed)
 				continue
@@ -84,17 +110,6 @@ func watchDirs(ctx context.Context, dirs []*dirSource, changed func(which []int)
 			x.update()
 		}
 	}
-}
-
-// watching holds the state of watchDirs.
-type watching struct {
-	w      *fsnotify.Watcher
-	giveUp func(i int, err error)
-	trees  []*watchedTree
-	at     map[string][]watcher // watchers by the path of the watched directory
-	have   map[string]bool      // watched paths
-	gone   map[string]bool      // watched paths that were removed or renamed
-	busy   bool                 // whether a source was being read during the last update
 }
 
 // watchedTree holds the state of watching a source.
