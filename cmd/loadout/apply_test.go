@@ -57,8 +57,13 @@ func newHubScene(t *testing.T, files map[string]string) *hubScene {
 
 func (s *hubScene) post(path string, body any, cookie *http.Cookie, into any) *http.Cookie {
 	s.t.Helper()
+	return s.send("POST", path, body, cookie, into)
+}
+
+func (s *hubScene) send(method, path string, body any, cookie *http.Cookie, into any) *http.Cookie {
+	s.t.Helper()
 	data, _ := json.Marshal(body)
-	req, err := http.NewRequest("POST", s.url+"/api/v1"+path, strings.NewReader(string(data)))
+	req, err := http.NewRequest(method, s.url+"/api/v1"+path, strings.NewReader(string(data)))
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"maps"
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -85,6 +88,49 @@ func TestHubToken(t *testing.T) {
 	}
 	if len(p.skills()) != 4 || strings.Contains(p.file("pdf/SKILL.md"), "Two.") {
 		t.Errorf("the copies are %v", p.skills())
+	}
+}
+
+// Members install what they may use from their hub: their own skills, those of their
+// groups and public ones. They do not see the others.
+func TestMembersAddSkillsOfTheirHub(t *testing.T) {
+	s := newHubScene(t, nil)
+	signIn := func(name string) *http.Cookie {
+		return s.post("/login", map[string]any{"name": name, "password": hubPassword}, nil, nil)
+	}
+	var ada, team, token struct{ ID, Token string }
+	root := signIn("root")
+	s.post("/users", map[string]any{"name": "ada", "password": hubPassword}, root, &ada)
+	s.post("/groups", map[string]any{"name": "team"}, root, &team)
+	s.post("/groups", map[string]any{"name": "others"}, root, nil)
+	member := "/groups/" + team.ID + "/members/" + ada.ID
+	s.send("PUT", member, map[string]any{"role": "reporter"}, root, nil)
+	put := func(by *http.Cookie, in, name string) {
+		s.post("/apply", map[string]any{"kind": "Skill", "metadata": map[string]any{"name": name, "namespace": in}, "spec": map[string]any{"description": "Writes.", "prompt": "Text of " + name + "."}}, by, nil)
+	}
+	cookie := signIn("ada")
+	put(cookie, "default", "own")
+	put(root, "team", "shared")
+	put(root, "public", "everybodys")
+	put(root, "others", "secret")
+	put(root, "default", "private")
+	s.post("/tokens", map[string]any{"name": "cli", "scopes": []string{"read"}}, cookie, &token)
+
+	p := newGetter(t, "LOADOUT_HUB="+s.url, "LOADOUT_HUB_TOKEN="+token.Token)
+	out := p.types(2, "add", s.url).all()
+	p.has(out, "own", "shared", "everybodys", "has 3 skills")
+	if strings.Contains(out, "secret") || strings.Contains(out, "private") {
+		t.Errorf("a member sees other skills:\n%s", out)
+	}
+	p.types(4, "add", s.url, "--skill", "secret")
+	p.has(p.types(0, "add", s.url, "--all").stdout, "Added 3 skills")
+	installed := slices.Sorted(maps.Keys(p.skills()))
+	if want := []string{"everybodys/SKILL.md", "loadout.lock", "own/SKILL.md", "shared/SKILL.md"}; !slices.Equal(installed, want) || !strings.Contains(p.file("shared/SKILL.md"), "Text of shared.") {
+		t.Errorf("installed are %v, want %v", installed, want)
+	}
+	s.send("DELETE", member, nil, root, nil)
+	if got := p.states(1, "--check"); got["shared"].State != "gone" || got["own"].State != "current" || got["everybodys"].State != "current" {
+		t.Errorf("after leaving the group: %+v", got)
 	}
 }
 
