@@ -113,6 +113,46 @@ func TestMCPListeners(t *testing.T) {
 	untilItEnds(s)
 }
 
+// The hub keeps no sessions, so that no result says that a loaded skill has changed. When
+// another version becomes current, clients that listen are notified, and the next load
+// returns it.
+func TestMCPListenersOfAnotherVersion(t *testing.T) {
+	c := newGroupHub(t, "")
+	id := c.developer.upload(t, c.in, "pdf", "FIRST", "run.sh", "#!/bin/sh\n")
+	c.decide(t, c.maintainer, id, 1, "approved", responseRecorder[skillAnswer](t, c.reporter, "/skills/"+id).Digest).want(t, 204)
+	second := c.developer.addVersion(t, id, "pdf", "SECOND", "run.sh", "#!/bin/sh\necho\n").want(t, 201).text(t, "digest")
+	prompts, resources := make(chan struct{}, 100), make(chan struct{}, 100)
+	token := c.reporter.mcpToken(t)
+	clients := map[string]*mcp.ClientSession{}
+	for _, era := range eras {
+		o := &mcp.ClientOptions{}
+		if era == newerEra {
+			o.PromptListChangedHandler = func(context.Context, *mcp.PromptListChangedRequest) { prompts <- struct{}{} }
+			o.ResourceListChangedHandler = func(context.Context, *mcp.ResourceListChangedRequest) { resources <- struct{}{} }
+		}
+		clients[era] = connectMCP(t, c.URL+"/mcp", token, era, o)
+		if text := textOfResult(callMCP(t, clients[era], "load_skill", args{"name": "pdf"})); !strings.Contains(text, "FIRST") {
+			t.Fatalf("%s: loaded %q", era, text)
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop()
+	running.Go(func() { c.Library().Run(ctx) })
+	c.decide(t, c.maintainer, id, 2, "approved", second).want(t, 204)
+	<-prompts
+	<-resources
+	for era, cs := range clients {
+		if text := textOfResult(callMCP(t, cs, "search_skills", args{})); strings.Contains(text, "Loaded skills") {
+			t.Errorf("%s: a result says %q", era, text)
+		}
+		if text := textOfResult(callMCP(t, cs, "load_skill", args{"name": "pdf"})); !strings.Contains(text, "SECOND") {
+			t.Errorf("%s: then loaded %q", era, text)
+		}
+	}
+}
+
 // A hub that closes ends streams, and calls that are under way.
 func TestMCPEndsWithHub(t *testing.T) {
 	shop := newShop(t)
