@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -397,6 +398,19 @@ func TestLoadsWithDifferentOptionsAreSeparate(t *testing.T) {
 	text := (<-done).Text + (<-done).Text
 	if !strings.Contains(text, "Arguments: x") || !strings.Contains(text, "Arguments: y") {
 		t.Errorf("got %q", text)
+	}
+}
+
+// The time for a compaction does not grow with the number of active skills times that
+// of the skills that it keeps: this would take ten minutes.
+func TestCompactionOfManySkills(t *testing.T) {
+	var state session.State
+	for i := range int64(100_000) {
+		state.Apply(session.Event{Seq: i + 1, Loaded: &session.SkillLoad{Skill: session.ID{Dir: strconv.FormatInt(i, 10)}}})
+	}
+	state.Apply(session.Event{Seq: 100_001, Compacted: &session.Compaction{Skills: append(make([]session.ID, 1_000_000), session.ID{Dir: "7"})}})
+	if a := state.Active(); len(a) != 1 || a[0].Skill.Dir != "7" {
+		t.Errorf("%d active skills", len(a))
 	}
 }
 

@@ -71,8 +71,12 @@ func (s *State) Apply(e Event) {
 			s.active[e.Used.Skill.Key()] = a
 		}
 	case e.Compacted != nil:
-		maps.DeleteFunc(s.active, func(_ string, a ActiveSkill) bool { return !slices.Contains(e.Compacted.Skills, a.Skill) })
-		maps.DeleteFunc(s.delivered, func(id ID, _ string) bool { return !slices.Contains(e.Compacted.Skills, id) })
+		kept := map[ID]bool{}
+		for _, id := range e.Compacted.Skills {
+			kept[id] = true
+		}
+		maps.DeleteFunc(s.active, func(_ string, a ActiveSkill) bool { return !kept[a.Skill] })
+		maps.DeleteFunc(s.delivered, func(id ID, _ string) bool { return !kept[id] })
 	case e.Unloaded != nil:
 		delete(s.active, e.Unloaded.Skill.Key())
 	case e.Updated != nil:
