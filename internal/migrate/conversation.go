@@ -25,7 +25,9 @@ const (
 	maxText          = 256 << 10 // bytes of one message
 	maxAllText       = 8 << 20   // bytes of all messages of one conversation
 	maxCalls         = 1000      // skills and calls of one message
-	maxName          = 256       // bytes of a skill's name
+	maxAllCalls      = 64 << 20  // bytes of the calls of all conversations; each call counts as 64 more
+	maxLoads         = 10_000    // events of one conversation that load a skill
+	maxName          = 256       // bytes of a skill's or a tool's name
 	maxLookups       = 100       // names of one conversation that are looked up; Restore uses 64
 )
 

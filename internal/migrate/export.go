@@ -122,7 +122,7 @@ func (r *reader) addMessages(p, title string, list []any) {
 			return
 		}
 		if c == nil {
-			c = &exported{id: id, seen: map[string]bool{}, PastConversation: PastConversation{Title: title, From: p}}
+			c = &exported{id: id, seen: map[string]bool{}, callBytes: &r.callBytes, PastConversation: PastConversation{Title: title, From: p}}
 			r.exports[key] = c
 			r.order = append(r.order, key)
 		}
@@ -149,6 +149,8 @@ type exported struct {
 	PastConversation
 	id   string          // in the other system, or ""
 	seen map[string]bool // IDs of the messages
+
+	callBytes *int // of the calls of all conversations, as for maxAllCalls
 
 	calls, others, parts, references, further int
 }
@@ -268,7 +270,9 @@ func (e *exported) textOf(content any) string {
 }
 
 // callsOf returns the tool calls of a message. They show which skills were
-// loaded if the export does not list the skills.
+// loaded if the export does not list the skills. It only counts values that are
+// not calls, and calls over the limits. It keeps calls that load no skill too,
+// because the ID of the conversation depends on them.
 func (e *exported) callsOf(m map[string]any) []session.PastCall {
 	calls, _ := m["tool_calls"].([]any)
 	steps, _ := m["agent_steps"].([]any)
@@ -290,6 +294,11 @@ func (e *exported) callsOf(m map[string]any) []session.PastCall {
 			text, _ := json.Marshal(object)
 			args = string(text)
 		}
+		size := len(name) + len(args) + 64
+		if name == "" || len(name) > maxName || *e.callBytes+size > maxAllCalls {
+			continue
+		}
+		*e.callBytes += size
 		result, _ := call["result"].(map[string]any)
 		ok, known := result["success"].(bool)
 		out = append(out, session.PastCall{Name: name, Arguments: args, Error: known && !ok})

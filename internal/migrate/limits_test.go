@@ -109,6 +109,67 @@ func TestUsesOfOneSkillTakeLittleMemory(t *testing.T) {
 	}
 }
 
+// The skills in a file of events are limited, also those that a compaction keeps.
+func TestSkillsOfEventsAreLimited(t *testing.T) {
+	loads := func(n int) string {
+		var b strings.Builder
+		b.WriteString(`{"seq": 1, "message": {"role": "user", "text": "q"}}` + "\n")
+		for i := range n {
+			fmt.Fprintf(&b, `{"seq": %d, "loaded": {"skill": {"name": "s", "dir": "%d"}}}`+"\n", i+2, i)
+		}
+		return b.String()
+	}
+	compacted := fmt.Sprintf(`{"seq": 10002, "compacted": {"skills": [{}%s]}}`+"\n", strings.Repeat(",{}", 400_000))
+	for _, tt := range []struct{ name, text, lost string }{
+		{"loads", loads(10_000), ""},
+		{"too many loads", loads(10_001), "line 10002: too many loads of skills (limit 10000)"},
+		{"too many kept skills", loads(10_000) + compacted, "line 10002 has too many JSON values (limit 500000)"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := readSystem(t, migrate.Loadout, map[string]string{"a.jsonl": tt.text})
+			if tt.lost == "" {
+				if len(p.Conversations) != 1 || len(p.Lost) > 0 {
+					t.Errorf("%d conversations, lost %+v", len(p.Conversations), p.Lost)
+				}
+			} else if len(p.Conversations) > 0 || len(p.Lost) != 1 || p.Lost[0].Details[0] != tt.lost {
+				t.Errorf("%d conversations, lost %+v, want %q", len(p.Conversations), p.Lost, tt.lost)
+			}
+		})
+	}
+}
+
+// Values that are not calls are only counted, and the memory for calls is limited.
+func TestToolCallsAreLimited(t *testing.T) {
+	message := func(calls string) string {
+		return `{"role": "assistant", "content": "a", "tool_calls": [` + calls + `]}`
+	}
+	question := `[{"role": "user", "content": "%s"}`
+	contents := map[string]string{
+		"none.json": fmt.Sprintf(question, "one") + strings.Repeat(","+message("0"+strings.Repeat(",0", 999)), 400) + "]",
+		"long.json": fmt.Sprintf(question, "two") + "," + message(`{"name": "`+strings.Repeat("x", 257)+`"}, {"name": "pdf"}`) + "]",
+	}
+	for i := range 9 { // 70 MiB of arguments
+		contents[fmt.Sprintf("z%d.json", i)] = fmt.Sprintf(question, fmt.Sprint(i)) + "," + message(`{"name": "write", "arguments": "`+strings.Repeat("x", 7<<20)+`"}, {"name": "write", "arguments": "`+strings.Repeat("x", 1<<20)+`"}`) + "]"
+	}
+	p := read(t, contents)
+	want := map[string]int{"none.json": 0, "long.json": 1, "z6.json": 2, "z7.json": 1, "z8.json": 0}
+	for _, c := range p.Conversations {
+		calls := 0
+		for _, m := range c.Messages {
+			calls += len(m.Calls)
+		}
+		if n, ok := want[c.From]; ok && calls != n {
+			t.Errorf("%s: %d calls, want %d", c.From, calls, n)
+		}
+		if c.From == "none.json" && !slices.Equal(c.Lost, []string{"400000 tool calls"}) {
+			t.Errorf("lost %q", c.Lost)
+		}
+	}
+	if len(p.Conversations) != len(contents) {
+		t.Errorf("%d conversations, lost %+v", len(p.Conversations), p.Lost)
+	}
+}
+
 // A conversation has at most 8 MiB of text. The report counts the messages that follow.
 func TestTextOfAConversationIsLimited(t *testing.T) {
 	text := strings.Repeat("x", 256<<10)

@@ -23,10 +23,14 @@ const titleLength = 60
 func (r *reader) parseEvents(p string, data []byte) {
 	e := exported{PastConversation: PastConversation{From: p}}
 	var state session.State
-	n := int64(0)
+	n, loads := int64(0), 0
 	for line := range bytes.Lines(data) {
 		var event session.Event
 		n++
+		if hasManyValues(line) {
+			r.plan.lose(File, path.Base(p), p, "line %d has too many JSON values (limit %d)", n, maxValues)
+			return
+		}
 		if err := json.Unmarshal(line, &event); err != nil || event.Seq != n {
 			if line[len(line)-1] != '\n' {
 				break // the program was still writing it
@@ -38,6 +42,13 @@ func (r *reader) parseEvents(p string, data []byte) {
 		}
 		if event.Used != nil {
 			event.Used.Tools = nil // not needed, and each event would copy those of the earlier ones
+		}
+		if event.Loaded != nil {
+			loads++
+		}
+		if loads > maxLoads {
+			r.plan.lose(File, path.Base(p), p, "line %d: too many loads of skills (limit %d)", n, maxLoads)
+			return
 		}
 		state.Apply(event)
 		e.addEvent(&event)
