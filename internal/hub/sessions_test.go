@@ -486,7 +486,7 @@ func TestSessionsInSingleMode(t *testing.T) {
 	if ev := me.talk(t, session, "hello"); ev.Reason != chat.Done {
 		t.Errorf("it ended as %+v", ev)
 	}
-	if got := me.lines(t, session); len(got) < 2 || got[0] != "user: hello" || !strings.Contains(got[len(got)-1], "demonstration") {
+	if got := me.lines(t, session); len(got) < 2 || got[0] != "user: hello" || !strings.Contains(got[len(got)-1], "built-in demo") {
 		t.Errorf("it has %q", got)
 	}
 }

@@ -4,7 +4,7 @@
 // response to the same conversation, so that first steps and tests can use all
 // of Loadout without a real model.
 //
-// Every response says that no language model wrote it. Within a turn, the model
+// Every response says that no model is configured. Within a turn, the model
 // makes each kind of call at most once.
 package demo
 

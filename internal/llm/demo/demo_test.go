@@ -101,9 +101,8 @@ func (b *toolbox) answer(name string, in *arguments) string {
 // writing without blanks.
 func (b *toolbox) search(query string) string {
 	type hit struct {
-		Name        string  `json:"name"`
-		Description string  `json:"description"`
-		Score       float64 `json:"score"`
+		Name        string `json:"name"`
+		Description string `json:"description"`
 	}
 	var hits []hit
 	for _, e := range entries {
@@ -116,7 +115,7 @@ func (b *toolbox) search(query string) string {
 			found = found || letters[i] > 0x2e80 && strings.Contains(text, string(letters[i-1:i+1]))
 		}
 		if found {
-			hits = append(hits, hit{e.name, e.description, 0.2})
+			hits = append(hits, hit{e.name, e.description})
 		}
 	}
 	if b.structured {
@@ -204,8 +203,8 @@ func (b *toolbox) chat(t testing.TB, r *llm.Request, says string) (calls []strin
 }
 
 const (
-	notAModel = "no language model"
-	inChinese = "我不是语言模型"
+	notAModel = "No model configured"
+	inChinese = "未配置模型"
 )
 
 func TestTranscripts(t *testing.T) {
@@ -240,6 +239,7 @@ func TestTranscripts(t *testing.T) {
 			[]string{"it was not done", "The user declined", "I do not try it again", notAModel}},
 		{"a search that fails", toolbox{deny: "search_skills"}, "greet Ada", []string{search("greet Ada")}, []string{"it was not done", notAModel}},
 		{"no skill fits", toolbox{}, "Fold me a paper plane", []string{search("Fold me a paper plane"), `find_tools {"query":"Fold me a paper plane"}`}, []string{"No skill fits", "clock_now", notAModel}},
+		{"a skill shares only a general word", toolbox{}, "write me a poem that greets nobody and rhymes", []string{search("write me a poem that greets nobody and rhymes"), `find_tools {"query":"write me a poem that greets nobody and rhymes"}`}, []string{"No skill fits", notAModel}},
 		{"no skill, and a tool", toolbox{}, "call clock_now zone=UTC", []string{search("call clock_now zone=UTC"), `find_tools {"query":"call clock_now zone=UTC"}`, `call_tool {"arguments":{"zone":"UTC"},"name":"clock_now"}`}, []string{"clock_now got", notAModel}},
 		{"an attached file", toolbox{}, "Fold @plane.txt:\nnow\n\nFile plane.txt:\n\n```\ngreeter\n```", []string{search("Fold @plane.txt:"), `find_tools {"query":"Fold @plane.txt:"}`}, []string{"No skill fits", notAModel}},
 		{"no tools", toolbox{without: strings.Fields(names)}, "greet Ada", nil, []string{"no tools", notAModel}},

@@ -32,7 +32,7 @@ func Example() {
 	}
 	whatIDid, whatIAm, _ := strings.Cut(second.Message.Text(), "\n\n")
 	fmt.Println(whatIDid)
-	fmt.Println(strings.Contains(whatIAm, "no language model"))
+	fmt.Println(strings.Contains(whatIAm, "No model configured"))
 	// Output:
 	// search_skills {}
 	// I looked at which skills there are:

@@ -11,9 +11,8 @@ import (
 
 // hit is a skill in a search result.
 type hit struct {
-	Name        string  `json:"name"`
-	Description string  `json:"description"`
-	Score       float64 `json:"score"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
 }
 
 // skill describes a skill, as parsed from a load result.

@@ -249,12 +249,9 @@ func (t *turn) chooseSkill() *hit {
 		}
 	}
 	for i := range hits {
-		if hits[i].Score >= minScore || shareWord(t.words, hits[i].Name+" "+hits[i].Description) {
+		if fits(t.words, hits[i].Name+" "+hits[i].Description) {
 			return &hits[i]
 		}
 	}
 	return nil
 }
-
-// minScore is the score of a search result that matches one significant word.
-const minScore = 1.0

@@ -18,8 +18,8 @@ type phrases struct {
 }
 
 var english = phrases{
-	none:         "This is Loadout's demonstration: no language model, but a few fixed rules that find a skill, load it, and call what you name.",
-	next:         "For real answers, configure a model of Anthropic or OpenAI with a key, or any compatible server; Ollama on this machine needs none.",
+	none:         "No model configured: the built-in demo answers by fixed rules.",
+	next:         "For real answers, configure a model of Anthropic or OpenAI with a key, or a compatible server such as Ollama, which needs none.",
 	noWords:      "There was nothing to go by.",
 	noTools:      "I was given no tools to find skills with, so I did nothing.",
 	searched:     "I searched the skills for “%s”.",
@@ -38,12 +38,12 @@ var english = phrases{
 	failed:       "I called %s, and it was not done. The answer was:",
 	unanswered:   "I called %s, and no answer came.",
 	notAgain:     "I do not try it again by myself.",
-	noFit:        "No skill fits that, so I did nothing more.",
+	noFit:        "No skill fits that, and without a model I cannot do it myself. Ask “What can you do?” to see the skills.",
 	empty:        "no arguments",
 }
 
 var chinesePhrases = phrases{
-	none:         "这是 Loadout 的演示：我不是语言模型，只按几条固定规则查找技能、加载技能，并调用您点名的脚本或工具。",
+	none:         "未配置模型：由内置演示按固定规则回答。",
 	next:         "要得到真正的回答，请配置带密钥的 Anthropic 或 OpenAI 模型，或任何兼容的服务器；本机的 Ollama 不需要密钥。",
 	noWords:      "没有可以处理的内容。",
 	noTools:      "我没有得到查找技能的工具，所以什么也没有做。",
@@ -63,7 +63,7 @@ var chinesePhrases = phrases{
 	failed:       "我调用了 %s，但没有成功。回答是：",
 	unanswered:   "我调用了 %s，但没有得到回答。",
 	notAgain:     "我不会自己再试。",
-	noFit:        "没有合适的技能，所以我没有再做什么。",
+	noFit:        "没有合适的技能，而没有模型我自己也做不了。请问“你能做什么？”来查看技能。",
 	empty:        "无",
 }
 
@@ -149,6 +149,9 @@ func (t *turn) describeSearch(l *phrases, s *step) []string {
 	hits := readHits(s.result)
 	query := s.text("query")
 	if query != "" {
+		if t.findStep(load) == nil && !t.hasActed() {
+			return nil // what it found does not fit
+		}
 		text := fmt.Sprintf(l.searched, query)
 		if len(hits) > 0 {
 			text += " " + fmt.Sprintf(l.found, list(hitNames(hits)))

@@ -271,39 +271,54 @@ func requiredProperties(schema json.RawMessage) []string {
 	return s.Required
 }
 
-// commonWords lists words that are ignored when comparing topics.
+// commonWords lists words that do not describe a topic.
 var commonWords = map[string]bool{
 	"with": true, "this": true, "that": true, "please": true, "what": true, "have": true, "from": true, "your": true, "skill": true, "skills": true,
 	"using": true, "make": true, "want": true, "need": true, "could": true, "would": true, "should": true, "about": true, "when": true, "some": true,
 	"them": true, "into": true, "script": true, "tool": true, "tell": true, "give": true, "show": true, "does": true, "will": true, "work": true,
+	"write": true, "create": true, "find": true, "help": true, "look": true, "take": true, "these": true, "those": true, "which": true, "where": true,
+	"and": true, "are": true, "can": true, "for": true, "has": true, "how": true, "its": true, "not": true, "one": true, "our": true, "out": true, "the": true, "use": true, "was": true, "who": true, "why": true, "you": true, "all": true, "any": true, "but": true, "get": true, "let": true, "may": true,
 	"帮我": true, "一个": true, "请问": true, "使用": true, "技能": true, "我想": true, "可以": true, "什么": true, "这个": true, "怎么": true,
 }
 
-// shareWord reports whether two texts have a significant word in common. Two
-// words match if one is a prefix of the other. In scripts without spaces, two
-// common letters are required.
-func shareWord(a, b string) bool {
-	others := significantWords(b)
-	for _, w := range significantWords(a) {
-		for _, o := range others {
-			if w == o || !isChinese(w) && !isChinese(o) && (strings.HasPrefix(w, o) || strings.HasPrefix(o, w)) {
-				return true
-			}
+// fits reports whether a description fits a request: it has two significant words
+// of the request, or half of them. In scripts without spaces, a word is two letters.
+func fits(request, description string) bool {
+	wanted, words := significantWords(request), significantWords(description)
+	shared := 0
+	for _, w := range wanted {
+		if slices.ContainsFunc(words, func(o string) bool { return sameWord(w, o) }) {
+			shared++
 		}
 	}
-	return false
+	return shared >= 2 || shared > 0 && 2*shared >= len(wanted)
 }
 
+// sameWord reports whether two words are equal, one of at least four letters starts
+// the other, or they differ only in an ending of up to three letters, such as
+// greeting and greeted.
+func sameWord(a, b string) bool {
+	if a == b || isChinese(a) || isChinese(b) {
+		return a == b
+	}
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n >= 4 && n == min(len(a), len(b)) || n >= 5 && max(len(a), len(b))-n <= 3
+}
+
+// significantWords returns the distinct words that describe a topic.
 func significantWords(text string) []string {
 	var out []string
 	add := func(w string, enough bool) {
-		if enough && !commonWords[w] && len(out) < 500 {
+		if enough && !commonWords[w] && !slices.Contains(out, w) && len(out) < 500 {
 			out = append(out, w)
 		}
 	}
 	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
 		if !isChinese(w) {
-			add(w, len(w) >= 4)
+			add(w, len(w) >= 3)
 			continue
 		}
 		letters := []rune(w)

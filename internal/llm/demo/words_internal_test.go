@@ -40,15 +40,21 @@ func TestAsksForOverview(t *testing.T) {
 	}
 }
 
-func TestShareWord(t *testing.T) {
+func TestFits(t *testing.T) {
+	const commits = "git-commit-review Write commit messages from a diff, review a change before it is committed or merged. Use for \"write a commit message\" or what did I change."
 	for _, tt := range []struct {
-		a, b string
-		want bool
+		request, description string
+		want                 bool
 	}{
-		{"fill the form", "Fills PDF forms", true}, {"forms", "form", true}, {"read tides", "spreadsheets", false}, {"the and", "the and", false}, {"", "x", false},
+		{"write me a poem", commits, false}, {"write a commit message", commits, true}, {"review my diff", commits, true},
+		{"fill the form", "Fills PDF forms", true}, {"forms", "form", true}, {"what is in this csv", "Profiles CSV files", true},
+		{"compare the harbour fees of last year", "Reads harbour charts", false},
+		{"greeting", "is greeted", true}, {"commission", "commit", false},
+		{"read tides", "spreadsheets", false}, {"the and", "the and", false}, {"", "x", false},
+		{"帮我写周报", "整理周报", false}, {"周报", "整理周报", true},
 	} {
-		if got := shareWord(tt.a, tt.b); got != tt.want {
-			t.Errorf("%q and %q: %t", tt.a, tt.b, got)
+		if got := fits(tt.request, tt.description); got != tt.want {
+			t.Errorf("%q and %q: %t", tt.request, tt.description, got)
 		}
 	}
 }
@@ -92,10 +98,10 @@ func TestSplitWords(t *testing.T) {
 	}
 }
 
-// Texts do not share a topic because both have a common word.
+// A description does not fit because it has a common word.
 func TestCommonWordsAreIgnored(t *testing.T) {
 	for w := range commonWords {
-		if shareWord(w, w) {
+		if fits(w, w) {
 			t.Errorf("%s is significant", w)
 		}
 	}
