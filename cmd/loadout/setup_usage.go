@@ -15,6 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/usage"
 )
 
@@ -106,9 +107,9 @@ func (a *app) showUsage(ctx context.Context, days int) error {
 	if out.Report, err = usage.Read(usage.Options{Path: out.File, Since: out.Since}); err != nil {
 		return exit.Errorf(exit.Failure, "check the file, or delete it: loadout usage --clear", "%w", err)
 	}
+	price := setup.Prices(c)
 	for _, m := range out.Report.Models {
-		p, known := c.Models.Price(m.Name)
-		out.Models = append(out.Models, m.AtPrice(usage.Price(p), known))
+		out.Models = append(out.Models, m.AtPrice(price(m.Name)))
 	}
 	rt, err := a.NewRuntime(ctx, c, false)
 	if err != nil {

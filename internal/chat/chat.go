@@ -165,7 +165,7 @@ func (h *Host) openChat(ctx context.Context, o conversationOptions, who *setup.A
 	if err != nil {
 		return nil, err
 	}
-	return &dialog{conversation: t, host: h, config: o.config, flags: o.flags, answering: who, asks: o.asks}, nil
+	return &dialog{conversation: t, host: h, config: o.config, price: setup.Prices(o.config), flags: o.flags, answering: who, asks: o.asks}, nil
 }
 
 // readLoop processes input line by line until the input ends.

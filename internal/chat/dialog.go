@@ -24,6 +24,7 @@ type dialog struct {
 	*conversation
 	host      *Host
 	config    *config.Config
+	price     func(model string) (price usage.Price, known bool) // as configured
 	flags     *Flags
 	model     sync.Mutex // guards answering, which lists of models read in the background
 	answering *setup.ActiveModel
@@ -57,18 +58,12 @@ func (t *dialog) Status() terminal.Status {
 	}
 	for name, used := range t.UsageByModel() {
 		s.Tokens += used.Prompt() + used.Output
-		if p, known := t.modelPrice(name); known {
+		if p, known := t.price(name); known {
 			cost, _ := p.Cost(used)
 			s.Cost += cost
 		}
 	}
 	return s
-}
-
-// modelPrice returns the configured price of a model, if there is one.
-func (t *dialog) modelPrice(model string) (usage.Price, bool) {
-	p, known := t.config.Models.Price(model)
-	return usage.Price(p), known
 }
 
 // folderLabel returns the working directory for display. It returns "" if the

@@ -227,7 +227,7 @@ func (t *dialog) formatCost(context.Context, string) (string, error) {
 	for _, name := range slices.Sorted(maps.Keys(spent)) {
 		u := spent[name]
 		with, without := "", ""
-		if p, known := t.modelPrice(name); known {
+		if p, known := t.price(name); known {
 			x, y := p.Cost(u)
 			with, without = terminal.FormatDollars(x), terminal.FormatDollars(y)
 		} else {

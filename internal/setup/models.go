@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/llm/demo"
 	"github.com/loadout-dev/loadout/internal/llm/vendors"
+	"github.com/loadout-dev/loadout/internal/usage"
 	"github.com/loadout-dev/loadout/llm"
 )
 
@@ -82,6 +84,34 @@ func (s *Setup) ListModels(ctx context.Context, k ModelChoice) ([]string, error)
 		names[i] = vendor.Name + ":" + names[i]
 	}
 	return names, err
+}
+
+// ReportedName returns the name that the model reports; see [llm.Model]. It is the
+// configured name unless the model's server has its own name.
+func (k ModelChoice) ReportedName() string {
+	vendor, model, known := vendors.Parse(k.Name)
+	if !known || k.Server == "" {
+		return k.Name
+	}
+	return vendor.ReportedName(model, k.Server)
+}
+
+// Prices returns a function that returns the price of a model in models.prices by
+// the name that the model reports. If the configuration gives the model a base URL,
+// the name in the configuration counts too.
+func Prices(c *config.Config) func(name string) (usage.Price, bool) {
+	configured := map[string]string{} // by reported name
+	for _, name := range append(slices.Sorted(maps.Keys(c.Models.Names)), c.Models.Default) {
+		k := ChooseModel(c, ModelFlags{Model: name})
+		configured[k.ReportedName()] = k.Name
+	}
+	return func(name string) (usage.Price, bool) {
+		p, known := c.Models.Price(name)
+		if as := configured[name]; !known && as != "" {
+			p, known = c.Models.Price(as)
+		}
+		return usage.Price(p), known
+	}
 }
 
 // ModelResolver returns a function that creates the model for a short name from

@@ -37,3 +37,20 @@ func TestKeysGoToPromptOrEditor(t *testing.T) {
 		})
 	}
 }
+
+// A price under the configured name counts, though a model with a base URL reports
+// its server instead of the vendor.
+func TestPricesOfModelsWithBaseURL(t *testing.T) {
+	c := &config.Config{Models: config.Models{Default: "openai:qwen", BaseURL: "http://127.0.0.1:11434/v1",
+		Names:  map[string]config.NamedModel{"gateway": {Model: "openai:big", BaseURL: "https://models.example.com/v1"}},
+		Prices: map[string]config.Price{"openai:qwen": {Input: 1, Output: 2}, "openai:b*": {Input: 3, Output: 4}, "models.example.com:other": {Input: 5, Output: 6}}}}
+	price := Prices(c)
+	for name, want := range map[string]float64{"ollama:qwen": 1, "openai:qwen": 1, "models.example.com:big": 3, "models.example.com:other": 5, "ollama:big": 0, "demo:rules": 0} {
+		if p, known := price(name); p.Input != want || known != (want != 0) {
+			t.Errorf("%s: %v, %t; want %v", name, p, known, want)
+		}
+	}
+	if got := ChooseModel(c, ModelFlags{}).ReportedName(); got != "ollama:qwen" {
+		t.Errorf("the configured model reports %s", got)
+	}
+}

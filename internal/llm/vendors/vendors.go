@@ -69,6 +69,23 @@ func Parse(name string) (v Vendor, model string, ok bool) {
 	return v, model, ok && v.Name == vendor && (model != "" || v.Name == Demo)
 }
 
+// ReportedName returns the name that a model of the vendor reports, as in
+// [llm.Model]. With the base URL of another server, its first part is that server's
+// name, such as ollama, instead of the vendor's.
+func (v Vendor) ReportedName(model, base string) string {
+	m, err := v.New(model, Options{BaseURL: base, Key: "none"})
+	if err != nil {
+		return v.Name + ":" + model
+	}
+	return m.Name()
+}
+
+// IsDemo reports whether a model name that a model reported is the demo's.
+func IsDemo(name string) bool {
+	vendor, _, _ := strings.Cut(name, ":")
+	return vendor == Demo
+}
+
 // New returns a model of the vendor. It makes no connection until the model is
 // used.
 func (v Vendor) New(model string, o Options) (llm.Model, error) {
