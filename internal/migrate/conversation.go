@@ -92,12 +92,25 @@ func (r *reader) addConversation(c *PastConversation) {
 // quotedTitle returns the title in quotation marks, truncated to 60 bytes.
 func (c *PastConversation) quotedTitle() string { return `"` + printable.Text(c.Title, 60) + `"` }
 
+// Last returns the time of the last message. It returns the zero time if that is
+// unknown or in the future.
+func (c *PastConversation) Last() time.Time { return pastTime(c.Messages[len(c.Messages)-1].Time) }
+
+// pastTime returns t, or the zero time if t is more than a day in the future, and
+// therefore wrong.
+func pastTime(t time.Time) time.Time {
+	if time.Until(t) > 24*time.Hour {
+		return time.Time{}
+	}
+	return t
+}
+
 // events returns the messages as events of a conversation.
 func (c *PastConversation) events() []session.Event {
 	var out []session.Event
 	for _, m := range c.Messages {
 		if m.Text != "" {
-			out = append(out, session.Event{Time: m.Time, Message: &session.Message{Role: m.Role, Text: m.Text}})
+			out = append(out, session.Event{Time: pastTime(m.Time), Message: &session.Message{Role: m.Role, Text: m.Text}})
 		}
 	}
 	return out

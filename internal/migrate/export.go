@@ -333,22 +333,23 @@ func skillNames(v any) []string {
 }
 
 // timeOf parses a time, with or without a zone. It returns the zero time if v is
-// not a plausible time.
+// not a time that [knownTime] accepts.
 func timeOf(v any) time.Time {
 	s, _ := v.(string)
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
 		if t, err := time.Parse(layout, s); err == nil {
-			return plausible(t)
+			return knownTime(t)
 		}
 	}
 	return time.Time{}
 }
 
-// plausible returns t in UTC, or the zero time if t is before 1970 or more than
-// a day in the future. Years after 9999 cannot be encoded in JSON.
-func plausible(t time.Time) time.Time {
-	if t.Unix() < 0 || time.Until(t) > 24*time.Hour {
+// knownTime returns t in UTC, or the zero time if t is before 1970 or after 9999,
+// which JSON cannot encode. It does not depend on the current time, because the
+// order of the messages, and so the ID of the conversation, depends on t.
+func knownTime(t time.Time) time.Time {
+	if t = t.UTC(); t.Unix() < 0 || t.Year() > 9999 {
 		return time.Time{}
 	}
-	return t.UTC()
+	return t
 }

@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/migrate"
@@ -202,16 +205,16 @@ func TestTextOfAConversationIsLimited(t *testing.T) {
 	}
 }
 
-// A time that cannot be right is unknown, and the conversation is stored.
+// A time that cannot be encoded is unknown, and the conversation is stored. A time in
+// the future is not stored.
 func TestImplausibleTimesAreUnknown(t *testing.T) {
 	tomorrow := time.Now().UTC().Add(23 * time.Hour).Format(time.RFC3339)
 	for at, want := range map[string]string{
-		"9999-12-31T23:59:59-01:00":                         "0001-01-01T00:00:00Z",
-		"1969-12-31T23:59:59Z":                              "0001-01-01T00:00:00Z",
-		time.Now().Add(25 * time.Hour).Format(time.RFC3339): "0001-01-01T00:00:00Z",
-		time.Now().AddDate(400, 0, 0).Format(time.RFC3339):  "0001-01-01T00:00:00Z",
-		"1970-01-01T01:00:00+01:00":                         "1970-01-01T00:00:00Z",
-		tomorrow:                                            tomorrow,
+		"9999-12-31T23:59:59-01:00": "0001-01-01T00:00:00Z",
+		"1969-12-31T23:59:59Z":      "0001-01-01T00:00:00Z",
+		"2500-01-01T00:00:00Z":      "2500-01-01T00:00:00Z",
+		"1970-01-01T01:00:00+01:00": "1970-01-01T00:00:00Z",
+		tomorrow:                    tomorrow,
 	} {
 		for system, contents := range map[migrate.System]map[string]string{
 			migrate.Wegent:  {"a.json": `[{"role": "user", "content": "q", "created_at": "` + at + `"}]`},
@@ -221,7 +224,11 @@ func TestImplausibleTimesAreUnknown(t *testing.T) {
 			if got := p.Conversations[0].Messages[0].Time.Format(time.RFC3339); got != want {
 				t.Errorf("%s: %s becomes %s, want %s", system, at, got, want)
 			}
-			to := target(t.TempDir())
+			if last := p.Conversations[0].Last(); last.Year() == 2500 {
+				t.Errorf("%s: the last message is of %v", system, last)
+			}
+			dir := t.TempDir()
+			to := target(dir)
 			to.OpenSession = func(ctx context.Context, log session.Log, id string) (*session.Session, error) {
 				return session.Open(ctx, noSkills{}, &session.Options{Log: log, ID: id})
 			}
@@ -232,8 +239,26 @@ func TestImplausibleTimesAreUnknown(t *testing.T) {
 			if err := c.Apply(t.Context()); err != nil {
 				t.Errorf("%s: %s: %v", system, at, err)
 			}
+			text, err := os.ReadFile(filepath.Join(dir, "chats", p.Conversations[0].ID+".jsonl"))
+			if err != nil || strings.Contains(string(text), "2500-01-01") {
+				t.Errorf("%s: %s: %v, stored %s", system, at, err, text)
+			}
 		}
 	}
+}
+
+// What a conversation is, and whether it is already there, does not depend on when it is
+// read.
+func TestConversationWithFutureTimesStaysTheSame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		at := func(d time.Duration) string { return time.Now().Add(d).Format(time.RFC3339) }
+		contents := map[string]string{"a.json": `[{"role": "assistant", "content": "a", "created_at": "` + at(25*time.Hour) + `"}, {"role": "user", "content": "q", "created_at": "` + at(-time.Hour) + `"}]`}
+		first := read(t, contents).Conversations[0]
+		time.Sleep(2 * time.Hour)
+		if again := read(t, contents).Conversations[0]; again.ID != first.ID {
+			t.Errorf("read as %s %+v, before as %s %+v", again.ID, again.Messages, first.ID, first.Messages)
+		}
+	})
 }
 
 // A file with documents for a hub that cannot be read is listed as lost.

@@ -78,7 +78,7 @@ func (e *exported) addText(role llm.Role, text string, at time.Time) {
 		return
 	}
 	text = cleanText(text)
-	if text != "" && !e.add(PastMessage{session.PastMessage{Role: role, Text: text}, plausible(at)}) {
+	if text != "" && !e.add(PastMessage{session.PastMessage{Role: role, Text: text}, knownTime(at)}) {
 		e.further++
 	}
 }

@@ -62,13 +62,21 @@ func (i *Importer) ID(c Imported) string {
 	return store.DeriveID(c.Last, fmt.Sprintf("%q %q", i.p.User, c.Key))
 }
 
-// Contains reports whether the user already has the conversation.
-func (i *Importer) Contains(ctx context.Context, c Imported) (bool, error) {
-	s, err := i.e.db.Sessions.Get(ctx, i.ID(c))
-	if errors.Is(err, store.ErrNotFound) {
-		return false, nil
+// Find returns the ID of the conversation if the user already has it, and otherwise
+// "". It also finds the conversation if the time of its last message was unknown when
+// it was imported.
+func (i *Importer) Find(ctx context.Context, c Imported) (id string, err error) {
+	for _, last := range []time.Time{c.Last, {}} {
+		c.Last = last
+		s, err := i.e.db.Sessions.Get(ctx, i.ID(c))
+		switch {
+		case err == nil && s.Owner == string(i.p.User):
+			return s.ID, nil
+		case err != nil && !errors.Is(err, store.ErrNotFound):
+			return "", err
+		}
 	}
-	return err == nil && s.Owner == string(i.p.User), err
+	return "", nil
 }
 
 // CheckQuota returns a [*quota.ExceededError] if the user may not have n more

@@ -299,17 +299,17 @@ func (m *migration) createSkill(ctx context.Context, d skill.Draft) error {
 type conversations struct{ *migration }
 
 func importedOf(past *migrate.PastConversation) chat.Imported {
-	return chat.Imported{Key: past.ID, Title: past.Title, Last: past.Messages[len(past.Messages)-1].Time}
+	return chat.Imported{Key: past.ID, Title: past.Title, Last: past.Last()}
 }
 
 // Contains implements [migrate.Conversations]. It counts the new conversations.
 func (c conversations) Contains(ctx context.Context, past *migrate.PastConversation) (bool, error) {
-	found, err := c.importer.Contains(ctx, importedOf(past))
+	id, err := c.importer.Find(ctx, importedOf(past))
 	if err != nil {
 		return false, err
 	}
-	if found {
-		c.ids[past.ID] = c.importer.ID(importedOf(past))
+	if id != "" {
+		c.ids[past.ID] = id
 		return true, nil
 	}
 	err = skipIfFull(c.importer.CheckQuota(ctx, c.talks+1))
