@@ -143,7 +143,7 @@ func (c *Change) compareConversations(ctx context.Context, p *Plan, t Target) er
 		if item.New {
 			if missing := past.missingSkills(t.HasSkill); len(missing) > 0 {
 				item.Outcome = Changed
-				item.Details = append(item.Details, fmt.Sprintf("it used %s that you do not have: %s; after you add a skill, type /NAME in the conversation to load it", pluralize(len(missing), "skill"), strings.Join(missing, ", ")))
+				item.Details = append(item.Details, fmt.Sprintf("it used %s that you do not have: %s; after you add a skill, type /NAME in the conversation to load it", pluralize(len(missing), "skill"), firstNames(missing)))
 			}
 			size := pluralize(len(past.events()), "message")
 			if t.Documents == nil { // a hub shows the title

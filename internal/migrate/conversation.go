@@ -40,6 +40,8 @@ type PastConversation struct {
 	Messages []PastMessage
 	Lost     []string // what the other system recorded and Loadout does not keep
 
+	source string // ID in the other system, or ""
+
 	bytes int  // of the texts
 	full  bool // a message exceeded a limit
 }
@@ -62,7 +64,8 @@ func (c *PastConversation) add(m PastMessage) bool {
 }
 
 // addConversation adds a conversation, unless the user wrote nothing in it or
-// another file contains the same one.
+// another file contains the same one. A different one with the same messages is
+// lost.
 func (r *reader) addConversation(c *PastConversation) {
 	asked := slices.ContainsFunc(c.Messages, func(m PastMessage) bool { return m.Role == llm.User && m.Text != "" })
 	if !asked {
@@ -84,8 +87,11 @@ func (r *reader) addConversation(c *PastConversation) {
 	sum := sha256.Sum256(text)
 	c.ID = string(r.plan.System) + "-" + hex.EncodeToString(sum[:6])
 	c.Title = cmp.Or(c.Title, c.ID)
-	if !slices.ContainsFunc(r.plan.Conversations, func(o *PastConversation) bool { return o.ID == c.ID }) {
+	i := slices.IndexFunc(r.plan.Conversations, func(o *PastConversation) bool { return o.ID == c.ID })
+	if i < 0 {
 		r.plan.Conversations = append(r.plan.Conversations, c)
+	} else if same := r.plan.Conversations[i].source; c.source != same && c.source != "" && same != "" {
+		r.plan.lose(Conversation, c.Title, c.From, "it has the same messages as another conversation")
 	}
 }
 
@@ -151,23 +157,33 @@ func FindSkill(all *catalog.Snapshot, name string) (own string, ok bool) {
 }
 
 // missingSkills returns the names of the skills that the conversation used and
-// that the user does not have.
+// that the user does not have, the last one first. It looks up the last
+// maxLookups names.
 func (c *PastConversation) missingSkills(has func(string) bool) []string {
-	const most = 20
 	var out []string
 	seen := map[string]bool{}
-	for _, m := range c.Messages {
-		for _, name := range m.usedSkills() {
+	for _, m := range slices.Backward(c.Messages) {
+		for _, name := range slices.Backward(m.usedSkills()) {
 			if name == "" || seen[name] || len(seen) == maxLookups {
 				continue
 			}
 			seen[name] = true
-			if len(out) < most && !has(name) {
+			if !has(name) {
 				out = append(out, printable.Text(name, 64))
 			}
 		}
 	}
 	return out
+}
+
+// firstNames lists the first of the given names, and how many others there are.
+func firstNames(names []string) string {
+	const most = 20
+	text := strings.Join(names[:min(len(names), most)], ", ")
+	if more := len(names) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // usedSkills returns the names of the skills that were recorded with a message,
@@ -201,10 +217,10 @@ func appendName(list []string, name string) []string {
 }
 
 // cleanText returns the text of a message in a form suitable for models,
-// truncated to maxText bytes.
-func cleanText(s string) string {
-	if len(s) > maxText {
+// truncated to maxText bytes, and whether it was truncated.
+func cleanText(s string) (text string, truncated bool) {
+	if truncated = len(s) > maxText; truncated {
 		s = strings.ToValidUTF8(s[:maxText], "") + fmt.Sprintf("\n… (%d bytes in all)", len(s))
 	}
-	return strings.TrimSpace(untrusted.New(s).ForModelLines())
+	return strings.TrimSpace(untrusted.New(s).ForModelLines()), truncated
 }

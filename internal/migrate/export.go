@@ -26,6 +26,9 @@ func (r *reader) parseExport(p string, data []byte) {
 		r.plan.lose(File, path.Base(p), p, "too many JSON values (limit %d)", maxValues)
 		return
 	case json.Unmarshal(data, &v) != nil:
+		if bytes.Contains(data, []byte(`"role"`)) && !r.plan.hasLost(p) {
+			r.plan.lose(File, path.Base(p), p, "invalid JSON")
+		}
 		return
 	}
 	r.findConversations(p, "", v, 0)
@@ -122,7 +125,7 @@ func (r *reader) addMessages(p, title string, list []any) {
 			return
 		}
 		if c == nil {
-			c = &exported{id: id, seen: map[string]bool{}, callBytes: &r.callBytes, PastConversation: PastConversation{Title: title, From: p}}
+			c = &exported{seen: map[string]bool{}, callBytes: &r.callBytes, PastConversation: PastConversation{Title: title, From: p, source: id}}
 			r.exports[key] = c
 			r.order = append(r.order, key)
 		}
@@ -139,7 +142,7 @@ func (r *reader) addMessages(p, title string, list []any) {
 func (r *reader) addExports() {
 	for _, key := range r.order {
 		c := r.exports[key]
-		c.Title = cmp.Or(c.Title, r.titles[c.id])
+		c.Title = cmp.Or(c.Title, r.titles[c.source])
 		r.addConversation(c.conversation())
 	}
 }
@@ -147,12 +150,11 @@ func (r *reader) addExports() {
 // exported is a conversation with counts of the items that cannot be migrated.
 type exported struct {
 	PastConversation
-	id   string          // in the other system, or ""
 	seen map[string]bool // IDs of the messages
 
 	callBytes *int // of the calls of all conversations, as for maxAllCalls
 
-	calls, others, parts, references, further int
+	calls, others, parts, references, further, truncated int
 }
 
 // conversation returns the exported conversation. It sorts the messages by time
@@ -168,6 +170,9 @@ func (e *exported) conversation() *PastConversation {
 		if lost.n > 0 {
 			e.Lost = append(e.Lost, pluralize(lost.n, lost.noun)+lost.more)
 		}
+	}
+	if e.truncated > 0 {
+		e.Lost = append(e.Lost, fmt.Sprintf("the end of %s over %d bytes", pluralize(e.truncated, "message"), maxText))
 	}
 	return &e.PastConversation
 }
@@ -214,7 +219,7 @@ func (e *exported) addOne(m map[string]any, at any) {
 	past := session.PastMessage{Role: role}
 	for _, content := range []any{m["content"], m["prompt"], result["value"]} {
 		if past.Text == "" && (role == llm.Assistant || content != nil) {
-			past.Text = cleanText(withoutThinking(role, e.textOf(content)))
+			past.Text = e.clean(withoutThinking(role, e.textOf(content)))
 		}
 	}
 	if role == llm.Assistant {
@@ -234,6 +239,15 @@ func (e *exported) addOne(m map[string]any, at any) {
 	if (past.Text != "" || past.LoadedSkills != nil || len(past.Calls) > 0) && !e.add(PastMessage{past, timeOf(at)}) {
 		e.further++
 	}
+}
+
+// clean is like cleanText, and counts the texts that it truncates.
+func (e *exported) clean(s string) string {
+	text, truncated := cleanText(s)
+	if truncated {
+		e.truncated++
+	}
+	return text
 }
 
 // roleOf returns the role of a message, or "" if m is not a message.

@@ -24,9 +24,12 @@ func (r *reader) parseMemory(p string, data []byte) {
 		r.plan.lose(File, name, p, "instructions of ba-agent itself; copy what you want to keep to the AGENTS.md of a project")
 		return
 	}
-	text := cleanText(string(data))
+	text, truncated := cleanText(string(data))
 	if text == "" {
 		return
+	}
+	if truncated {
+		r.plan.lose(File, name, p, "only the first %d bytes are kept", maxText)
 	}
 	if r.memory.From == "" {
 		r.memory.Title, r.memory.From = "Memory of ba-agent", path.Dir(p)

@@ -96,6 +96,8 @@ type Plan struct {
 	Resources     []ResourceFile // files for a hub
 	// Lost lists what cannot be migrated.
 	Lost []Item
+
+	unlisted int // number of further losses
 }
 
 // ServerDefinition is an MCP server with the path of the file that defines it.
@@ -126,15 +128,25 @@ func ReadUpTo(ctx context.Context, system System, files fs.FS, maxBytes int64) (
 	if len(r.memory.Messages) > 0 {
 		r.addConversation(&r.memory)
 	}
+	if n := r.plan.unlisted; n > 0 {
+		r.plan.Lost = append(r.plan.Lost, Item{Kind: File, Name: fmt.Sprintf("%d more", n), From: ".", Outcome: Lost, Details: []string{fmt.Sprintf("not listed, because over %d items are lost", maxLost)}})
+	}
 	return r.plan, nil
 }
 
 // lose records an item that cannot be migrated.
 func (p *Plan) lose(kind Kind, name, from, format string, args ...any) {
-	if len(p.Lost) < maxLost {
-		p.Lost = append(p.Lost, Item{Kind: kind, Name: name, From: from, Outcome: Lost, Details: []string{fmt.Sprintf(format, args...)}})
-		p.Lost[len(p.Lost)-1].Clip()
+	if len(p.Lost) == maxLost {
+		p.unlisted++
+		return
 	}
+	p.Lost = append(p.Lost, Item{Kind: kind, Name: name, From: from, Outcome: Lost, Details: []string{fmt.Sprintf(format, args...)}})
+	p.Lost[len(p.Lost)-1].Clip()
+}
+
+// hasLost reports whether the last item that cannot be migrated is the file from.
+func (p *Plan) hasLost(from string) bool {
+	return len(p.Lost) > 0 && p.Lost[len(p.Lost)-1].Kind == File && p.Lost[len(p.Lost)-1].From == from
 }
 
 // Clip makes the fields of an item printable and truncates them, because other

@@ -22,7 +22,7 @@ const (
 	maxDepth      = 32        // nested directories
 	maxServers    = 500
 	maxResources  = 500  // files with documents for a hub
-	maxLost       = 1000 // further losses are not listed
+	maxLost       = 1000 // further losses are only counted
 )
 
 // reader reads the files of a system into a plan.

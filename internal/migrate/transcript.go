@@ -77,7 +77,7 @@ func (e *exported) addText(role llm.Role, text string, at time.Time) {
 	if role != llm.User && role != llm.Assistant {
 		return
 	}
-	text = cleanText(text)
+	text = e.clean(text)
 	if text != "" && !e.add(PastMessage{session.PastMessage{Role: role, Text: text}, knownTime(at)}) {
 		e.further++
 	}
