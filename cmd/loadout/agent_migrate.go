@@ -185,10 +185,8 @@ func (m *migration) target(ctx context.Context, c *config.Config) (migrate.Targe
 	}
 	t.HasSkill, t.IsInstalled, t.CreateSkill = m.hasSkill(ctx, c), m.isInstalled, m.createSkill
 	t.SkillName = func(name string) string {
-		if own, ok := migrate.FindSkill(m.runtime.Catalog().Snapshot(), name); ok {
-			return own
-		}
-		return name
+		own, _ := migrate.FindSkill(m.runtime.Catalog().Snapshot(), name)
+		return own
 	}
 	store, err := a.SecretStore()
 	t.Secrets = store

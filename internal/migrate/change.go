@@ -27,7 +27,8 @@ type Target struct {
 	// from the same source.
 	HasSkill func(name string) bool
 	// SkillName returns the name of the user's skill that the other system calls
-	// name, or name if there is none. It is called after OpenSession.
+	// name, or "" if there is none. It is called after OpenSession. Like HasSkill,
+	// it is called once for each name.
 	SkillName func(name string) string
 	// IsInstalled reports whether the user's skills directory has a skill with
 	// this name, or gets it from the same source.
@@ -91,6 +92,7 @@ type Change struct {
 	Problems []string
 
 	target        Target
+	skillName     func(string) string // Target.SkillName
 	servers       *clientimport.Plan
 	drafts        []Draft             // the new ones
 	conversations []*PastConversation // the new ones
@@ -101,7 +103,7 @@ type Change struct {
 // Compare compares a plan with a target. It writes nothing. The target must not
 // change before the result is applied.
 func (p *Plan) Compare(ctx context.Context, t Target) (*Change, error) {
-	c := &Change{target: t, written: map[Kind][]string{}}
+	c := &Change{target: t, skillName: remember(t.SkillName), written: map[Kind][]string{}}
 	if err := c.compareDrafts(p, t); err != nil {
 		return nil, err
 	}
@@ -122,8 +124,22 @@ func (p *Plan) Compare(ctx context.Context, t Target) (*Change, error) {
 	return c, nil
 }
 
+// remember returns a function that calls f once for each name.
+func remember[T any](f func(name string) T) func(name string) T {
+	known := map[string]T{}
+	return func(name string) T {
+		v, ok := known[name]
+		if !ok {
+			v = f(name)
+			known[name] = v
+		}
+		return v
+	}
+}
+
 // compareConversations plans the conversations to import.
 func (c *Change) compareConversations(ctx context.Context, p *Plan, t Target) error {
+	has := remember(t.HasSkill)
 	for _, past := range p.Conversations {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -141,7 +157,7 @@ func (c *Change) compareConversations(ctx context.Context, p *Plan, t Target) er
 			item.Outcome, item.Details = Changed, []string{"without " + strings.Join(past.Lost, ", ")}
 		}
 		if item.New {
-			if missing := past.missingSkills(t.HasSkill); len(missing) > 0 {
+			if missing := past.missingSkills(has); len(missing) > 0 {
 				item.Outcome = Changed
 				item.Details = append(item.Details, fmt.Sprintf("it used %s that you do not have: %s; after you add a skill, type /NAME in the conversation to load it", pluralize(len(missing), "skill"), firstNames(missing)))
 			}
@@ -238,7 +254,7 @@ func (c *Change) importConversation(ctx context.Context, past *PastConversation)
 		if err := s.Append(ctx, past.events()...); err != nil {
 			return err
 		}
-		err = s.Restore(ctx, past.history(c.target.SkillName), nil)
+		err = s.Restore(ctx, past.history(c.skillName), nil)
 		if err == nil || watched.failed || ctx.Err() != nil {
 			return err
 		}

@@ -123,37 +123,46 @@ func (c *PastConversation) events() []session.Event {
 }
 
 // history returns the messages for [session.Session.Restore], with the names
-// that rename returns for the recorded skills. It calls rename once for each of
-// the last maxLookups names.
-func (c *PastConversation) history(rename func(string) string) []session.PastMessage {
+// that find returns for the recorded skills. It calls find for the last
+// maxLookups names, each once. Other skills, and those for which find returns
+// "", are not restored.
+func (c *PastConversation) history(find func(string) string) []session.PastMessage {
 	out := make([]session.PastMessage, len(c.Messages))
-	renamed := map[string]string{}
+	found := map[string]string{}
+	lookUp := func(name string) string {
+		if _, ok := found[name]; !ok && len(found) < maxLookups {
+			found[name] = find(name)
+		}
+		return found[name]
+	}
 	for i, m := range slices.Backward(c.Messages) {
 		out[i] = m.PastMessage
 		out[i].LoadedSkills = slices.Clone(m.LoadedSkills)
 		for n, name := range slices.Backward(m.LoadedSkills) {
-			own, ok := renamed[name]
-			if !ok && len(renamed) < maxLookups {
-				own, ok = rename(name), true
-				renamed[name] = own
-			}
-			if ok {
-				out[i].LoadedSkills[n] = own
+			out[i].LoadedSkills[n] = lookUp(name)
+		}
+		out[i].Calls = slices.Clone(m.Calls)
+		for n, call := range slices.Backward(m.Calls) {
+			if name := skillOf(call); name != "" && lookUp(name) == "" {
+				out[i].Calls[n].Arguments = "" // loads nothing
 			}
 		}
 	}
 	return out
 }
 
-// FindSkill returns the name of the skill that another system calls name. A skill
-// that has no name in its SKILL.md is named after its directory, which may have
-// got another name when it was installed: wiki_submit is then wiki-submit.
+// FindSkill returns the name of the skill that another system calls name, or ""
+// if there is none. A skill that has no name in its SKILL.md is named after its
+// directory, which may have got another name when it was installed: wiki_submit
+// is then wiki-submit.
 func FindSkill(all *catalog.Snapshot, name string) (own string, ok bool) {
-	if _, err := all.Get(name); err == nil {
-		return name, true
+	if own = skillname.Normalize(name); all.ByName(own) != nil {
+		return own, true
 	}
-	own = skillname.Slug(name)
-	return own, all.ByName(own) != nil && own != skillname.Slug("") // which is that of names without Latin letters
+	if own = skillname.Slug(name); all.ByName(own) != nil && own != skillname.Slug("") { // which is that of names without Latin letters
+		return own, true
+	}
+	return "", false
 }
 
 // missingSkills returns the names of the skills that the conversation used and
@@ -194,18 +203,28 @@ func (m PastMessage) usedSkills() []string {
 	}
 	var out []string
 	for _, call := range m.Calls {
-		var args struct {
-			SkillName string `json:"skill_name"`
-			Name      string `json:"name"`
-		}
-		switch call.Name {
-		case "load_skill", "activate_skill", "read_skill":
-			if !call.Error && json.Unmarshal([]byte(call.Arguments), &args) == nil {
-				out = appendName(out, cmp.Or(args.SkillName, args.Name))
-			}
+		if name := skillOf(call); name != "" && !call.Error {
+			out = appendName(out, name)
 		}
 	}
 	return out
+}
+
+// skillOf returns the name of the skill that a call loads, or "".
+func skillOf(call session.PastCall) string {
+	switch call.Name {
+	case "load_skill", "activate_skill", "read_skill":
+	default:
+		return ""
+	}
+	var args struct {
+		SkillName string `json:"skill_name"`
+		Name      string `json:"name"`
+	}
+	if json.Unmarshal([]byte(call.Arguments), &args) != nil {
+		return ""
+	}
+	return cmp.Or(args.SkillName, args.Name)
 }
 
 // appendName appends the name of a skill to list unless it has over maxName bytes.

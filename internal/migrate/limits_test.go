@@ -97,6 +97,59 @@ func TestFewSkillsAreLookedUp(t *testing.T) {
 	}
 }
 
+// A skill is looked up once for all conversations. One that the user does not have is
+// not restored.
+func TestSkillsOfAllConversationsAreLookedUpOnce(t *testing.T) {
+	contents := map[string]string{}
+	for i := range 50 {
+		contents[fmt.Sprintf("%d.json", i)] = fmt.Sprintf(`[{"role": "user", "content": "q%d"}, {"role": "assistant", "content": "a", "loaded_skills": ["pdf", "none"]},
+			{"role": "user", "content": "q"}, {"role": "assistant", "content": "a", "tool_calls": [{"name": "read_skill", "args": {"skill_name": "docx"}}, {"name": "read_skill", "args": {"skill_name": "none"}}]}]`, i)
+	}
+	p := readSystem(t, migrate.WeKnora, contents)
+	calls, fetched := map[string]int{}, map[string]int{}
+	to := target(t.TempDir())
+	to.HasSkill = func(name string) bool { calls["has "+name]++; return name != "none" }
+	to.SkillName = func(name string) string {
+		calls["name "+name]++
+		if name == "none" {
+			return ""
+		}
+		return name
+	}
+	to.OpenSession = func(ctx context.Context, log session.Log, id string) (*session.Session, error) {
+		return session.Open(ctx, countedSkills{counts: fetched}, &session.Options{Log: log, ID: id})
+	}
+	c, err := p.Compare(t.Context(), to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(calls) != 6 {
+		t.Errorf("looked up %v", calls)
+	}
+	for what, n := range calls {
+		if n != 1 {
+			t.Errorf("looked up %s %d times", what, n)
+		}
+	}
+	if len(fetched) != 2 || fetched["pdf"] != 50 || fetched["docx"] != 50 {
+		t.Errorf("restored %v", fetched)
+	}
+}
+
+// countedSkills counts the skills that are fetched. None is found.
+type countedSkills struct {
+	session.Skills
+	counts map[string]int
+}
+
+func (s countedSkills) Fetch(_ context.Context, ref string) ([]*session.Skill, error) {
+	s.counts[ref]++
+	return nil, nil
+}
+
 // The memory that uses of a skill take does not grow with the number of earlier ones.
 func TestUsesOfOneSkillTakeLittleMemory(t *testing.T) {
 	var lines strings.Builder

@@ -166,12 +166,10 @@ func (m *migration) target(ctx context.Context) migrate.Target {
 		},
 		SkillName: func(name string) string {
 			if len(name) > maxName {
-				return name
+				return ""
 			}
-			if own, ok := migrate.FindSkill(m.importer.Skills(), name); ok {
-				return own
-			}
-			return name
+			own, _ := migrate.FindSkill(m.importer.Skills(), name)
+			return own
 		},
 		IsInstalled: func(name string) (bool, error) { return m.isInstalled(ctx, name) },
 		CreateSkill: m.createSkill,
