@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -223,13 +224,21 @@ func (m *migration) installs(name string) bool {
 	return slices.ContainsFunc(m.skills.Steps, func(st *install.Step) bool { return skillname.Slug(st.Name) == skillname.Slug(name) })
 }
 
-// isInstalled reports whether a skill is in the user's skills directory or will
-// be installed from the source.
-func (m *migration) isInstalled(name string) (bool, error) {
-	if m.installs(name) {
-		return true, nil
+// isInstalled reports whether a converted skill is in the user's skills
+// directory.
+func (m *migration) isInstalled(_ context.Context, d skill.Draft) (bool, error) {
+	if m.installs(d.Name) {
+		return false, migrate.ErrNameTaken
 	}
-	return m.skills.to.Has(name)
+	has, err := m.skills.to.Has(d.Name)
+	if err != nil || !has {
+		return false, err
+	}
+	file, err := os.ReadFile(filepath.Join(m.skills.to.Path(), d.Name, skill.FileName))
+	if err != nil || !bytes.Equal(file, d.Render()) {
+		return false, migrate.ErrNameTaken
+	}
+	return true, nil
 }
 
 // createSkill creates a converted skill in the user's skills directory.

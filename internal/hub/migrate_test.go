@@ -264,6 +264,18 @@ func TestMigrationTakesNoNameOfAServer(t *testing.T) {
 	}
 }
 
+// A converted skill is lost if another skill has its name.
+func TestMigrationTakesNoNameOfASkill(t *testing.T) {
+	c := newGroupHub(t, "")
+	c.developer.upload(t, "", "my-browser", "Open pages.")
+	for _, apply := range []string{"", "&apply=true"} {
+		r := c.developer.migrate(t, "system=local-llm-provider"+apply, archiveOf(t, filesOf(t, "llp")))
+		if got := r.details("my-browser"); got != "another skill with this name exists\n" || !slices.Contains(r.lines(), "skill my-browser: lost") {
+			t.Errorf("%s: %q, %s", apply, r.lines(), got)
+		}
+	}
+}
+
 // A document refers to skills of the same upload, also by a precise reference.
 func TestMigrationOfAgentWithItsSkill(t *testing.T) {
 	c := newGroupHub(t, "")

@@ -30,9 +30,10 @@ type Target struct {
 	// name, or "" if there is none. It is called after OpenSession. Like HasSkill,
 	// it is called once for each name.
 	SkillName func(name string) string
-	// IsInstalled reports whether the user's skills directory has a skill with
-	// this name, or gets it from the same source.
-	IsInstalled func(name string) (bool, error)
+	// IsInstalled reports whether the user's skills directory has this skill. The
+	// error is a [*SkippedError] if the directory has, or gets from the same source,
+	// another skill with this name.
+	IsInstalled func(context.Context, skill.Draft) (bool, error)
 	// CreateSkill creates a skill in that directory.
 	CreateSkill func(context.Context, skill.Draft) error
 	// OpenSession opens a session for a conversation, with the user's skills and
@@ -78,6 +79,9 @@ type Documents interface {
 // the plan was compared.
 type SkippedError struct{ Reason string }
 
+// ErrNameTaken is returned by [Target.IsInstalled].
+var ErrNameTaken = &SkippedError{"another skill with this name exists"}
+
 func (e *SkippedError) Error() string { return e.Reason }
 
 // Change is the difference between a plan and a target. It is not safe for
@@ -104,7 +108,7 @@ type Change struct {
 // change before the result is applied.
 func (p *Plan) Compare(ctx context.Context, t Target) (*Change, error) {
 	c := &Change{target: t, skillName: remember(t.SkillName), written: map[Kind][]string{}}
-	if err := c.compareDrafts(p, t); err != nil {
+	if err := c.compareDrafts(ctx, p, t); err != nil {
 		return nil, err
 	}
 	compare := c.compareServers

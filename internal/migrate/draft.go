@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"path"
@@ -60,21 +61,29 @@ func describeTools(d *skill.Draft) string {
 }
 
 // compareDrafts plans to create the converted skills that the user does not
-// have. If several different skills get the same name, only the first is
-// created.
-func (c *Change) compareDrafts(p *Plan, t Target) error {
+// have. A skill is lost if another one has its name. If several different skills
+// get the same name, only the first is created.
+func (c *Change) compareDrafts(ctx context.Context, p *Plan, t Target) error {
 	planned := map[string]string{} // content by name
 	for _, d := range p.Drafts {
 		content := string(d.Render())
-		if other, ok := planned[d.Name]; ok && other != content {
+		other, have := planned[d.Name]
+		if have && other != content {
 			c.Items = append(c.Items, Item{Kind: Skill, Name: d.Name, From: d.From, Outcome: Lost, Details: []string{"another converted skill gets the same name"}})
 			continue
 		}
-		have, err := t.IsInstalled(d.Name)
-		if err != nil {
-			return err
+		if !have {
+			var err error
+			have, err = t.IsInstalled(ctx, d.Draft)
+			if skipped, ok := errors.AsType[*SkippedError](err); ok {
+				c.Items = append(c.Items, Item{Kind: Skill, Name: d.Name, From: d.From, Outcome: Lost, Details: []string{skipped.Reason}})
+				continue
+			}
+			if err != nil {
+				return err
+			}
 		}
-		item := Item{Kind: Skill, Name: d.Name, From: d.From, Outcome: Changed, New: !have && planned[d.Name] == ""}
+		item := Item{Kind: Skill, Name: d.Name, From: d.From, Outcome: Changed, New: !have}
 		planned[d.Name] = content
 		item.Details = append(item.Details, "converted to a SKILL.md; its Python code is not used")
 		if len(d.Tools) > 0 {

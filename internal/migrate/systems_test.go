@@ -111,7 +111,7 @@ func TestPythonSkillsWithTheSameName(t *testing.T) {
 	p := readSystem(t, migrate.LocalLLMProvider, map[string]string{
 		"a.py": strings.ReplaceAll(module, "%", "图表"), "b.py": strings.ReplaceAll(module, "%", "表格"), "c.py": strings.ReplaceAll(module, "%", "图表")})
 	to := target(t.TempDir())
-	to.IsInstalled = func(string) (bool, error) { return false, nil }
+	to.IsInstalled = func(context.Context, skill.Draft) (bool, error) { return false, nil }
 	c, err := p.Compare(t.Context(), to)
 	if err != nil || len(c.Items) != 3 {
 		t.Fatalf("%v, items %+v", err, c.Items)
@@ -207,7 +207,7 @@ func TestPythonSkillOfLocalLLMProvider(t *testing.T) {
 	}
 	to := target(t.TempDir())
 	created := map[string]string{}
-	to.IsInstalled = func(name string) (bool, error) { return created[name] != "", nil }
+	to.IsInstalled = func(_ context.Context, d skill.Draft) (bool, error) { return created[d.Name] != "", nil }
 	to.CreateSkill = func(_ context.Context, d skill.Draft) error {
 		created[d.Name] = string(d.Render())
 		return nil
@@ -220,6 +220,10 @@ func TestPythonSkillOfLocalLLMProvider(t *testing.T) {
 		if err := c.Apply(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+	}
+	to.IsInstalled = func(context.Context, skill.Draft) (bool, error) { return false, migrate.ErrNameTaken }
+	if c, err := p.Compare(t.Context(), to); err != nil || !c.IsEmpty() || c.Items[0].Outcome != migrate.Lost || c.Items[0].Details[0] != "another skill with this name exists" {
+		t.Errorf("with another skill of its name: %v, items %+v", err, c.Items)
 	}
 	if got := created["my-browser"]; len(created) != 1 || !strings.Contains(got, "Opens pages.") || !strings.Contains(got, "- `open`: Open `a` page") {
 		t.Errorf("created %q", created)

@@ -77,18 +77,30 @@ type Presence struct {
 // skill of the same name in the namespace. The quota must also allow the new skills
 // that were compared before.
 func (c *Collection) Compare(ctx context.Context, s remote.Skill) (out Presence, err error) {
-	out.Problem, err = c.withSkill(ctx, s, func(content *content) (err error) {
-		out.Digest = content.manifest.Digest()
-		out.ID, out.Same, err = c.l.findVersion(ctx, c.in, content)
-		if err != nil || out.ID != "" {
-			return err
-		}
-		if err := content.checkFirstRelease(false); err != nil {
-			return err
-		}
-		return c.plan(ctx, manifestSize(content.manifest))
-	})
+	out.Problem, err = c.withSkill(ctx, s, func(content *content) error { return c.compare(ctx, content, &out) })
 	return out, err
+}
+
+// CompareText is like [Collection.Compare] for a skill that consists of a SKILL.md.
+func (c *Collection) CompareText(ctx context.Context, name string, file []byte) (out Presence, err error) {
+	content, err := c.l.readText(ctx, SkillText{In: c.in, Name: name, File: file})
+	if err == nil {
+		err = c.compare(ctx, content, &out)
+	}
+	out.Problem, err = splitProblem(err)
+	return out, err
+}
+
+func (c *Collection) compare(ctx context.Context, content *content, out *Presence) (err error) {
+	out.Digest = content.manifest.Digest()
+	out.ID, out.Same, err = c.l.findVersion(ctx, c.in, content)
+	if err != nil || out.ID != "" {
+		return err
+	}
+	if err := content.checkFirstRelease(false); err != nil {
+		return err
+	}
+	return c.plan(ctx, manifestSize(content.manifest))
 }
 
 // plan records that a skill will be added. It returns a [*quota.ExceededError] if the
@@ -161,15 +173,6 @@ func (c *Collection) AddText(ctx context.Context, name string, file []byte) (id,
 	}
 	problem, err = splitProblem(err)
 	return id, problem, err
-}
-
-// Find returns the ID of the skill that the namespace lists under a name, or "".
-func (c *Collection) Find(ctx context.Context, name string) (string, error) {
-	found, err := c.l.db.Skills.Find(ctx, name, []Namespace{c.in})
-	if err != nil || len(found) == 0 {
-		return "", err
-	}
-	return found[0].ID, nil
 }
 
 // addContent stores a new skill.

@@ -171,7 +171,7 @@ func (m *migration) target(ctx context.Context) migrate.Target {
 			own, _ := migrate.FindSkill(m.importer.Skills(), name)
 			return own
 		},
-		IsInstalled: func(name string) (bool, error) { return m.isInstalled(ctx, name) },
+		IsInstalled: m.isInstalled,
 		CreateSkill: m.createSkill,
 		OpenSession: func(ctx context.Context, log session.Log, id string) (*session.Session, error) {
 			return m.importer.OpenSession(ctx, log, id)
@@ -273,13 +273,22 @@ func (m *migration) provides(name string) bool {
 	return len(name) <= maxName && m.provided[skillname.Slug(name)]
 }
 
-func (m *migration) isInstalled(ctx context.Context, name string) (bool, error) {
-	if m.provides(name) {
-		return true, nil
+// isInstalled reports whether the namespace has a converted skill.
+func (m *migration) isInstalled(ctx context.Context, d skill.Draft) (bool, error) {
+	if m.provides(d.Name) {
+		return false, migrate.ErrNameTaken
 	}
-	id, err := m.files.Find(ctx, name)
-	m.ids[name] = id
-	return id != "", err
+	found, err := m.files.CompareText(ctx, d.Name, d.Render())
+	switch {
+	case err != nil:
+		return false, err
+	case found.Problem != "":
+		return false, &migrate.SkippedError{Reason: found.Problem}
+	case found.ID != "" && !found.Same:
+		return false, migrate.ErrNameTaken
+	}
+	m.ids[d.Name] = found.ID
+	return found.Same, nil
 }
 
 // createSkill stores a converted skill.

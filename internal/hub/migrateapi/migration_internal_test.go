@@ -55,7 +55,7 @@ func TestErrorAfterSomethingWasStored(t *testing.T) {
 			m.plan.Drafts = append(m.plan.Drafts, migrate.Draft{Draft: skill.Draft{Name: name, Description: "Does " + name + "."}})
 		}
 		target := m.target(t.Context())
-		target.IsInstalled = func(string) (bool, error) { return false, nil }
+		target.IsInstalled = func(context.Context, skill.Draft) (bool, error) { return false, nil }
 		target.CreateSkill = func(_ context.Context, d skill.Draft) error {
 			if d.Name == fails {
 				return errors.New("the disk is broken")
