@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
 	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/skillpath"
 )
@@ -91,7 +92,9 @@ func (e *RefusedError) Error() string {
 // that are not valid and unique on every system. It also rejects archives
 // without a SKILL.md and those with files outside the top-level directory.
 // Unless AllowFolderMismatch is set, that directory must have the archive's
-// name.
+// name. The name may have the suffixes of downloads: the number of a version from
+// a hub, as in pdf-3.zip, and the number of a repetition from a browser, as in
+// "pdf (1).zip".
 func OpenZIP(r io.ReaderAt, size int64, name string, limits Limits) (*Bundle, error) {
 	limits = limits.WithDefaults()
 	base := archiveBase(name)
@@ -100,7 +103,10 @@ func OpenZIP(r io.ReaderAt, size int64, name string, limits Limits) (*Bundle, er
 	}
 	zr, err := zip.NewReader(r, size)
 	if err != nil {
-		msg := "not a valid ZIP archive: " + err.Error()
+		msg := "not a valid ZIP archive"
+		if err != zip.ErrFormat {
+			msg += ": " + err.Error()
+		}
 		return nil, &RefusedError{Refusals: []Refusal{{"", "not-a-zip", msg}}}
 	}
 	c := newChecker(limits)
@@ -109,7 +115,7 @@ func OpenZIP(r io.ReaderAt, size int64, name string, limits Limits) (*Bundle, er
 		return nil, &RefusedError{Refusals: c.refusals}
 	}
 	if top == "." {
-		return NewBundle(zr, base, nil), nil
+		return NewBundle(zr, trimRepeat(base), nil), nil
 	}
 	sub, err := fs.Sub(zr, top)
 	if err != nil {
@@ -130,6 +136,23 @@ func archiveBase(name string) string {
 		}
 	}
 	return name
+}
+
+var (
+	repeatSuffix  = lazyregexp.New(` ?\(\d{1,4}\)$| \d{1,4}$`)
+	versionSuffix = lazyregexp.New(`-\d{1,9}$`)
+)
+
+// trimRepeat removes the number that a browser adds to the name of a file that it
+// downloads again. No skill name ends like that.
+func trimRepeat(base string) string {
+	return strings.TrimSuffix(base, repeatSuffix.FindString(base))
+}
+
+// isArchiveName reports whether base may be the name of an archive of a folder.
+func isArchiveName(base, folder string) bool {
+	once := trimRepeat(base)
+	return folder == base || folder == once || folder == strings.TrimSuffix(once, versionSuffix.FindString(once))
 }
 
 // Check returns the reasons why files cannot be accepted as a skill, or nil if
@@ -348,7 +371,7 @@ func (c *checker) findRoot(base string) string {
 	case !found && len(c.refusals) > 0: // a refused entry may be the file
 	case !found:
 		c.refuse("", "no-skill-md", "no SKILL.md at the top or in the single top folder")
-	case !c.limits.AllowFolderMismatch && base != "" && norm.NFC.String(top) != norm.NFC.String(base):
+	case !c.limits.AllowFolderMismatch && base != "" && !isArchiveName(norm.NFC.String(base), norm.NFC.String(top)):
 		c.refuse(top+"/", "folder-name", "the folder is named %s and the archive %s; give them the same name", quote(top), quote(base))
 	}
 	return top

@@ -244,7 +244,7 @@ func TestArchivesAtTheLimitsAreAccepted(t *testing.T) {
 
 // W3: the folder must have the name of the archive unless any is accepted. One top
 // folder is stripped, a flat archive is named by its file, and files that macOS adds are
-// ignored.
+// ignored. The numbers of downloads do not count.
 func TestW3ArchiveFolder(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -261,6 +261,17 @@ func TestW3ArchiveFolder(t *testing.T) {
 		{"any folder", "docx.zip", true, []entry{skillMD}, "pdf"},
 		{"no name", "", false, []entry{skillMD}, "pdf"},
 		{"folder in another composition", "café.zip", false, []entry{{name: "cafe\u0301/SKILL.md"}}, "cafe\u0301"},
+		{"downloaded again", "pdf (1).zip", false, []entry{skillMD}, "pdf"},
+		{"downloaded again, by other browsers", "pdf(12).zip", false, []entry{skillMD}, "pdf"},
+		{"downloaded again, by another browser", "pdf 2.zip", false, []entry{skillMD}, "pdf"},
+		{"downloaded from a hub", "pdf-3.zip", false, []entry{skillMD}, "pdf"},
+		{"downloaded again from a hub", "pdf-3 (1).zip", false, []entry{skillMD}, "pdf"},
+		{"downloaded again, with a number in the name", "pdf-3 (1).zip", false, []entry{{name: "pdf-3/SKILL.md"}}, "pdf-3"},
+		{"flat, downloaded again", "pdf (1).zip", false, []entry{{name: "SKILL.md"}}, "pdf"},
+		{"flat, with a number in the name", "pdf-3.zip", false, []entry{{name: "SKILL.md"}}, "pdf-3"},
+		{"other folder with a number", "pdf.zip", false, []entry{{name: "pdf-3/SKILL.md"}}, ""},
+		{"other folder, downloaded again", "pdf-a (1).zip", false, []entry{skillMD}, ""},
+		{"nothing but a number", " (1).zip", false, []entry{skillMD}, ""},
 		{"flat", "pdf.zip", false, []entry{{name: "SKILL.md"}, {name: "a/b"}, {name: "c/d"}}, "pdf"},
 		{"flat, other spelling", "pdf.zip", false, []entry{{name: "skill.md"}}, "pdf"},
 		{"flat with a skill inside", "pdf.zip", false, []entry{{name: "SKILL.md"}, {name: "x/SKILL.md"}}, "pdf"},
