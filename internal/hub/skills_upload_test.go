@@ -78,7 +78,7 @@ func TestW2PackagesAreRefusedOverHTTP(t *testing.T) {
 		{"no archive", "", as(zipKind, "hello"), 400, "bad_package", []string{"package"}},
 		{"nothing", "", as(zipKind, ""), 400, "bad_package", []string{"package"}},
 		{"out of its folder, twice", "", as(zipKind, slip(t)), 400, "bad_package", []string{"../a", "pdf/../../b"}},
-		{"no SKILL.md", "", as(zipKind, zipOf(t, "pdf", empty)), 400, "bad_package", nil},
+		{"no SKILL.md", "", as(zipKind, zipOf(t, "pdf", empty)), 400, "bad_package", []string{"package"}},
 		{"broken", "", as(zipKind, zipOf(t, "pdf", broken)), 400, "bad_skill", nil},
 		{"too large", "", as(zipKind, string(noise)), 413, "too_large", nil},
 		{"too large, in a form", "", inForm(t, "pdf.zip", string(noise)), 413, "too_large", nil},
@@ -94,7 +94,9 @@ func TestW2PackagesAreRefusedOverHTTP(t *testing.T) {
 		var p api.Problem
 		r.into(t, &p)
 		for _, where := range tt.where {
-			if !slices.ContainsFunc(p.Errors, func(f api.Fault) bool { return f.Where == where && f.Message != "" }) {
+			if !slices.ContainsFunc(p.Errors, func(f api.Fault) bool {
+				return f.Where == where && f.Message != "" && (f.Code != "") == (p.Code == "bad_package")
+			}) {
 				t.Errorf("%s: no message of %s: %s", tt.what, where, r.body)
 			}
 		}
@@ -168,6 +170,7 @@ func TestW3FolderAndArchiveNames(t *testing.T) {
 		{"the same, by a header with any characters", "", `attachment; filename*=UTF-8''p%64f.zip`, typed{zipKind, flat("pdf/")}, 201},
 		{"the same, by a form", "", "", inForm(t, "pdf.zip", flat("pdf/")), 201},
 		{"no folder", "", "", inForm(t, "pdf.zip", flat("")), 201},
+		{"downloaded twice by a browser", "", "", inForm(t, "pdf (1).zip", flat("pdf/")), 201},
 		{"another, by the query", "?file_name=docx.zip", "", typed{zipKind, flat("pdf/")}, 400},
 		{"another, by a header", "", `attachment; filename="docx.zip"`, typed{zipKind, flat("pdf/")}, 400},
 		{"another, by a form", "", "", inForm(t, "docx.zip", flat("pdf/")), 400},
@@ -196,6 +199,11 @@ func TestW5NamesAreUniqueOverHTTP(t *testing.T) {
 		r := c.another.send(t, "POST", "/api/v1/skills?namespace=team", zipped(t, "pdf", "two"))
 		if r.wantProblem(t, 409, "exists"); !strings.Contains(r.text(t, "next"), "/skills/{skill}/versions") {
 			t.Errorf("it does not say how a version is added: %s", r.body)
+		}
+		for who, mayAdd := range map[*caller]bool{&c.developer: true, &c.another: false, &c.maintainer: true} {
+			var p api.Problem
+			who.send(t, "POST", "/api/v1/skills?namespace=team", zipped(t, "pdf", "two")).into(t, &p)
+			wantSame(t, "the skill with the name", p.Taken, &api.Taken{ID: id, MayAdd: mayAdd})
 		}
 		c.another.upload(t, "", "pdf", "in another namespace")
 		c.developer.send(t, "DELETE", "/api/v1/skills/"+id, nil).want(t, 200)

@@ -34,6 +34,7 @@ type Problem struct {
 	Request string  `json:"request,omitempty" doc:"ID of the request, as in the log"`
 	Errors  []Fault `json:"errors,omitempty" nullable:"false" doc:"Invalid fields of the request"`
 
+	Taken       *Taken              `json:"taken,omitempty" doc:"The skill that has the name already"`
 	References  *library.References `json:"references,omitempty" doc:"What still refers to the item"`
 	Diagnostics []Diagnostic        `json:"diagnostics,omitempty" nullable:"false" doc:"Problems of a SKILL.md"`
 
@@ -46,11 +47,12 @@ type Problem struct {
 	Header http.Header `json:"-"` // response headers
 }
 
-// Fault describes an invalid field of a request. It does not repeat the value,
-// which might be a password.
+// Fault describes an invalid field of a request, or a reason why a package was
+// rejected. For a field it does not repeat the value, which might be a password.
 type Fault struct {
-	Where   string `json:"where" doc:"For example body.name or query.limit"`
+	Where   string `json:"where" doc:"For example body.name, query.limit, or a file in a package"`
 	Message string `json:"message"`
+	Code    string `json:"code,omitempty" doc:"Kind of a reason to reject a package, for example folder-name"`
 }
 
 func (p *Problem) Error() string           { return p.Code + ": " + p.Detail }
@@ -134,7 +136,7 @@ func (p *Problem) clean() *Problem {
 	p.Detail, p.Next = untrusted.New(p.Detail).ForPage(), untrusted.New(p.Next).ForPage()
 	p.Errors = slices.Clone(p.Errors)
 	for i, f := range p.Errors {
-		p.Errors[i] = Fault{untrusted.New(f.Where).ForPage(), untrusted.New(f.Message).ForPage()}
+		p.Errors[i] = Fault{untrusted.New(f.Where).ForPage(), untrusted.New(f.Message).ForPage(), f.Code}
 	}
 	return p
 }
@@ -237,9 +239,9 @@ func invalidFieldsProblem(err error) *Problem {
 func findFaults(err error) []Fault {
 	switch e := err.(type) {
 	case *users.InvalidError:
-		return []Fault{{"body." + e.Field, e.Reason}}
+		return []Fault{{Where: "body." + e.Field, Message: e.Reason}}
 	case *account.WeakPasswordError:
-		return []Fault{{"body.password", e.Error()}}
+		return []Fault{{Where: "body.password", Message: e.Error()}}
 	case interface{ Unwrap() []error }:
 		var all []Fault
 		for _, one := range e.Unwrap() {
@@ -287,7 +289,7 @@ func rewriteErrors(ctx huma.Context, _ string, v any) (any, error) {
 	case 400, 422:
 		p.Detail, p.Next = "the request is invalid", "see the expected format: GET /openapi.json"
 		for _, f := range e.Errors[:min(len(e.Errors), maxFaults)] {
-			p.Errors = append(p.Errors, Fault{f.Location, f.Message})
+			p.Errors = append(p.Errors, Fault{Where: f.Location, Message: f.Message})
 		}
 	}
 	if RequestFrom(ctx.Context()).tooManyValues {

@@ -26,6 +26,12 @@ func DiagnosticsOf(ds []skill.Diagnostic) []Diagnostic {
 	return out
 }
 
+// Taken is an existing skill with the same name as an upload or a draft.
+type Taken struct {
+	ID     string `json:"skill_id,omitempty" doc:"Absent if you may not see the skill"`
+	MayAdd bool   `json:"mayAddVersion" doc:"Whether you may add a version to it"`
+}
+
 // Change describes how a document was applied.
 type Change struct {
 	Kind      string               `json:"kind"`

@@ -45,7 +45,7 @@ func packageProblem(err error) *Problem {
 func RefusedPackage(e *skill.RefusedError, next string) *Problem {
 	p := &Problem{Status: 400, Code: "bad_package", Detail: e.Error(), Next: next}
 	for _, r := range e.Refusals {
-		p.Errors = append(p.Errors, Fault{Where: cmp.Or(r.Entry, "package"), Message: r.Message})
+		p.Errors = append(p.Errors, Fault{cmp.Or(r.Entry, "package"), r.Message, r.Code})
 	}
 	return p
 }

@@ -67,7 +67,7 @@ func TestUnfinishedImport(t *testing.T) {
 func TestTextsOfProblemsAreCleaned(t *testing.T) {
 	s := &Server{}
 	for _, text := range untrustedtest.Hostile() {
-		faults := []Fault{{text, text}}
+		faults := []Fault{{Where: text, Message: text}}
 		for _, err := range []error{
 			&Problem{Status: 422, Detail: text, Next: text, Errors: faults},
 			&skill.RefusedError{Refusals: []skill.Refusal{{Entry: text, Message: text}}},
@@ -89,7 +89,7 @@ func TestTextsOfProblemsAreCleaned(t *testing.T) {
 				}
 			}
 		}
-		if faults[0] != (Fault{text, text}) {
+		if faults[0] != (Fault{Where: text, Message: text}) {
 			t.Fatalf("%+q: the error was changed", text)
 		}
 	}

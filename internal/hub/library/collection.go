@@ -180,7 +180,7 @@ func (l *Library) addContent(ctx context.Context, p account.Principal, in Namesp
 	if err := c.checkFirstRelease(false); err != nil {
 		return "", err
 	}
-	if err := l.checkNameFree(ctx, in, c.skill.Name); err != nil {
+	if err := l.checkNameFree(ctx, p, in, c.skill.Name); err != nil {
 		return "", err
 	}
 	if err := l.storeFiles(ctx, in, c, 1); err != nil {

@@ -51,7 +51,7 @@ type DraftDiagnostic struct {
 	Rename string
 }
 
-// ExistingSkill is a skill with the same name as a draft.
+// ExistingSkill is a skill with the same name as a draft or an upload.
 type ExistingSkill struct {
 	ID            string // "" if the principal may not see the skill
 	CanAddVersion bool   // whether the principal may add a version to it
@@ -208,24 +208,12 @@ func (l *Library) checkDraftTarget(ctx context.Context, p account.Principal, c *
 	if c.Skill.Name == "" {
 		return nil
 	}
-	found, err := l.db.Skills.Find(ctx, c.Skill.Name, []Namespace{in})
-	if err != nil || len(found) == 0 {
+	existing, err := l.findExisting(ctx, p, in, c.Skill.Name)
+	if err != nil || existing == nil {
 		return err
 	}
-	c.Existing = &ExistingSkill{}
-	h, err := l.getSkill(ctx, &l.db.Tables, found[0].ID)
-	if err != nil {
-		if isNotFound(err) {
-			c.Existing = nil // just deleted
-			return nil
-		}
-		return err
-	}
-	switch {
-	case h.check(p, account.SkillRead, h.CreatedBy) == nil:
-		c.Existing.ID, c.Existing.CanAddVersion = h.ID, h.check(p, account.SkillChange, h.CreatedBy) == nil
-	case !c.CanSave: // an upload would not reveal the existing skill, either
-		c.Existing = nil
+	if existing.ID != "" || c.CanSave { // otherwise an upload would not reveal the existing skill, either
+		c.Existing = existing
 	}
 	return nil
 }

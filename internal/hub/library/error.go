@@ -59,6 +59,17 @@ func (e *NameError) Error() string {
 	return fmt.Sprintf("a skill cannot be named %.100q here: %s", e.Name, e.Why)
 }
 
+// ExistsError reports that a namespace already has a skill with a name.
+type ExistsError struct {
+	Name     string
+	Existing ExistingSkill
+}
+
+func (e *ExistsError) Error() string { return fmt.Sprintf("skill %q: %v", e.Name, ErrExists) }
+
+// Is reports whether target is [ErrExists].
+func (e *ExistsError) Is(target error) bool { return target == ErrExists }
+
 // ReferencedError reports the references to a skill that prevent an operation.
 type ReferencedError struct {
 	Skill      string // ID of the skill

@@ -15,8 +15,8 @@ import (
 // Package is an uploaded ZIP archive that contains a skill. [Options.Limits] limits
 // its size.
 type Package struct {
-	// FileName is the name of the archive. Without .zip, it must equal the name
-	// of the directory in the archive, unless AnyFolder is set.
+	// FileName is the name of the archive, which must match the name of the
+	// directory in the archive as in [skill.OpenZIP], unless AnyFolder is set.
 	FileName string
 	// AnyFolder permits any directory name.
 	AnyFolder bool
@@ -28,9 +28,10 @@ type Package struct {
 // default unless there are already [MaxDefaults].
 //
 // Upload returns a [*TooLargeError], a [*skill.RefusedError] with all reasons, a
-// [*BrokenError], a [*NameError], [ErrExists] if the name is taken, [ErrFull], a
-// [*quota.ExceededError], an [account.DeniedError], or an error from reading the
-// package. [Library.Sweep] removes files that were stored before an error.
+// [*BrokenError], a [*NameError], [ErrExists] if the name is taken, usually as an
+// [*ExistsError], [ErrFull], a [*quota.ExceededError], an [account.DeniedError], or
+// an error from reading the package. [Library.Sweep] removes files that were stored
+// before an error.
 func (l *Library) Upload(ctx context.Context, p account.Principal, in Namespace, pkg Package) (*Skill, error) {
 	if err := l.authorizeIn(ctx, p, account.SkillUpload, in, pkg.FileName); err != nil {
 		return nil, err
@@ -39,7 +40,7 @@ func (l *Library) Upload(ctx context.Context, p account.Principal, in Namespace,
 	defer stop()
 	var id string
 	err := l.withPackage(ctx, pkg, func(c *content) error {
-		if err := l.checkNameFree(ctx, in, c.skill.Name); err != nil {
+		if err := l.checkNameFree(ctx, p, in, c.skill.Name); err != nil {
 			return err
 		}
 		if err := l.storeFiles(ctx, in, c, 1); err != nil {
@@ -153,15 +154,34 @@ func (l *Library) withPackage(ctx context.Context, pkg Package, f func(*content)
 	return f(c)
 }
 
-// checkNameFree returns [ErrExists] if the namespace lists a skill with the given
-// name. Of several concurrent uploads with the same name, the database accepts
-// only one.
-func (l *Library) checkNameFree(ctx context.Context, in Namespace, name string) error {
-	found, err := l.db.Skills.Find(ctx, name, []Namespace{in})
-	if err == nil && len(found) > 0 {
-		err = fmt.Errorf("skill %q: %w", name, ErrExists)
+// checkNameFree returns an [*ExistsError] if the namespace lists a skill with the
+// given name. Of several concurrent uploads with the same name, the database
+// accepts only one.
+func (l *Library) checkNameFree(ctx context.Context, p account.Principal, in Namespace, name string) error {
+	existing, err := l.findExisting(ctx, p, in, name)
+	if err == nil && existing != nil {
+		err = &ExistsError{name, *existing}
 	}
 	return err
+}
+
+// findExisting returns the skill that the namespace lists under a name, or nil if
+// there is none.
+func (l *Library) findExisting(ctx context.Context, p account.Principal, in Namespace, name string) (*ExistingSkill, error) {
+	found, err := l.db.Skills.Find(ctx, name, []Namespace{in})
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	h, err := l.getSkill(ctx, &l.db.Tables, found[0].ID)
+	switch {
+	case isNotFound(err): // just deleted
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case h.check(p, account.SkillRead, h.CreatedBy) != nil:
+		return &ExistingSkill{}, nil
+	}
+	return &ExistingSkill{h.ID, h.check(p, account.SkillChange, h.CreatedBy) == nil}, nil
 }
 
 // create adds a skill with its first version.

@@ -21,7 +21,7 @@ type checkedJSON struct {
 	Loads        bool                  `json:"loads" doc:"Whether the skill can be loaded"`
 	Saves        bool                  `json:"saves" doc:"Whether it could be uploaded; not if its name is taken"`
 	MayAdd       bool                  `json:"maySave" doc:"Whether you may save it in the namespace"`
-	Taken        *takenJSON            `json:"taken,omitempty" doc:"Skill of the same name in the namespace"`
+	Taken        *api.Taken            `json:"taken,omitempty" doc:"Skill of the same name in the namespace"`
 	Diagnostics  []draftDiagnosticJSON `json:"diagnostics" nullable:"false"`
 	Findings     []scan.Finding        `json:"findings" nullable:"false" doc:"Findings of a scan; advice only"`
 	Unscanned    bool                  `json:"unscanned" doc:"Whether something was not scanned"`
@@ -34,12 +34,6 @@ type checkedJSON struct {
 	Code         bool                  `json:"code" doc:"Whether it has scripts, servers or a provider that need a review"`
 	Runnable     bool                  `json:"runnable" doc:"Whether you may run its code: a reviewer approved these files"`
 	Permissions  draftAsksJSON         `json:"asks"`
-}
-
-// takenJSON is an existing skill with the same name as a draft.
-type takenJSON struct {
-	ID     string `json:"skill_id,omitempty" doc:"Absent if you may not see the skill"`
-	MayAdd bool   `json:"mayAddVersion" doc:"Whether you may add the draft as a version"`
 }
 
 type draftTokensJSON struct {
@@ -93,7 +87,7 @@ func newCheckedJSON(c *library.DraftCheck) checkedJSON {
 		out.Diagnostics[i] = draftDiagnosticJSON{string(d.Severity), d.Code, d.File, d.Line, d.Column, cleanText(d.Message), cleanText(d.Fix), (*editJSON)(d.Edit), d.Rename}
 	}
 	if c.Existing != nil {
-		out.Taken = &takenJSON{c.Existing.ID, c.Existing.CanAddVersion}
+		out.Taken = &api.Taken{ID: c.Existing.ID, MayAdd: c.Existing.CanAddVersion}
 	}
 	if s := c.Skill; s != nil {
 		out.Name, out.DisplayName, out.Description, out.Label = cleanText(s.Name), cleanText(s.DisplayName), cleanText(s.Description), cleanText(s.Version)

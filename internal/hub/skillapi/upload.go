@@ -96,8 +96,12 @@ func nameTakenProblem(err error) error {
 	if !errors.Is(err, library.ErrExists) {
 		return err
 	}
-	return &api.Problem{Status: 409, Code: "exists", Detail: "a skill with this name already exists",
-		Next: "to add a version to it: POST " + api.Prefix + "/skills/{skill}/versions, with its ID from GET " + api.Prefix + "/skills; otherwise give the skill another name"}
+	p := &api.Problem{Status: 409, Code: "exists", Detail: "a skill with this name already exists",
+		Next: "to add a version to it: POST " + api.Prefix + "/skills/{skill}/versions, with its ID from taken; otherwise give the skill another name"}
+	if e, ok := errors.AsType[*library.ExistsError](err); ok {
+		p.Taken = &api.Taken{ID: e.Existing.ID, MayAdd: e.Existing.CanAddVersion}
+	}
+	return p
 }
 
 // versionExistsProblem replaces [library.ErrExists] with a problem that says

@@ -2351,8 +2351,10 @@ export interface components {
             text: string;
         };
         Fault: {
+            /** @description Kind of a reason to reject a package, for example folder-name */
+            code?: string;
             message: string;
-            /** @description For example body.name or query.limit */
+            /** @description For example body.name, query.limit, or a file in a package */
             where: string;
         };
         Field: {
@@ -3091,6 +3093,8 @@ export interface components {
              * @description The HTTP status
              */
             status: number;
+            /** @description The skill that has the name already */
+            taken?: components["schemas"]["Taken"];
             /** @description Text of the status */
             title: string;
         };
@@ -4211,7 +4215,7 @@ export interface components {
             tag: string;
         };
         Taken: {
-            /** @description Whether you may add the draft as a version */
+            /** @description Whether you may add a version to it */
             mayAddVersion: boolean;
             /** @description Absent if you may not see the skill */
             skill_id?: string;
