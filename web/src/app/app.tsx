@@ -74,6 +74,9 @@ function Inside({ pages }: { pages: Pages }) {
         {msg("shell.skip")}
       </a>
       <Nav />
+      <ErrorBoundary>
+        <pages.ApprovalDialog />
+      </ErrorBoundary>
       <main class="main" id="main" tabIndex={-1}>
         {away.value && (
           <div class="away" role="status">
@@ -87,9 +90,6 @@ function Inside({ pages }: { pages: Pages }) {
         )}
         <Routes pages={pages} />
       </main>
-      <ErrorBoundary>
-        <pages.ApprovalDialog />
-      </ErrorBoundary>
       {query.signin && (
         <ErrorBoundary>
           <pages.SignInResult />

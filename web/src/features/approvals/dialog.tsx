@@ -11,7 +11,7 @@ import "./approvals.css";
 const Question = lazyPart(() => import("./request").then((m) => m.Question));
 
 /**
- * Everywhere shows a card for requests of conversations that are not on the screen, and opens them
+ * Everywhere shows a bar for requests of conversations that are not on the screen, and opens them
  * one by one.
  */
 export default function Everywhere() {
@@ -40,7 +40,7 @@ export default function Everywhere() {
           </ErrorBoundary>
         </Dialog>
       )}
-      <div role="status" class="asks-corner" hidden={!next || path === "/asks" || !!shown}>
+      <div role="status" class="asks-bar" hidden={!next || path === "/asks" || !!shown}>
         {next && (
           <>
             <div class="grow">
