@@ -48,11 +48,18 @@ const longestLine = 5_000;
 
 const coming = new Map<string, Promise<void>>();
 
-/** ready reports whether the grammar of a language is loaded. */
-export const ready = (language: string) => hljs.getLanguage(language) !== undefined;
+/** grammars returns the languages whose grammars color a language: front matter of Markdown is YAML. */
+const grammars = (language: string) => (language === "markdown" ? [language, "yaml"] : [language]);
 
-/** learn loads the grammar of a language. */
-export function learn(language: string): Promise<void> {
+const frontMatter = /^---[ \t]*\n(?:.*\n)*?---[ \t]*(?:\n|$)/;
+
+/** ready reports whether the grammars of a language are loaded. */
+export const ready = (language: string) => grammars(language).every((l) => hljs.getLanguage(l) !== undefined);
+
+/** learn loads the grammars of a language. */
+export const learn = (language: string) => Promise.all(grammars(language).map(learnOne));
+
+function learnOne(language: string): Promise<void> {
   let got = coming.get(language);
   if (!got) {
     got = grammar(language).then((g) => hljs.registerLanguage(language, g.default));
@@ -67,7 +74,9 @@ export function coloured(text: string, language: string | undefined): Piece[][] 
   if (!language || !ready(language) || text.length > most) return plain(text);
   const lines = text.split("\n");
   if (lines.some((l) => l.length > longestLine)) return plain(text);
-  return pieces(hljs.highlight(text, { language, ignoreIllegals: true }).value);
+  const html = (part: string, language: string) => hljs.highlight(part, { language, ignoreIllegals: true }).value;
+  const front = (language === "markdown" && frontMatter.exec(text)?.[0]) || "";
+  return pieces((front && html(front, "yaml")) + html(text.slice(front.length), language));
 }
 
 export const plain = (text: string): Piece[][] => text.split("\n").map((line) => [["", line]]);

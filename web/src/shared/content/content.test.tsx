@@ -33,6 +33,19 @@ test("code: hostile code is shown as text", () =>
     },
   ));
 
+test("code: the front matter of Markdown is YAML, and no heading", () =>
+  drawn(
+    <Code text={"---\nname: tides\nversion: 1.0\n---\n\nTides\n---\n\nRead.\n"} path="tides/SKILL.md" />,
+    async (box) => {
+      await until(() => box.querySelector(".c-strong"), "colours");
+      const line = (n: number) => box.querySelector(`[data-line="${n}"]`)!;
+      same(line(2).querySelector(".c-name")?.textContent, "name:");
+      same(line(3).querySelector(".c-strong"), null);
+      same(line(6).querySelector(".c-strong")?.textContent, "Tides");
+      same(box.querySelectorAll(".line").length, 9);
+    },
+  ));
+
 const change =
   "--- a\n+++ b\n@@ -1,3 +1,4 @@\n a\n-b one\n+b two\n+c\n d\n@@ -10 +11 @@ f\n-x\n+y\n\\ No newline at end of file\n";
 
