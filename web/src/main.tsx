@@ -2,6 +2,7 @@ import { render } from "preact";
 import { App, type Pages } from "./app/app";
 import { startLanguage } from "./shared/i18n/choice";
 import { type Messages, setMessageFiles, withRest } from "./shared/i18n/messages";
+import { failed } from "./shared/ui";
 import { lazyPart } from "./shared/ui/lazypart";
 import "./shared/style/tokens.css";
 import "./shared/style/base.css";
@@ -29,6 +30,10 @@ const pages: Pages = {
   ApprovalDialog: lazyPart(() => import("./features/approvals/dialog")),
   SignInResult: lazyPart(() => withRest(import("./pages/servers/signinresult"))),
 };
+
+// No error stays silent: one that nothing catches is shown. The browser still reports it, so tests fail.
+addEventListener("error", (e) => e.error && failed(e.error));
+addEventListener("unhandledrejection", (e) => failed(e.reason));
 
 await startLanguage();
 render(<App pages={pages} />, document.getElementById("app")!);

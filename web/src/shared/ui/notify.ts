@@ -15,7 +15,8 @@ let last = 0;
 
 function show(text: string, bad: boolean, next?: string) {
   const id = ++last;
-  toasts.value = [...toasts.value.slice(-3), { id, text, bad, next }];
+  const others = toasts.value.filter((t) => t.text !== text); // a repeated message is shown once
+  toasts.value = [...others.slice(-3), { id, text, bad, next }];
   setTimeout(() => dismiss(id), bad ? 15000 : 5000);
 }
 
