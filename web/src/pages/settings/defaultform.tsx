@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { useSend } from "../../features/users/form";
 import { api, got, useLoad, type Schema } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
-import { AreaField, Button, Check, Dialog, done, Problem, SelectField, Shown } from "../../shared/ui";
+import { AreaField, Button, Check, Dialog, done, Problem, Shown, TextField } from "../../shared/ui";
 
 type Exception = Schema["DefaultException"];
 
@@ -28,11 +28,14 @@ function exceptionsOf(text: string): Exception[] {
 export function DefaultForm({
   namespace,
   was,
+  taken,
   onSet,
   onClose,
 }: {
   namespace: string;
   was?: Schema["Default"];
+  /** The IDs of the skills that are defaults already. */
+  taken: string[];
   onSet: () => void;
   onClose: () => void;
 }) {
@@ -64,7 +67,7 @@ export function DefaultForm({
       }
     >
       <form id="set-default" class="stack" onSubmit={send}>
-        {!was && <SkillChoice value={skill} onChoose={setSkill} />}
+        {!was && <SkillChoice value={skill} taken={taken} onChoose={setSkill} />}
         <Check
           label={msg("settings.preload")}
           hint={msg("settings.preloadHint")}
@@ -85,27 +88,44 @@ export function DefaultForm({
   );
 }
 
-function SkillChoice({ value, onChoose }: { value: string; onChoose: (id: string) => void }) {
-  const load = useLoad((signal) => got(api.GET("/api/v1/skills", { params: { query: { limit: 500 } }, signal })), []);
+const most = 8;
+
+/** SkillChoice finds a skill that is no default yet. */
+function SkillChoice({ value, taken, onChoose }: { value: string; taken: string[]; onChoose: (id: string) => void }) {
+  const [q, setQ] = useState("");
+  const load = useLoad(
+    async (signal) => {
+      const query = { q: q.trim() || undefined, limit: Math.min(most + taken.length, 500) };
+      const { items } = await got(api.GET("/api/v1/skills", { params: { query }, signal }));
+      return items.filter((s) => !taken.includes(s.id)).slice(0, most);
+    },
+    [q],
+  );
   return (
-    <Shown asked={load}>
-      {({ items }) =>
-        items.length === 0 ? (
-          <p class="muted">
-            {msg("settings.nothing")} <a href="/library">{msg("settings.look")}</a>
-          </p>
-        ) : (
-          <SelectField
-            label={msg("settings.skill")}
-            value={value}
-            onText={onChoose}
-            options={[
-              ["", msg("settings.choose")],
-              ...items.map((s): [string, string] => [s.id, s.displayName ? `${s.name} · ${s.displayName}` : s.name]),
-            ]}
-          />
-        )
-      }
-    </Shown>
+    <>
+      <TextField label={msg("settings.findSkill")} type="search" value={q} onText={setQ} autofocus />
+      <Shown asked={load}>
+        {(found) =>
+          found.length === 0 ? (
+            <p class="muted">
+              {msg("settings.nothing")} <a href="/library">{msg("settings.look")}</a>
+            </p>
+          ) : (
+            <fieldset class="settings-choices column">
+              <legend>{msg("settings.skill")}</legend>
+              {found.map((s) => (
+                <label key={s.id}>
+                  <input type="radio" name="skill" checked={value === s.id} onChange={() => onChoose(s.id)} />
+                  <span class="truncate">
+                    {s.displayName ? `${s.name} · ${s.displayName}` : s.name}{" "}
+                    <span class="small muted">{s.description}</span>
+                  </span>
+                </label>
+              ))}
+            </fieldset>
+          )
+        }
+      </Shown>
+    </>
   );
 }

@@ -47,6 +47,7 @@ export function Defaults() {
           <DefaultForm
             namespace={of}
             was={editing === "new" ? undefined : editing}
+            taken={load.data?.items.map((d) => d.skill_id) ?? []}
             onSet={refresh}
             onClose={() => edit(undefined)}
           />
@@ -56,37 +57,76 @@ export function Defaults() {
             items.length === 0 ? (
               <Empty title={msg("settings.noDefaults")}>{msg("settings.noDefaultsText")}</Empty>
             ) : (
-              <ul class="settings-list-rows">
-                {items.map((d) => (
-                  <Row key={d.skill_id} d={d} may={may} onEdit={() => edit(d)} onGone={refresh} />
-                ))}
-              </ul>
+              <Rows key={of} items={items} may={may} onEdit={edit} onGone={refresh} />
             )
           }
         </Shown>
       </Part>
-      <Part title={msg("settings.begins2")}>
-        <Shown asked={begins}>
-          {({ items }) =>
-            items.length === 0 ? (
-              <p class="muted">{msg("settings.nothingBegins")}</p>
-            ) : (
-              <p class="row">
-                {items.map((c) => (
-                  <Tag key={c.skill_id} look={c.forcePreload ? "accent" : ""}>
-                    {c.name} · {c.forcePreload ? msg("settings.preloaded") : msg("settings.offered")}
-                  </Tag>
-                ))}
-              </p>
-            )
-          }
-        </Shown>
-      </Part>
+      {of === "" && (
+        <Shown asked={begins}>{({ items }) => <OfOthers chosen={items} own={load.data?.items ?? []} />}</Shown>
+      )}
     </>
   );
 }
 
-function Row({ d, may, onEdit, onGone }: { d: Default; may: boolean; onEdit: () => void; onGone: () => void }) {
+/** OfOthers lists the defaults that groups and administrators add to those of the user. */
+function OfOthers({ chosen, own }: { chosen: Schema["Chosen"][]; own: Default[] }) {
+  const more = chosen.filter((c) => !own.some((d) => d.skill_id === c.skill_id));
+  if (!more.length) return null;
+  return (
+    <Part title={msg("settings.defaultsOfOthers")}>
+      <p class="row">
+        {more.map((c) => (
+          <Tag key={c.skill_id} look={c.forcePreload ? "accent" : ""}>
+            {c.name} · {c.forcePreload ? msg("settings.preloaded") : msg("settings.offered")}
+          </Tag>
+        ))}
+      </p>
+    </Part>
+  );
+}
+
+const most = 10;
+
+/** Rows lists defaults, those that are loaded at the start first. */
+function Rows({
+  items,
+  ...rest
+}: {
+  items: Default[];
+  may: boolean;
+  onEdit: (d: Default) => void;
+  onGone: () => void;
+}) {
+  const [all, showAll] = useState(false);
+  const sorted = [...items].sort((a, b) => Number(b.forcePreload) - Number(a.forcePreload));
+  return (
+    <>
+      <ul class="settings-list-rows">
+        {sorted.slice(0, all ? undefined : most).map((d) => (
+          <Row key={d.skill_id} d={d} {...rest} />
+        ))}
+      </ul>
+      {!all && items.length > most && (
+        <div>
+          <Button onClick={() => showAll(true)}>{msg("settings.showAllDefaults", { count: items.length })}</Button>
+        </div>
+      )}
+    </>
+  );
+}
+
+function Row({
+  d,
+  may,
+  onEdit,
+  onGone,
+}: {
+  d: Default;
+  may: boolean;
+  onEdit: (d: Default) => void;
+  onGone: () => void;
+}) {
   const remove = async () => {
     await got(
       api.DELETE("/api/v1/defaults/{skill}", {
@@ -115,7 +155,7 @@ function Row({ d, may, onEdit, onGone }: { d: Default; may: boolean; onEdit: () 
       </div>
       {may && (
         <div class="row">
-          <Button small onClick={onEdit}>
+          <Button small onClick={() => onEdit(d)}>
             {msg("settings.edit")}
           </Button>
           <ActionButton small label={`${msg("settings.remove")}: ${d.name ?? d.skill_id}`} act={remove}>
