@@ -3,7 +3,7 @@ import { moment } from "../../shared/i18n/format";
 import { findMsg, msg } from "../../shared/i18n/messages";
 import { Icon, Tag } from "../../shared/ui";
 import { lazyPart } from "../../shared/ui/lazypart";
-import { type ApprovalRequest, pendingRequests } from "./requests";
+import { type ApprovalRequest, isPending } from "./requests";
 
 // The form and the editor are loaded with the first request.
 const Question = lazyPart(() => import("./request").then((m) => m.Question));
@@ -20,7 +20,7 @@ interface InlineAskProps {
  */
 export function InlineAsk({ ask, outcome }: InlineAskProps) {
   if (ask.kind === "action") return null;
-  const open = !outcome && pendingRequests.value.some((a) => a.id === ask.id);
+  const open = !outcome && isPending(ask);
   if (!open) {
     return (
       <p class="asks-line small muted">

@@ -15,6 +15,10 @@ export const shownSession = signal<string>();
 /** The number of requests that need the user. */
 export const waiting = computed(() => pendingRequests.value.filter((a) => a.kind !== "action").length);
 
+/** isPending reports whether a request waits for the user. */
+export const isPending = (ask: ApprovalRequest) =>
+  ask.kind !== "action" && pendingRequests.value.some((a) => a.id === ask.id);
+
 /** refresh loads the requests again. */
 export async function refresh() {
   const { items } = await got(api.GET("/api/v1/asks"));

@@ -3,7 +3,7 @@ import { msg } from "../../shared/i18n/messages";
 import { Button, Icon, Problem, failed } from "../../shared/ui";
 import { Attach, Attached, takeFiles, together } from "./attach";
 import { CompleteList, slashWord, useComplete } from "./completion";
-import { type Draft, draftOf, empty, keepDraft } from "./drafts";
+import { changeDraft, deliver, type Draft, draftOf } from "./drafts";
 import { matches } from "./phrases";
 import { type Named, useFitting } from "./skillsearch";
 
@@ -26,9 +26,8 @@ export function Composer({ id, send, busy, onStop, loaded = [], offered = [], of
   const area = useRef<HTMLTextAreaElement>(null);
   const hint = useId();
   const draft = draftOf(id);
-  const [sending, setSending] = useState(false);
   const [error, setError] = useState<unknown>();
-  const set = (more: Partial<Draft>) => keepDraft(id, { ...draftOf(id), ...more });
+  const set = (more: Partial<Draft>) => changeDraft(id, more);
   const add = (files: File[]) => set({ files: together(draftOf(id).files, files) });
   const pick = (n: Named) => {
     set({ skill: n.name, text: slashWord(draft.text) === undefined ? draft.text : "" });
@@ -37,18 +36,14 @@ export function Composer({ id, send, busy, onStop, loaded = [], offered = [], of
   const complete = useComplete(draft.skill ? undefined : slashWord(draft.text), offered, pick);
   const ready = !!(draft.text.trim() || draft.skill || draft.files.length);
   const go = async () => {
-    if (!ready || sending || off) return;
-    setSending(true);
+    if (!ready || draft.state || off) return;
     setError(undefined);
     try {
-      await send(named(draft, offered, complete.known));
-      keepDraft(id, empty);
+      await deliver(id, (d) => send(named(d, offered, complete.known)));
     } catch (e) {
       setError(e);
-    } finally {
-      setSending(false);
-      area.current?.focus();
     }
+    area.current?.focus();
   };
   const stop = useEscape(busy ? onStop : undefined);
   useGrow(area, draft.text);
@@ -73,6 +68,14 @@ export function Composer({ id, send, busy, onStop, loaded = [], offered = [], of
       {...takeFiles(add)}
     >
       {error !== undefined && <Problem error={error} />}
+      {draft.state === "waiting" && (
+        <div class="note warn row" role="status">
+          {msg("chat.sentLater")}
+          <Button small onClick={() => set({ state: undefined })}>
+            {msg("ui.cancel")}
+          </Button>
+        </div>
+      )}
       <Fitting text={draft.skill || complete.open ? "" : draft.text} without={loaded} onPick={pick} />
       <CompleteList state={complete} />
       <div class="chat-box">
@@ -111,7 +114,7 @@ export function Composer({ id, send, busy, onStop, loaded = [], offered = [], of
             icon="send"
             label={busy ? msg("chat.queue") : msg("chat.send")}
             disabled={!ready || off}
-            aria-busy={sending}
+            aria-busy={!!draft.state}
           />
         </div>
       </div>

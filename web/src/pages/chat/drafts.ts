@@ -1,4 +1,5 @@
 import { signal } from "@preact/signals";
+import { away, reachable } from "../../shared/api/client";
 
 /** An unsent message. */
 export interface Draft {
@@ -7,6 +8,8 @@ export interface Draft {
   skill?: string;
   /** The attached files. */
   files: File[];
+  /** Whether it is being sent, or waits until the hub can be reached. */
+  state?: "sending" | "waiting";
 }
 
 export const empty: Draft = { text: "", files: [] };
@@ -18,4 +21,27 @@ export const draftOf = (id: string): Draft => drafts.value[id] ?? empty;
 
 export function keepDraft(id: string, draft: Draft) {
   drafts.value = { ...drafts.value, [id]: draft };
+}
+
+/** changeDraft changes parts of a draft. */
+export const changeDraft = (id: string, more: Partial<Draft>) => keepDraft(id, { ...draftOf(id), ...more });
+
+/**
+ * deliver sends the draft of a conversation and empties it. If the hub cannot be reached, the draft
+ * waits and is sent as it is by then, unless its state is cleared meanwhile.
+ */
+export async function deliver(id: string, send: (draft: Draft) => Promise<void>) {
+  for (;;) {
+    changeDraft(id, { state: "sending" });
+    try {
+      await send(draftOf(id));
+      return keepDraft(id, empty);
+    } catch (error) {
+      const state = away.value ? "waiting" : undefined;
+      changeDraft(id, { state });
+      if (!state) throw error;
+    }
+    await reachable(() => !draftOf(id).state);
+    if (!draftOf(id).state) return;
+  }
 }

@@ -1,4 +1,4 @@
-import { api, got } from "../../shared/api/client";
+import { api, away, got } from "../../shared/api/client";
 import { limits } from "../../shared/api/limits";
 import { size } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
@@ -20,17 +20,18 @@ export class Begun extends Error {
 export async function begin(agent: string, draft: Draft): Promise<string> {
   const title = titleFrom(draft.text || draft.skill || draft.files[0]?.name || "");
   const plain = !draft.skill && !draft.files.length;
-  const session = await got(
-    api.POST("/api/v1/sessions", {
-      body: { title, ...(agent && { agent }), ...(plain && { message: draft.text.trim() }) },
-    }),
-  );
+  const body = { title, ...(agent && { agent }), ...(plain && { message: draft.text.trim() }) };
+  const key = keyFor("", JSON.stringify(body));
+  const session = await got(api.POST("/api/v1/sessions", { params: { header: { "Idempotency-Key": key } }, body }));
   put(session);
   try {
     if (!plain) await sendMessage(session.id, draft);
   } catch (error) {
+    if (away.value) throw error; // the next attempt gets the same conversation
+    accepted("");
     throw new Begun(session.id, error);
   }
+  accepted("");
   return session.id;
 }
 

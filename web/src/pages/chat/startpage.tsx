@@ -25,7 +25,8 @@ export function Begin({ list }: { list: ComponentChildren }) {
   }, [query.skill]);
   const send = async (draft: Draft) => {
     try {
-      route(`/chat/${await begin(agent, draft)}`);
+      const id = await begin(agent, draft);
+      if (location.pathname === "/") route(`/chat/${id}`); // not if the user left while the message waited
     } catch (error) {
       if (!(error instanceof Begun)) throw error;
       keepDraft(error.session, draft); // the conversation exists, and the draft belongs to it

@@ -1,5 +1,6 @@
 import { useMemo } from "preact/hooks";
 import { InlineAsk } from "../../features/approvals/inline";
+import { isPending } from "../../features/approvals/requests";
 import { Markdown } from "../../shared/content";
 import { moment, short } from "../../shared/i18n/format";
 import { language } from "../../shared/i18n/language";
@@ -140,6 +141,8 @@ function End({ turn, onAgain }: Omit<TurnProps, "number">) {
         </div>
       );
     case "running":
+      if (turn.items.some((i) => i.type === "ask" && isPending(i.ask)))
+        return <p class="chat-end">{msg("chat.needsYou")}</p>;
       return turn.items.some((i) => "open" in i && i.open) ? null : <p class="chat-working">{msg("chat.working")}</p>;
     case "cancelled":
       return (

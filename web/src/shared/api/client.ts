@@ -1,6 +1,7 @@
-import { signal } from "@preact/signals";
+import { computed, signal } from "@preact/signals";
 import createClient from "openapi-fetch";
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { msg } from "../i18n/messages";
 import { translateProblem } from "../servertext";
 import type { components, paths } from "./schema";
 
@@ -27,7 +28,9 @@ api.use({
     if (response.status === 401 && !/\/(login|password)$/.test(request.url)) signedOut.value = true;
   },
   onError({ error }) {
-    if ((error as Error).name !== "AbortError") away.value = true;
+    if ((error as Error).name === "AbortError") return;
+    away.value = true;
+    return new Unreachable();
   },
 });
 
@@ -39,6 +42,23 @@ async function isBusy(response: Response): Promise<boolean> {
     .catch(() => undefined)) as Schema["Problem"] | undefined;
   return problem?.code === "busy";
 }
+
+/** The error of a request that got no response. */
+export class Unreachable extends Error {
+  constructor() {
+    super(msg("ui.unreachable"));
+  }
+}
+
+/** reachable waits until the hub can be reached, or until given reports true. */
+export const reachable = (given: () => boolean) =>
+  new Promise<void>((resolve) => {
+    const stop = computed(() => !away.value || given()).subscribe((now) => {
+      if (!now) return;
+      queueMicrotask(() => stop()); // subscribe may not have returned yet
+      resolve();
+    });
+  });
 
 /** An error response of the hub. */
 export class Refusal extends Error {
@@ -84,27 +104,34 @@ export interface Load<T> {
 }
 
 /**
- * useLoad sends a request when a component is drawn, and again when deps change. It drops
- * responses to older requests.
+ * useLoad sends a request when a component is drawn, and again when deps change, or when the hub
+ * can be reached again after a failure. It drops responses to older requests.
  */
 export function useLoad<T>(ask: (stop: AbortSignal) => Promise<T>, deps: unknown[]): Load<T> {
   const [state, put] = useState<{ data?: T; error?: Error; busy: boolean }>({ busy: true });
   const current = useRef<AbortController>(undefined);
+  const lost = useRef(false); // whether the last request did not reach the hub
   const again = useCallback(async () => {
     current.current?.abort();
     const mine = (current.current = new AbortController());
+    lost.current = false;
     put((was) => ({ ...was, busy: true }));
     try {
       const data = await ask(mine.signal);
       if (!mine.signal.aborted) put({ data, busy: false });
     } catch (error) {
-      if (!mine.signal.aborted) put((was) => ({ data: was.data, error: error as Error, busy: false }));
+      if (mine.signal.aborted) return;
+      lost.current = away.value;
+      put((was) => ({ data: was.data, error: error as Error, busy: false }));
     }
   }, deps);
   useEffect(() => {
     void again();
     return () => current.current?.abort();
   }, [again]);
+  useEffect(() => {
+    if (!away.value && lost.current) void again();
+  }, [away.value]);
   const set = useCallback((data: T) => put({ data, busy: false }), []);
   return { ...state, again, set };
 }
