@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { launch, open, pictures } from "./browser.mjs";
+import { fits, launch, open, pictures, reached } from "./browser.mjs";
 import { over } from "./furnish.mjs";
 import { Hub, skill, zip } from "./hub.mjs";
 import { Guarded } from "./issuer.mjs";
@@ -24,9 +24,11 @@ const password = "a-long-enough-password";
 async function scene(t, options) {
   const hub = await Hub.start(options);
   hub.windows = [];
+  hub.pages = [];
   t.after(async () => {
     for (const close of hub.windows) await close();
     await hub.end();
+    for (const page of hub.pages) page.calm();
   });
   return hub;
 }
@@ -34,6 +36,7 @@ async function scene(t, options) {
 /** window_ opens a browser window for one scene. Unexpected errors in it fail the scene. */
 async function window_(t, hub, options) {
   const page = await open(browser, hub, options);
+  hub.pages.push(page);
   const name = `scene-${t.name.split(":")[0].replace(/\W+/g, "-").slice(0, 60)}${++windows}`;
   hub.windows.push(async () => {
     await page.screenshot({ path: join(pictures, `${name}.png`) }).catch(() => {}); // the final state
@@ -85,17 +88,23 @@ test("an upload is refused with all reasons, fixed, accepted, and uploaded again
   const page = await window_(t, hub);
   page.allowed = [/status of 4/];
   await page.goto("/library/add");
-  const choose = (name, files) =>
+  const choose = (name, files, folder = name) =>
     page
       .locator('input[type="file"]')
       .first()
-      .setInputFiles({ name: `${name}.zip`, mimeType: "application/zip", buffer: zip(files, name) });
+      .setInputFiles({ name: `${name}.zip`, mimeType: "application/zip", buffer: zip(files, folder) });
   await choose("tides", { "SKILL.md": "---\nname: tides\ndescription: [\n---\nText.\n", "../escape": "x" });
   await page.getByText("Refused", { exact: true }).waitFor();
-  await page
-    .getByText(/escape/)
-    .first()
-    .waitFor();
+  await page.getByText(/escape/).waitFor(); // each error once
+  assert.equal(await page.getByText(/loadout pack/).count(), 0);
+  const [chooser] = await Promise.all([
+    page.waitForEvent("filechooser"),
+    page.getByRole("button", { name: "Choose corrected file" }).click(),
+  ]);
+  await chooser.setFiles({ name: "tides.zip", mimeType: "application/zip", buffer: Buffer.from("text") });
+  await page.getByText("not a ZIP file").waitFor();
+  await page.getByText(/escape/).waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Dismiss" }).click();
   await choose("tides", { "SKILL.md": skill("tides", "Reads tide tables. Use for questions on tides.") });
   await page.getByText("Added", { exact: true }).waitFor();
   await choose("tides", {
@@ -103,12 +112,106 @@ test("an upload is refused with all reasons, fixed, accepted, and uploaded again
   });
   await page.getByRole("button", { name: "Upload as new version" }).click();
   await page.getByText("Added as version 2").waitFor();
+
+  // The name of the ZIP may differ from that of its folder as after another download, or as chosen.
+  const ships = { "SKILL.md": skill("ships", "Knows ships. Use for questions on ships.") };
+  await choose("ships (1)", ships, "ships");
+  await page.locator("li", { hasText: "ships (1).zip" }).getByText("Added", { exact: true }).waitFor();
+  await choose("docks-new", { "SKILL.md": skill("docks", "Knows docks. Use for questions on docks.") }, "docks");
+  await page.getByText("The folder in the ZIP has another name than the ZIP.").waitFor();
+  await page.screenshot({ path: join(pictures, "upload-problems.png"), fullPage: true });
+  await page.getByRole("button", { name: "Accept other folder name" }).click();
+  await page.locator("li", { hasText: "docks-new.zip" }).getByText("Added", { exact: true }).waitFor();
   await page.goto("/library");
   await page.getByRole("searchbox").or(page.getByRole("textbox")).first().fill("tide");
   await page.getByRole("link", { name: /tides/ }).first().click();
   await page.getByRole("heading", { level: 1, name: "tides" }).waitFor();
   await page.getByText("Do it better.").waitFor();
   page.calm();
+});
+
+test("an upload of a developer whose name is taken says so, offers what the developer may do, and blocks no other", async (t) => {
+  const hub = await scene(t, { accounts: true });
+  const root = await window_(t, hub);
+  root.allowed = [/status of 401/];
+  await root.goto(await hub.setupPath());
+  await root.getByLabel("Name", { exact: true }).fill("root");
+  await root.getByLabel("Password", { exact: true }).fill(password);
+  await root.getByRole("button", { name: "Create account" }).click();
+  await root.getByRole("navigation", { name: "Menu" }).waitFor();
+  const as = async (method, path, data, type = "application/json") => {
+    const headers = { Origin: hub.url, "Content-Type": type };
+    const answer = await root.request.fetch(`/api/v1${path}`, { method, data, headers });
+    assert.ok(answer.ok(), `${method} ${path}: ${answer.status()}`);
+    return answer.json().catch(() => undefined);
+  };
+  const group = await as("POST", "/groups", { name: "harbour" });
+  const files = { "SKILL.md": skill("tides", "Reads tide tables. Use for tides.") };
+  const query = `file_name=tides.zip&namespace=group:${group.id}`;
+  await as("POST", `/skills?${query}`, zip(files, "tides"), "application/zip");
+  const name = "a-developer-with-a-very-long-name-in-the-menu";
+  const { id } = await as("POST", "/users", { name, password });
+  await as("PUT", `/groups/${group.id}/members/${id}`, { role: "developer" });
+  const page = await window_(t, hub);
+  page.allowed = [/status of 401/, /status of 409/];
+  await signIn(page, name);
+  const side = await page.locator(".side").boundingBox();
+  const button = await page.getByRole("button", { name: "Language" }).boundingBox();
+  assert.ok(button.x + button.width <= side.x + side.width, "a long name leaves room for the language");
+  await page.goto(`/library/add?namespace=group:${group.id}`);
+  const choose = (name) =>
+    page
+      .locator('input[type="file"]')
+      .first()
+      .setInputFiles({ name: `${name}.zip`, mimeType: "application/zip", buffer: zip(files, "tides") });
+  await choose("tides");
+  await page.getByText("Only its author or a maintainer can add a version.").waitFor();
+  assert.equal(await page.getByRole("button", { name: "Upload as new version" }).count(), 0);
+  await choose("tides (1)");
+  await page.getByText("Only its author or a maintainer can add a version.").nth(1).waitFor();
+  await page.getByRole("button", { name: "Add for only me" }).first().click();
+  await page.getByText("Added", { exact: true }).waitFor();
+  page.calm();
+});
+
+test("defaults: the list is short, and a search finds another skill", async (t) => {
+  const hub = await scene(t);
+  for (let i = 1; i <= 12; i++)
+    await hub.upload(`tides-${i}`, { "SKILL.md": skill(`tides-${i}`, `Reads tide table ${i}.`) });
+  const { items } = await hub.ask("GET", "/skills?q=tides-12");
+  await hub.ask("DELETE", `/defaults/${items[0].id}`);
+  const page = await window_(t, hub);
+  await page.goto("/settings/defaults");
+  await page.getByRole("button", { name: "Show all 11" }).waitFor();
+  const rows = page.locator(".settings-list-rows > li");
+  assert.equal(await rows.count(), 10);
+  await page.getByRole("button", { name: "Add skill" }).click();
+  await page.getByLabel("Find a skill").fill("tides");
+  await page.getByRole("radio", { name: "tides-12" }).check();
+  assert.equal(await page.getByRole("radio").count(), 1, "only skills that are no defaults yet");
+  await page.getByLabel("Load at start").check();
+  await page.screenshot({ path: join(pictures, "defaults-add.png") });
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("button", { name: "Show all 12" }).waitFor();
+  await rows.first().getByText("tides-12").waitFor();
+  page.calm();
+});
+
+test("an error that nothing catches is shown, and fails the scene", async (t) => {
+  const hub = await scene(t);
+  const page = await window_(t, hub);
+  await page.goto("/library");
+  await page.getByRole("navigation", { name: "Menu" }).waitFor();
+  await page.evaluate(() => {
+    void Promise.reject(new Error("a lost rejection"));
+    setTimeout(() => {
+      throw new Error("a lost error");
+    });
+  });
+  await page.locator(".toast", { hasText: "a lost rejection" }).waitFor();
+  await page.locator(".toast", { hasText: "a lost error" }).waitFor();
+  for (const lost of [/a lost error/, /a lost rejection/]) assert.throws(page.calm, lost);
+  page.allowed = [/a lost/];
 });
 
 test("review: a maintainer sees changes and findings, rejects with a comment, then approves", async (t) => {
@@ -173,7 +276,21 @@ test("chat: a skill is loaded and shown, a tool needs approval, and a second bro
   await page.getByText("Loaded by the model.", { exact: false }).first().waitFor();
   await page.getByRole("heading", { name: /Approval: .*open_gate/ }).waitFor();
   await page.getByText("harbour").nth(1).waitFor();
+  await page.getByText("Waiting for your answer").waitFor();
+  assert.equal(await page.getByText("Working", { exact: true }).count(), 0);
   const second = await window_(t, hub);
+  const other = await hub.ask("POST", "/sessions", { title: "Tides" });
+  for (const [width, path] of [360, 768, 900, 1440].flatMap((w) => ["/", `/chat/${other.id}`].map((p) => [w, p]))) {
+    await second.setViewportSize({ width, height: 800 });
+    await second.goto(path);
+    await second.getByText("1 pending approval").waitFor();
+    const bar = await second.locator(".asks-bar").boundingBox();
+    const box = await second.locator(".chat-composer").boundingBox();
+    assert.ok(bar.height < 100 && bar.y + bar.height <= box.y, `the notice covers ${path} at ${width}`);
+    await second.screenshot({ path: join(pictures, `notice-${path === "/" ? "start" : "chat"}-${width}.png`) });
+    await fits(second, `${path} at ${width} with a notice`);
+    await reached(second, `${path} at ${width} with a notice`);
+  }
   await second.goto("/library");
   await second.getByText("1 pending approval").waitFor();
   await second.getByRole("button", { name: "Answer" }).click();
@@ -359,11 +476,15 @@ test("chat: the hub is killed in mid-turn and restarted; nothing is lost or dupl
     .getByText(/Reconnecting/)
     .first()
     .waitFor();
+  await say(page, "and then close it");
+  await page.getByText("Your message is sent when the hub is back.").waitFor();
   await hub.up();
   await page
     .getByText(/Reconnecting/)
     .first()
     .waitFor({ state: "hidden", timeout: 60_000 });
+  await page.getByRole("heading", { name: /^Message \d+: and then close it/ }).waitFor({ timeout: 60_000 });
+  assert.equal(await page.getByRole("textbox", { name: "Message" }).inputValue(), "");
   await page.getByRole("button", { name: "Allow once" }).click();
   await page.getByText("The gate north is open.").first().waitFor({ timeout: 60_000 });
   assert.deepEqual(gates.opened, ["north"]);
@@ -711,9 +832,8 @@ test("a message whose response is lost is sent again and accepted once", async (
   const field = page.getByRole("textbox", { name: /message/i });
   await field.fill("when is high water?");
   await field.press("Enter");
-  await page.locator(".chat-composer .note.bad, .chat-composer [role=alert]").first().waitFor();
+  await page.getByText("Your message is sent when the hub is back.").waitFor();
   assert.equal(await field.inputValue(), "when is high water?");
-  await field.press("Enter");
   await page.waitForFunction((e) => e.value === "", await field.elementHandle());
   const told = await (await fetch(`${hub.url}/api/v1/sessions/${id}/events?follow=false`)).text();
   assert.equal(told.match(/^event: said$/gm)?.length, 1);

@@ -1,4 +1,4 @@
-import { refusal } from "../../shared/api/client";
+import { refusal, Unreachable } from "../../shared/api/client";
 
 /**
  * send uploads a file and reports the progress. The API client cannot, because fetch has no upload
@@ -16,7 +16,7 @@ export function send<T>(path: string, file: Blob, progress: (share: number) => v
       if (request.status >= 200 && request.status < 300) resolve(body as T);
       else reject(refusal(request.status, body));
     };
-    request.onerror = () => reject(new Error("could not reach the hub, or the upload was interrupted"));
+    request.onerror = () => reject(new Unreachable());
     request.send(file);
   });
 }

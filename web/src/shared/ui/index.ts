@@ -5,7 +5,7 @@ export { AreaField, Check, Field, SelectField, TextField } from "./field";
 export { Icon, type IconName } from "./icon";
 export { Menu, MenuItem } from "./menu";
 export { useModal } from "./modal";
-export { Empty, More, Problem, Shown, Tag, Waiting, When } from "./status";
+export { Empty, More, Problem, Reasons, Shown, Tag, Waiting, When } from "./status";
 export { TableWrap } from "./table";
 export { Tabs } from "./tabs";
 export { done, failed } from "./notify";

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { Refusal, type Load, type Pages } from "../api/client";
+import { Refusal, type Load, type Pages, type Schema } from "../api/client";
 import { ago, moment } from "../i18n/format";
 import { msg } from "../i18n/messages";
 import { translateDiagnostic, translateProblem } from "../servertext";
@@ -39,30 +39,7 @@ export function Problem({ error, again }: { error: unknown; again?: () => void }
   return (
     <div class="note bad" role="alert">
       <strong>{problem?.detail || (error as Error)?.message || msg("ui.failed")}</strong>
-      {!!problem?.errors?.length && (
-        <ul>
-          {problem.errors.map((f, i) => (
-            <li key={i}>
-              {f.where && <code>{f.where}</code>} {f.message}
-            </li>
-          ))}
-        </ul>
-      )}
-      {!!problem?.diagnostics?.length && (
-        <ul>
-          {problem.diagnostics.map(translateDiagnostic).map((d, i) => (
-            <li key={i}>
-              {d.line > 0 && (
-                <code>
-                  SKILL.md:{d.line}:{d.column}{" "}
-                </code>
-              )}
-              {d.message}
-              {d.fix && <span class="muted"> — {d.fix}</span>}
-            </li>
-          ))}
-        </ul>
-      )}
+      <Reasons errors={problem?.errors} diagnostics={problem?.diagnostics} />
       {problem?.next && (
         <div class="muted">
           {msg("ui.next")}
@@ -83,6 +60,37 @@ export function Problem({ error, again }: { error: unknown; again?: () => void }
         </div>
       )}
     </div>
+  );
+}
+
+/** Reasons lists invalid fields or files, and problems of a SKILL.md. */
+export function Reasons({
+  errors = [],
+  diagnostics = [],
+}: {
+  errors?: Schema["Fault"][];
+  diagnostics?: Schema["Diagnostic"][];
+}) {
+  if (!errors.length && !diagnostics.length) return null;
+  return (
+    <ul>
+      {errors.map((f) => (
+        <li key={f.where + f.message}>
+          {f.where && <code>{f.where}</code>} {f.message}
+        </li>
+      ))}
+      {diagnostics.map(translateDiagnostic).map((d, i) => (
+        <li key={i}>
+          {d.line > 0 && (
+            <code>
+              SKILL.md:{d.line}:{d.column}{" "}
+            </code>
+          )}
+          {d.message}
+          {d.fix && <span class="muted"> — {d.fix}</span>}
+        </li>
+      ))}
+    </ul>
   );
 }
 

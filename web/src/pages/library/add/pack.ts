@@ -1,14 +1,14 @@
 import { isIgnored, pack } from "../../../features/upload/zip";
+import { msg } from "../../../shared/i18n/messages";
 
 /** A package to upload: a ZIP, named after the skill or its file. */
 export interface Package {
   name: string;
+  /** Whether the files come from a folder. */
+  folder: boolean;
   /** Creates the ZIP. It fails if there is no skill in it. */
   zip: () => Promise<Blob>;
 }
-
-/** The error for files without a skill. */
-export class NoSkill extends Error {}
 
 /** packagesOf returns the packages in files: each ZIP, and each folder with a SKILL.md. */
 export function packagesOf(files: Iterable<File>): Package[] {
@@ -16,7 +16,7 @@ export function packagesOf(files: Iterable<File>): Package[] {
   const loose: [string, File][] = [];
   for (const f of files) {
     if (f.webkitRelativePath) loose.push([f.webkitRelativePath, f]);
-    else packages.push({ name: f.name, zip: async () => f });
+    else packages.push({ name: f.name, folder: false, zip: async () => f });
   }
   return [...packages, ...folders(loose)];
 }
@@ -44,10 +44,11 @@ function folders(files: [path: string, File][]): Package[] {
   const top = roots.filter((r) => !roots.some((other) => other !== r && r.startsWith(other)));
   if (!top.length && files.length) {
     const name = files[0]![0].split("/")[0]!;
-    return [{ name, zip: () => Promise.reject(new NoSkill(name)) }];
+    return [{ name, folder: true, zip: () => Promise.reject(new Error(msg("add.noFolder", { name }))) }];
   }
   return top.map((root) => ({
     name: root.split("/").at(-2)! + ".zip",
+    folder: true,
     zip: () =>
       pack(
         files

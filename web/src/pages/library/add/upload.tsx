@@ -1,10 +1,11 @@
 import { useRef, useState } from "preact/hooks";
+import { type Schema, Unreachable } from "../../../shared/api/client";
 import { useLimits } from "../../../shared/api/limits";
 import { size } from "../../../shared/i18n/format";
-import { msg } from "../../../shared/i18n/messages";
-import { Button, Check, failed, Icon, Problem, Tag } from "../../../shared/ui";
+import { findMsg, msg } from "../../../shared/i18n/messages";
+import { Button, Check, failed, Icon, Problem, Reasons, Tag } from "../../../shared/ui";
 import { dropped, packagesOf } from "./pack";
-import { asVersion, enqueue, forget, type Upload, uploads } from "./uploads";
+import { asVersion, enqueue, forget, problemOf, retry, type Upload, uploads } from "./uploads";
 
 /** UploadTab uploads dropped or chosen packages one after the other, and shows their results. */
 export function UploadTab({ namespace }: { namespace: string }) {
@@ -31,7 +32,7 @@ export function UploadTab({ namespace }: { namespace: string }) {
         <Icon name="upload" size={28} />
         <strong>{msg("add.drop")}</strong>
         <div class="row">
-          <Choose text={msg("add.choose")} accept=".zip,.skill,application/zip" onFiles={choose} />
+          <Choose text={msg("add.choose")} onFiles={choose} />
           <Choose text={msg("add.folder")} folder onFiles={choose} />
         </div>
         <span class="small muted">
@@ -39,7 +40,7 @@ export function UploadTab({ namespace }: { namespace: string }) {
           {msg("add.dropHint")}
         </span>
       </div>
-      <Check label={msg("add.lenient")} checked={lenient} onCheck={setLenient} />
+      <Check label={msg("add.lenient")} hint={msg("add.lenientHint")} checked={lenient} onCheck={setLenient} />
       {uploads.value.length > 0 && (
         <section class="stack tight" aria-label={msg("add.queue")}>
           <h2>{msg("add.queue")}</h2>
@@ -60,18 +61,23 @@ export function UploadTab({ namespace }: { namespace: string }) {
 function Choose({
   text,
   folder,
-  accept,
+  small,
   onFiles,
 }: {
   text: string;
   folder?: boolean;
-  accept?: string;
+  small?: boolean;
   onFiles: (files: FileList | null) => void;
 }) {
   const input = useRef<HTMLInputElement>(null);
   return (
     <>
-      <Button icon={folder ? "folder" : "file"} look={folder ? "" : "primary"} onClick={() => input.current?.click()}>
+      <Button
+        small={small}
+        icon={folder ? "folder" : "file"}
+        look={folder ? "" : "primary"}
+        onClick={() => input.current?.click()}
+      >
         {text}
       </Button>
       <input
@@ -79,7 +85,7 @@ function Choose({
         type="file"
         multiple
         hidden
-        accept={accept}
+        accept={folder ? undefined : ".zip,.skill,application/zip"}
         aria-label={text}
         {...(folder && { webkitdirectory: true })}
         onChange={(e) => {
@@ -100,7 +106,7 @@ function Line({ upload: u }: { upload: Upload }) {
         {s.at === "done" ? (
           <Tag look="good">
             <Icon name="check" size={14} />
-            {s.version ? msg("add.version", { n: s.version }) : msg("add.done")}
+            {s.same ? msg("add.same") : s.version ? msg("add.version", { n: s.version }) : msg("add.done")}
           </Tag>
         ) : s.at === "refused" ? (
           <Tag look="bad">{msg("add.refused")}</Tag>
@@ -122,22 +128,79 @@ function Line({ upload: u }: { upload: Upload }) {
       </div>
       {s.at === "sending" && <progress class="progress" aria-label={u.pack.name} value={s.share} />}
       {s.at === "done" && s.code && <p class="small muted">{msg("add.reviewNext")}</p>}
-      {s.at === "refused" && (s.exists ? <NameTaken upload={u} skill={s.exists} /> : <Problem error={s.error} />)}
+      {s.at === "refused" && <Refused upload={u} error={s.error} />}
     </div>
   );
 }
 
-function NameTaken({ upload, skill }: { upload: Upload; skill: string }) {
+/** Refused says once why an upload was refused, and offers what helps. */
+function Refused({ upload: u, error }: { upload: Upload; error: Error }) {
+  const problem = problemOf(error);
+  const reasons = problem?.errors ?? [];
+  if (problem?.taken) return <NameTaken upload={u} taken={problem.taken} />;
+  if (reasons.length && reasons.every((r) => r.code === "folder-name"))
+    return (
+      <div class="note warn">
+        {msg("add.otherFolder")}
+        <div>
+          <Button small look="primary" onClick={() => retry(u, { lenient: true })}>
+            {msg("add.anyFolder")}
+          </Button>
+        </div>
+      </div>
+    );
+  if (error instanceof Unreachable || (problem && !ofFiles.includes(problem.code)))
+    return <Problem error={error} again={() => retry(u)} />;
+  return (
+    <div class="note bad" role="alert">
+      <strong>{reasons.length || problem?.diagnostics?.length ? msg("add.fix") : error.message}</strong>
+      <Reasons
+        errors={reasons.map(reasonOf)}
+        diagnostics={problem?.diagnostics?.filter((d) => d.severity === "error")}
+      />
+      <div>
+        <Choose
+          text={msg("add.chooseFixed")}
+          folder={u.pack.folder}
+          small
+          onFiles={(files) => {
+            forget(u.id);
+            if (files) enqueue(packagesOf(files), u.namespace, u.lenient);
+          }}
+        />
+      </div>
+    </div>
+  );
+}
+
+/** The codes of problems that only other files solve. */
+const ofFiles = ["bad_package", "bad_skill", "bad_name", "too_large"];
+
+/** reasonOf returns a reason in the words of the page. */
+const reasonOf = ({ where, message, code = "" }: Schema["Fault"]) => ({
+  where: where === "package" ? "" : where,
+  message: findMsg("add.reasons", code) ?? message,
+});
+
+function NameTaken({ upload, taken: { skill_id: skill, mayAddVersion } }: { upload: Upload; taken: Schema["Taken"] }) {
   return (
     <div class="note warn">
-      {msg("add.exists")}
+      {mayAddVersion ? msg("add.exists") : msg("add.existsOfOthers")}
       <div class="row">
-        <Button small look="primary" onClick={() => void asVersion(upload, skill)}>
-          {msg("add.asVersion")}
-        </Button>
-        <a class="small" href={`/library/${skill}`}>
-          {msg("add.open")}
-        </a>
+        {mayAddVersion && skill ? (
+          <Button small look="primary" onClick={() => void asVersion(upload, skill)}>
+            {msg("add.asVersion")}
+          </Button>
+        ) : (
+          <Button small look="primary" onClick={() => retry(upload, { namespace: "" })}>
+            {msg("add.forMe")}
+          </Button>
+        )}
+        {skill && (
+          <a class="small" href={`/library/${skill}`}>
+            {msg("add.open")}
+          </a>
+        )}
       </div>
     </div>
   );

@@ -1,17 +1,17 @@
 import { signal } from "@preact/signals";
 import { send } from "../../../features/upload/send";
-import { api, got, Refusal, type Schema } from "../../../shared/api/client";
+import { Refusal, type Schema } from "../../../shared/api/client";
 import { limits } from "../../../shared/api/limits";
 import { size } from "../../../shared/i18n/format";
 import { msg } from "../../../shared/i18n/messages";
-import { NoSkill, type Package } from "./pack";
+import type { Package } from "./pack";
 
 /** The progress of an upload. */
 type State =
   | { at: "waits" | "packing" | "checking" }
   | { at: "sending"; share: number }
-  | { at: "done"; skill: string; code: boolean; version?: number }
-  | { at: "refused"; error: Error; exists?: string };
+  | { at: "done"; skill: string; code: boolean; version?: number; same?: boolean }
+  | { at: "refused"; error: Error };
 
 export interface Upload {
   id: number;
@@ -58,8 +58,14 @@ async function uploadNew(u: Upload) {
     const made = await transfer<Schema["SkillDetail"]>(u, `/api/v1/skills?${query}`);
     put(u.id, { at: "done", skill: made.id, code: made.code && !made.runnable });
   } catch (error) {
-    put(u.id, { at: "refused", error: said(error, u), exists: await existingSkill(error, u) });
+    put(u.id, { at: "refused", error: error as Error });
   }
+}
+
+/** retry uploads a refused package again, with other choices. */
+export function retry(u: Upload, choices: Partial<Pick<Upload, "namespace" | "lenient">> = {}) {
+  uploads.value = uploads.value.map((x) => (x.id === u.id ? { ...x, ...choices, state: { at: "waits" } } : x));
+  void run();
 }
 
 /** asVersion uploads a refused package as a new version of the existing skill. */
@@ -72,7 +78,8 @@ export async function asVersion(u: Upload, skill: string) {
     );
     put(u.id, { at: "done", skill, code: made.code && !made.runnable, version: made.number });
   } catch (error) {
-    put(u.id, { at: "refused", error: said(error, u) });
+    if (problemOf(error)?.code === "exists") put(u.id, { at: "done", skill, code: false, same: true });
+    else put(u.id, { at: "refused", error: error as Error });
   }
 }
 
@@ -84,17 +91,5 @@ async function transfer<T>(u: Upload, path: string): Promise<T> {
   return send<T>(path, zip, (share) => put(u.id, share < 1 ? { at: "sending", share } : { at: "checking" }));
 }
 
-const said = (error: unknown, u: Upload) =>
-  error instanceof NoSkill ? new Error(msg("add.noFolder", { name: u.pack.name })) : (error as Error);
-
-/** existingSkill returns the skill with the same name, if that is why the upload was refused. */
-async function existingSkill(error: unknown, u: Upload): Promise<string | undefined> {
-  if (!(error instanceof Refusal) || error.problem.code !== "exists") return;
-  const name = u.pack.name.replace(/\.(zip|skill)$/i, "");
-  const { items } = await got(
-    api.GET("/api/v1/skills", {
-      params: { query: { q: name, namespace: u.namespace ? [u.namespace] : undefined, hidden: true, shadowed: true } },
-    }),
-  );
-  return items.find((s) => s.name === name)?.id;
-}
+/** problemOf returns the response of the hub that is the reason of an error. */
+export const problemOf = (error: unknown) => (error instanceof Refusal ? error.problem : undefined);
