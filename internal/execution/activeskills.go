@@ -214,8 +214,8 @@ func (v *commandView) addApproved(s *openedSkill) {
 	v.needs = append(v.needs, needs)
 }
 
-// addReadable adds the files of an unapproved skill that a model may read as
-// text. It omits scripts.
+// addReadable adds the documents and data of an unapproved skill that a model may
+// read as text.
 func (v *commandView) addReadable(a ActiveSkill, s *openedSkill) {
 	at := needsPath(s.name)
 	if v.keys[at] == s.entry.Key() { // a dependency of an approved skill
@@ -228,20 +228,32 @@ func (v *commandView) addReadable(a ActiveSkill, s *openedSkill) {
 	case !hasSkillFile(m, hash):
 		v.addNote("skill %s is not in %s: it changed after it was loaded; load it again", s.name, mountpoint.Needs)
 	default:
-		plain := slices.DeleteFunc(slices.Clone(m), func(f skill.File) bool { return !s.isPlainText(f) })
+		plain := slices.DeleteFunc(slices.Clone(m), func(f skill.File) bool { return !isDocument(f) || !s.isPlainText(f) })
 		v.addTree(*s.main(), plain)
 		if len(plain) < len(m) || len(s.skill.Requirements) > 0 {
-			v.addNote("skill %s is not approved, so its scripts are not in %s, nor are files that are not plain text, and its packages are not installed", s.name, at)
+			v.addNote("skill %s is not approved, so only its documents and data in plain text are in %s, and its packages are not installed", s.name, at)
 		}
 	}
 }
 
+// documentExtensions lists the extensions of documents and data. Other files may
+// be code for a program such as make, awk or R.
+var documentExtensions = []string{".md", ".markdown", ".txt", ".rst", ".adoc", ".tex", ".bib", ".html", ".htm", ".css", ".svg",
+	".csv", ".tsv", ".json", ".jsonl", ".geojson", ".yaml", ".yml", ".toml", ".xml", ".xsd", ".ini", ".cfg", ".conf", ".properties", ".log", ".sql", ".ics", ".vcf", ".srt", ".vtt"}
+
+// documentNames lists documents whose names have no extension.
+var documentNames = []string{"AUTHORS", "CHANGELOG", "COPYING", "LICENSE", "NOTICE", "README", "VERSION"}
+
+// isDocument reports whether the name of a file is one of documents or data.
+func isDocument(f skill.File) bool {
+	return !f.Script && (slices.Contains(documentExtensions, strings.ToLower(path.Ext(f.Path))) || slices.Contains(documentNames, path.Base(f.Path)))
+}
+
 // isPlainText reports whether a file is text that a model may read before the
-// skill is approved, and not a script. Unless the skill belongs to the user or
-// is bundled, text with hidden characters requires an approval, as it does when
-// a skill is loaded.
+// skill is approved. Unless the skill belongs to the user or is bundled, text with
+// hidden characters requires an approval, as it does when a skill is loaded.
 func (s *openedSkill) isPlainText(f skill.File) bool {
-	if f.Script || f.Size > maxTextBytes {
+	if f.Size > maxTextBytes {
 		return false
 	}
 	data, err := s.files.read(f)

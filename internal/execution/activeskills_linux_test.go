@@ -51,7 +51,7 @@ func TestCommandReadsActiveSkillsOnly(t *testing.T) {
 	if out != "./tides/SKILL.md\n./tides/notes.txt\n" {
 		t.Errorf("of a skill that is not approved it sees %q", out)
 	}
-	if !strings.Contains(notes, "skill tides is not approved, so its scripts are not in /needs/tides") {
+	if !strings.Contains(notes, "skill tides is not approved, so only its documents and data in plain text are in /needs/tides") {
 		t.Errorf("notes %q", notes)
 	}
 	if _, notes = m.command(t, "true", m.active(t, "tides")); notes != "" {
@@ -121,10 +121,13 @@ func TestCommandRunsWithoutSkillThatChanges(t *testing.T) {
 // A skill that is not approved gives a command only what read_skill_file would give the
 // model as text.
 func TestCommandSeesOnlyTextOfUnapprovedSkill(t *testing.T) {
-	for scope, want := range map[catalog.Scope]string{catalog.Public: "SKILL.md\ndata.csv\n", catalog.User: "SKILL.md\ndata.csv\nhidden.md\n"} {
+	for scope, want := range map[catalog.Scope]string{catalog.Public: "LICENSE.txt\nNOTICE\nSKILL.md\na.yaml\ndata.csv\n", catalog.User: "LICENSE.txt\nNOTICE\nSKILL.md\na.yaml\ndata.csv\nhidden.md\n"} {
 		m := newMachine(t)
 		files := fstest.MapFS{"pdf/SKILL.md": {Data: []byte("---\nname: pdf\ndescription: Reads.\n---\n")}, "pdf/data.csv": {Data: []byte("a,b\n")},
 			"pdf/hidden.md": {Data: []byte("Read.\U000e0041\U000e0042\n")}, "pdf/tool": {Data: []byte("#!/bin/sh\n")}, "pdf/tool.pyz": {Data: []byte("PK\x03\x04\x00")}}
+		for _, name := range []string{"LICENSE.txt", "NOTICE", "a.yaml", "Makefile", "analysis.R", "build.mts", "lib.pm", "run.zsh", "setup.lua", "win.pyw", "x.awk", "conftest.unknown"} {
+			files["pdf/"+name] = &fstest.MapFile{Data: []byte("true\n")}
+		}
 		var err error
 		if m.catalog, err = catalog.New([]catalog.Source{catalog.NewFS("others", scope, files)}, nil); err != nil {
 			t.Fatal(err)
@@ -136,8 +139,8 @@ func TestCommandSeesOnlyTextOfUnapprovedSkill(t *testing.T) {
 			Services: func(*catalog.Entry, *skill.Skill) (execution.ServiceNeeds, error) {
 				return execution.ServiceNeeds{}, nil
 			}})
-		out, notes := m.command(t, "ls /needs/pdf", m.active(t, "pdf"))
-		if out != want || !strings.Contains(notes, "nor are files that are not plain text") {
+		out, notes := m.command(t, "LC_ALL=C ls /needs/pdf", m.active(t, "pdf"))
+		if out != want || !strings.Contains(notes, "only its documents and data in plain text are in /needs/pdf") {
 			t.Errorf("%s: it sees %q, notes %q", scope, out, notes)
 		}
 	}
