@@ -76,7 +76,9 @@ type Runtime struct {
 	running sync.WaitGroup
 	bodies  bodyCache
 	scripts *Scripts
-	approve Approver // may be nil
+	// installFailures belongs to all runners, which exist only for one command.
+	installFailures execution.InstallFailures
+	approve         Approver // may be nil
 }
 
 // New reads the sources and returns a runtime. opts may be nil. The caller must

@@ -191,8 +191,8 @@ type Command struct {
 	// Skills are the active skills of a conversation, as [session.Session.Active]
 	// returns them. The command can read their files in /needs/NAME and, if they
 	// are approved, run their scripts and import their Python packages; see
-	// [Packages]. Of other skills, only plain text is there, and nothing if
-	// SKILL.md changed after the load. A skill whose files change while they are
+	// [Packages]. Of other skills, only documents and data in plain text are
+	// there, and nothing if SKILL.md changed after the load. A skill whose files change while they are
 	// copied is left out. The command does not get what a skill was granted, such
 	// as network access. Revoking the approval of a skill kills the command, with
 	// the reason [sandbox.Disabled].

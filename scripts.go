@@ -104,8 +104,10 @@ type Packages struct {
 	// Offline disables downloads; only installed packages are used.
 	Offline bool
 	// Commands lists the Python packages that every [Command] can import, as
-	// requirements with a name and versions, such as pandas>=2. A command gets
-	// them, and those of its skills, only if it contains "py".
+	// requirements with a name and versions, such as pandas>=2. They, and those
+	// of its skills, are installed when a command contains a word such as python
+	// or .py. The next commands do not repeat a failed installation for five
+	// minutes.
 	Commands []string
 }
 
@@ -180,7 +182,7 @@ func (r *Runtime) newRunner(approve func(context.Context, *execution.RefusedErro
 	if p := s.Packages; p != nil {
 		o.Packages = &packages.Options{Backend: s.Sandbox, Dir: p.Dir, Host: o.Host, PythonIndex: p.PythonIndex, NPMRegistry: p.NPMRegistry, Private: s.PrivateNetworks,
 			AllowSource: p.AllowSource, Offline: p.Offline, Log: s.Logger}
-		o.CommandPackages = p.Commands
+		o.CommandPackages, o.Failures = p.Commands, &r.installFailures
 	}
 	return execution.New(o)
 }

@@ -2,6 +2,7 @@ package execution
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,16 +44,16 @@ type ActiveSkill struct {
 }
 
 // RunCommand runs a host command in a sandbox and waits for it to finish. The
-// command can read the files of active skills in /needs/NAME. If it contains
-// "py", it can import the Python packages that these skills and the configuration
-// name.
+// command can read the files of active skills in /needs/NAME, and import the
+// Python packages that these skills and the configuration name. Packages are
+// installed when a command that starts Python needs them.
 //
-// If a skill is not approved, the command sees only its plain-text files, and
-// its packages are not installed. If its SKILL.md also changed after it was
-// loaded, or if files of any skill change while they are copied, the command sees
-// none of the skill's files. A grant for a single run does not count as an
-// approval. Permissions that a skill was granted, such as network access, do not
-// apply to the command. If the approval of a skill is revoked while the command
+// If a skill is not approved, the command sees only its documents and data in
+// plain text, and its packages are not installed. If its SKILL.md also changed
+// after it was loaded, or if files of any skill change while they are copied, the
+// command sees none of the skill's files. A grant for a single run does not count
+// as an approval. Permissions that a skill was granted, such as network access, do
+// not apply to the command. If the approval of a skill is revoked while the command
 // runs, the command is killed.
 func (r *Runner) RunCommand(ctx context.Context, c *Command) (*Result, error) {
 	if !r.hasSandbox() {
@@ -61,7 +62,7 @@ func (r *Runner) RunCommand(ctx context.Context, c *Command) (*Result, error) {
 	v := &commandView{runner: r, caller: r.caller(c.Caller), command: c, ctx: ctx, grants: lease.NewGroup(ctx, r.opts.Grants, 0), trees: map[string]sandbox.Tree{}, keys: map[string]string{}}
 	defer v.close()
 	v.addSkills(c.Skills)
-	v.installPackages()
+	v.addPackages()
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
@@ -70,7 +71,9 @@ func (r *Runner) RunCommand(ctx context.Context, c *Command) (*Result, error) {
 		if len(v.trees) > 0 && res.Tier < sandbox.Isolated && v.mentions(mountpoint.Needs) { // files may be elsewhere, and text is not translated
 			v.addNote("if this sandbox has no %s, $LOADOUT_SKILL_NAME is the path of a skill; NAME is its name in capitals, with _ for all characters except letters and digits", mountpoint.Needs)
 		}
-		res.Notes = append(v.notes, res.Notes...)
+		if v.usesPython() || v.mentions(mountpoint.Needs) || missingModule.Match(res.Stderr) {
+			res.Notes = append(v.notes, res.Notes...)
+		}
 	}
 	return res, err
 }
@@ -83,8 +86,8 @@ func (v *commandView) run() (*Result, error) {
 		if res != nil || err == nil {
 			return res, err
 		}
-		if _, ok := errors.AsType[*sandbox.UnsupportedError](err); ok && v.packages != nil { // this backend cannot mount them
-			v.addNote("packages not installed: %v", err)
+		if e, ok := errors.AsType[*sandbox.UnsupportedError](err); ok && v.packages != nil { // this backend cannot mount them
+			v.addNote("packages not available: the sandbox %s cannot mount them; %s", e.Backend, cmp.Or(e.Fix, "use another one"))
 			v.packages = nil
 			continue
 		}
@@ -110,8 +113,8 @@ type commandView struct {
 	keys   map[string]string // catalog keys of the skills in trees
 	bytes  int64
 	files  int
-	needs  []*script.Needs
-	notes  []string // for the model
+	needs  []skillNeeds
+	notes  []string // for the model, if the command uses skills or Python
 	ends   []func() // to call in reverse order
 
 	plan     *script.Plan       // for the interpreter of the packages
@@ -130,15 +133,14 @@ func (v *commandView) mentions(text string) bool {
 	return slices.ContainsFunc(v.command.Args, func(a string) bool { return strings.Contains(a, text) })
 }
 
-// usesPython reports whether the command may start Python. Packages are installed
-// only for such commands, because this takes time.
-func (v *commandView) usesPython() bool { return v.mentions("py") }
+// usesPython reports whether the command itself starts Python. Packages are
+// installed only for such commands, because this takes time.
+func (v *commandView) usesPython() bool {
+	return slices.ContainsFunc(v.command.Args, pythonWord.MatchString)
+}
 
-// addNote adds a note for the user if the command may use skills or Python.
 func (v *commandView) addNote(format string, args ...any) {
-	if v.usesPython() || v.mentions(mountpoint.Needs) {
-		v.notes = append(v.notes, printable.Text(printable.OneLine(fmt.Sprintf(format, args...)), maxNote))
-	}
+	v.notes = append(v.notes, printable.Text(printable.OneLine(fmt.Sprintf(format, args...)), maxNote))
 }
 
 // addSkills adds the approved skills with their dependencies. It then adds the
@@ -197,21 +199,7 @@ func (v *commandView) addApproved(s *openedSkill) {
 	for _, p := range s.parts {
 		v.addTree(p, p.manifest)
 	}
-	if !v.usesPython() {
-		return
-	}
-	var python []string
-	for _, f := range s.main().manifest {
-		if path.Ext(f.Path) == ".py" && len(python) < maxPythonFiles {
-			python = append(python, f.Path)
-		}
-	}
-	needs, err := script.PythonNeeds(s.files, python, s.skill.Requirements)
-	if err = s.checkUnchanged(err); err != nil {
-		v.addNote("packages not installed: %v", err)
-		return
-	}
-	v.needs = append(v.needs, needs)
+	v.addNeeds(s)
 }
 
 // addReadable adds the documents and data of an unapproved skill that a model may
@@ -283,38 +271,6 @@ func (v *commandView) addTree(p part, files skill.Manifest) {
 	default:
 		v.trees[at], v.keys[at] = skillTree(at, p.bundle.FS, files), key
 	}
-}
-
-// installPackages installs the Python packages that the configuration and
-// approved skills name, unless they are installed already. If that fails, the
-// command runs without them.
-func (v *commandView) installPackages() {
-	if !v.usesPython() {
-		return
-	}
-	if err := v.ensurePackages(); err != nil {
-		v.addNote("packages not installed: %v", err)
-	}
-}
-
-func (v *commandView) ensurePackages() error {
-	configured, err := script.PythonNeeds(nil, nil, v.runner.opts.CommandPackages)
-	if err != nil {
-		return err
-	}
-	needs, err := script.MergePython(append(v.needs, configured)...)
-	if needs == nil || err != nil {
-		return err
-	}
-	if v.plan, err = script.ResolvePython(needs, v.runner.opts.Host); err != nil {
-		return err
-	}
-	b, err := v.runner.installer.builder(needs)
-	if err != nil {
-		return err
-	}
-	v.packages, err = b.Ensure(v.ctx, needs, nil, v.plan, nil)
-	return err
 }
 
 // spec returns the specification of a sandbox with the files of skills and the

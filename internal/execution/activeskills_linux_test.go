@@ -70,8 +70,9 @@ func TestCommandReadsActiveSkillsOnly(t *testing.T) {
 	}
 }
 
-// A command gets none of the permissions that were granted to a skill.
-func TestCommandHasNoPermissionsOfSkills(t *testing.T) {
+// A command can run the scripts of an approved skill, but gets none of its secrets
+// and cannot change its files.
+func TestCommandHasNoSecretsOfSkills(t *testing.T) {
 	m := newMachine(t)
 	m.approve(t)
 	out, _ := m.command(t, `sh /needs/tides/do.sh "echo ran"; ls /run/secrets; echo "secrets: $LOADOUT_SECRETS"; echo x > /needs/tides/notes.txt; cat /needs/tides/notes.txt`, m.active(t, "tides"))

@@ -63,6 +63,8 @@ type Options struct {
 	// CommandPackages lists Python requirements for all commands; see
 	// [Runner.RunCommand].
 	CommandPackages []string
+	// Failures remembers failed installations for commands; nil remembers none.
+	Failures *InstallFailures
 	// Services reports what the approval of a skill's servers must cover. It
 	// returns an error if the skill's servers cannot be read, and
 	// [ErrNoServers] if servers are disabled.

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -86,7 +87,7 @@ type interpreter struct {
 
 // completePlan sets the fields of the plan that depend on the host.
 func (h Host) completePlan(plan *Plan, how detected, requiresPython string) error {
-	missing := &MissingError{Interpreter: strings.Join(how.interpreters, " or "), For: plan.Script, Hint: installHint(how.interpreters[0])}
+	missing := &MissingError{Interpreter: strings.Join(how.interpreters, " or "), For: cmp.Or(plan.Script, "Python code with packages"), Hint: installHint(how.interpreters[0])}
 	accept := func(interpreter) string { return "" }
 	switch how.kind {
 	case Python:

@@ -102,41 +102,44 @@ func pythonNeeds(fsys fs.FS, p string, src []byte, how detected, declared []stri
 	return n.setDigest(), n.RequiresPython, nil
 }
 
-// PythonNeeds returns the packages that a skill declares for any Python code:
-// in the Python files at paths, in requirements.txt, and in its SKILL.md, whose
-// requirements are in declared. It returns nil if there are none. fsys may be
-// nil if there are no files.
-func PythonNeeds(fsys fs.FS, paths, declared []string) (*Needs, error) {
+// PythonNeeds returns the packages that a skill declares for any Python code, one
+// element for each place: requirements.txt at the top level, SKILL.md, whose
+// requirements are in declared, and the Python files at paths with a
+// requirements.txt next to them or above.
+func PythonNeeds(fsys fs.FS, paths, declared []string) ([]*Needs, error) {
+	n, _, err := pythonNeeds(fsys, "main.py", nil, detected{}, nil) // reads requirements.txt
+	if err != nil {
+		return nil, err
+	}
+	all := []*Needs{n}
+	if n, err = DeclaredPython("SKILL.md", declared); err != nil {
+		return nil, err
+	}
+	all = append(all, n)
+	for _, p := range paths {
+		if n, err = scriptNeeds(fsys, p); err != nil {
+			return nil, err
+		}
+		all = append(all, n)
+	}
+	return slices.DeleteFunc(all, func(n *Needs) bool { return n == nil }), nil
+}
+
+// DeclaredPython returns the needs of a list of requirements. It returns nil if
+// the list is empty. source is the origin of the list, for messages.
+func DeclaredPython(source string, requirements []string) (*Needs, error) {
 	reader := requirementsReader{}
-	for _, d := range declared {
-		reader.addInline("SKILL.md", 0, d)
+	for _, d := range requirements {
+		reader.addInline(source, 0, d)
 	}
 	if len(reader.problems) > 0 {
 		return nil, &NeedsError{reader.problems}
 	}
-	var merged pythonMerge
-	if err := merged.add(&Needs{Requirements: reader.requirements}); err != nil {
-		return nil, err
+	if len(reader.requirements) == 0 {
+		return nil, nil
 	}
-	if fsys != nil {
-		n, _, err := pythonNeeds(fsys, "main.py", nil, detected{}, nil) // reads requirements.txt
-		if err == nil {
-			err = merged.add(n)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	for _, p := range paths {
-		n, err := scriptNeeds(fsys, p)
-		if err == nil {
-			err = merged.add(n)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return merged.needs(), nil
+	n := &Needs{Kind: Python, Requirements: sortUnique(reader.requirements), RequireHashes: reader.hashes, Source: source}
+	return n.setDigest(), nil
 }
 
 // scriptNeeds returns the needs of the file p without those in SKILL.md. It
@@ -152,61 +155,58 @@ func scriptNeeds(fsys fs.FS, p string) (*Needs, error) {
 	}
 	n, requires, err := pythonNeeds(fsys, p, src, how, nil)
 	if n == nil && err == nil {
-		n = &Needs{RequiresPython: requires}
+		n = &Needs{RequiresPython: requires, Source: p}
 	}
 	return n, err
-}
-
-// MergePython returns needs that contain all the given Python needs, which may
-// be nil. It returns nil if there are no packages, and an error if there are more
-// than 2000 requirements and constraints, or 256 KiB of text. The result has no
-// files. If the needs conflict, installing them fails.
-func MergePython(all ...*Needs) (*Needs, error) {
-	var merged pythonMerge
-	for _, n := range all {
-		if err := merged.add(n); err != nil {
-			return nil, err
-		}
-	}
-	return merged.needs(), nil
 }
 
 // maxMergedBytes is the maximum total length of merged needs.
 const maxMergedBytes = 256 << 10
 
-// pythonMerge merges needs. The zero value is empty.
-type pythonMerge struct {
+// PythonMerge merges Python needs that are installed together. The zero value is
+// empty.
+type PythonMerge struct {
 	requirements, constraints []string
 	versions                  []string // values of RequiresPython
-	hashes                    bool
+	hashes                    bool     // the requirements have hashes
 }
 
-// add adds needs, which may be nil. It returns an error if they are too many or
-// too large.
-func (m *pythonMerge) add(n *Needs) error {
+// Add adds needs, which may be nil. It returns an error and adds nothing if only
+// some of the requirements have hashes, because installers then reject the
+// others, and if there are more than 2000 requirements and constraints, or 256
+// KiB of text. It does not find conflicting versions: installing them fails.
+func (m *PythonMerge) Add(n *Needs) error {
 	if n == nil {
 		return nil
 	}
-	m.requirements, m.constraints = sortUnique(append(m.requirements, n.Requirements...)), sortUnique(append(m.constraints, n.Constraints...))
-	m.hashes = m.hashes || n.RequireHashes
+	hashes := n.RequireHashes || slices.ContainsFunc(n.Requirements, func(r string) bool { return strings.Contains(r, " --hash=") })
+	if len(m.requirements) > 0 && len(n.Requirements) > 0 && hashes != m.hashes {
+		return errors.New("requirements with hashes cannot be installed together with others; add hashes to all, or to none")
+	}
+	with := PythonMerge{
+		requirements: sortUnique(slices.Concat(m.requirements, n.Requirements)), constraints: sortUnique(slices.Concat(m.constraints, n.Constraints)),
+		versions: m.versions, hashes: m.hashes || hashes,
+	}
 	if n.RequiresPython != "" {
-		m.versions = sortUnique(append(m.versions, n.RequiresPython))
+		with.versions = sortUnique(append(slices.Clone(m.versions), n.RequiresPython))
 	}
 	size := 0
-	for _, line := range slices.Concat(m.requirements, m.constraints, m.versions) {
+	for _, line := range slices.Concat(with.requirements, with.constraints, with.versions) {
 		size += len(line)
 	}
-	switch lines := len(m.requirements) + len(m.constraints); {
+	switch lines := len(with.requirements) + len(with.constraints); {
 	case lines > maxRequirements:
 		return fmt.Errorf("too many requirements (%d, limit %d); name fewer packages or unload skills", lines, maxRequirements)
 	case size > maxMergedBytes:
 		return fmt.Errorf("requirements too large (%d bytes, limit %d KiB); name fewer packages or unload skills", size, maxMergedBytes>>10)
 	}
+	*m = with
 	return nil
 }
 
-// needs returns the merged needs, or nil if there are no packages.
-func (m *pythonMerge) needs() *Needs {
+// Needs returns the merged needs, or nil if there are no packages. They have no
+// files.
+func (m *PythonMerge) Needs() *Needs {
 	if len(m.requirements) == 0 {
 		return nil
 	}

@@ -290,46 +290,80 @@ func FuzzRequirements(f *testing.F) {
 
 func TestPythonNeedsOfSkill(t *testing.T) {
 	skill := files("a.py", block, "sub/b.py", "import flask\n", "sub/requirements.txt", "flask==3\n", "requirements.txt", "rich\nattrs\n", "c.py", "print()\n", "d.py", "#!/bin/sh\n")
-	n, err := PythonNeeds(skill, []string{"a.py", "c.py", "d.py", "sub/b.py"}, []string{"pandas>=2"})
+	all, err := PythonNeeds(skill, []string{"a.py", "c.py", "d.py", "sub/b.py"}, []string{"pandas>=2"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &Needs{Kind: Python, Requirements: []string{"attrs", "flask==3", "pandas>=2", "requests<3", "rich"}, RequiresPython: ">=3.11", Source: "active skills and the configuration"}
-	if diff := cmp.Diff(want.setDigest(), n); diff != "" {
+	var got []string
+	for _, n := range all {
+		got = append(got, n.Source+": "+strings.Join(n.Requirements, " "))
+	}
+	want := []string{"requirements.txt: attrs rich", "SKILL.md: pandas>=2", "inline metadata of a.py: requests<3 rich", "requirements.txt: attrs rich", "sub/requirements.txt: flask==3"}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if n, err := PythonNeeds(nil, nil, nil); n != nil || err != nil {
-		t.Errorf("of nothing: %v, %v", n, err)
+	if all, err := PythonNeeds(files("a.sh", ""), nil, nil); len(all) > 0 || err != nil {
+		t.Errorf("of nothing: %v, %v", all, err)
 	}
 	for _, bad := range []string{"--index-url=https://evil.example", "a @ https://evil.example/a.whl", "./local"} {
-		if n, err := PythonNeeds(nil, nil, []string{bad}); n != nil || err == nil {
+		n, err := DeclaredPython("configured packages", []string{bad})
+		if n != nil || err == nil || !strings.HasPrefix(err.Error(), "configured packages: ") {
 			t.Errorf("%s: %+v, %v", bad, n, err)
+		}
+		if all, err := PythonNeeds(files("a.sh", ""), nil, []string{bad}); len(all) > 0 || err == nil || !strings.HasPrefix(err.Error(), "SKILL.md: ") {
+			t.Errorf("%s: %+v, %v", bad, all, err)
 		}
 	}
 }
 
+// merge returns the needs that contain all the given ones, and the first error.
+func merge(all ...*Needs) (*Needs, error) {
+	var m PythonMerge
+	var first error
+	for _, n := range all {
+		if err := m.Add(n); err != nil && first == nil {
+			first = err
+		}
+	}
+	return m.Needs(), first
+}
+
 func TestMergePython(t *testing.T) {
 	a := &Needs{Kind: Python, Requirements: []string{"rich", "attrs"}, RequiresPython: ">=3.9"}
-	b := &Needs{Kind: Python, Requirements: []string{"rich --hash=sha256:aa"}, Constraints: []string{"attrs<30"}, RequireHashes: true, RequiresPython: "<4"}
-	merge := func(all ...*Needs) *Needs {
-		t.Helper()
-		n, err := MergePython(all...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
+	b := &Needs{Kind: Python, Requirements: []string{"rich"}, Constraints: []string{"attrs<30"}, RequiresPython: "<4"}
+	got, err := merge(a, nil, b)
+	want := (&Needs{Kind: Python, Requirements: []string{"attrs", "rich"}, Constraints: []string{"attrs<30"}, RequiresPython: "<4,>=3.9", Source: "active skills and the configuration"}).setDigest()
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Error(diff, err)
 	}
-	got, again := merge(a, nil, b), merge(b, a, b)
-	want := (&Needs{Kind: Python, Requirements: []string{"attrs", "rich", "rich --hash=sha256:aa"}, Constraints: []string{"attrs<30"}, RequireHashes: true, RequiresPython: "<4,>=3.9",
-		Source: "active skills and the configuration"}).setDigest()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-	if got.Digest != again.Digest {
+	if again, _ := merge(b, a, b); got.Digest != again.Digest {
 		t.Error("the order changes the digest")
 	}
-	if n := merge(nil, &Needs{RequiresPython: ">=3.9"}); n != nil {
-		t.Errorf("without packages: %+v", n)
+	if n, err := merge(nil, &Needs{RequiresPython: ">=3.9"}); n != nil || err != nil {
+		t.Errorf("without packages: %+v, %v", n, err)
+	}
+}
+
+// Installers reject requirements without hashes if others have some. The merge
+// keeps those that it had first.
+func TestMergeKeepsHashedApart(t *testing.T) {
+	plain := &Needs{Kind: Python, Requirements: []string{"rich"}, RequiresPython: ">=3.9"}
+	hashed := &Needs{Kind: Python, Requirements: []string{"attrs==1 --hash=sha256:aa"}, RequiresPython: "<4"}
+	required := &Needs{Kind: Python, Requirements: []string{"attrs==1 --hash=sha256:bb"}, RequireHashes: true}
+	for name, test := range map[string]struct {
+		all    []*Needs
+		want   *Needs // requirements, hashes and versions
+		failed bool
+	}{
+		"plain first":  {[]*Needs{plain, hashed}, plain, true},
+		"hashed first": {[]*Needs{hashed, plain}, &Needs{Requirements: hashed.Requirements, RequireHashes: true, RequiresPython: "<4"}, true},
+		"both hashed":  {[]*Needs{hashed, required}, &Needs{Requirements: append(hashed.Requirements[:1:1], required.Requirements...), RequireHashes: true, RequiresPython: "<4"}, false},
+		"only version": {[]*Needs{{RequiresPython: "<4"}, plain}, &Needs{Requirements: plain.Requirements, RequiresPython: "<4,>=3.9"}, false},
+	} {
+		n, err := merge(test.all...)
+		if (err != nil) != test.failed || !slices.Equal(n.Requirements, test.want.Requirements) || n.RequireHashes != test.want.RequireHashes || n.RequiresPython != test.want.RequiresPython {
+			t.Errorf("%s: %+v, %v", name, n, err)
+		}
 	}
 }
 
@@ -345,26 +379,17 @@ func TestMergedNeedsAreBounded(t *testing.T) {
 	for name, test := range map[string]struct {
 		all  []*Needs
 		want string // in the error; "" for none
+		kept int
 	}{
-		"limit":            {[]*Needs{lines("a", 1000), lines("b", 1000), lines("a", 1000)}, ""},
-		"one more":         {[]*Needs{lines("a", 1000), lines("b", 1000), lines("c", 1)}, "too many requirements (2001, limit 2000); name fewer packages or unload skills"},
-		"constraints":      {[]*Needs{lines("a", 2000), {Kind: Python, Constraints: []string{"b"}}}, "too many requirements (2001, limit 2000)"},
-		"too large":        {[]*Needs{lines(strings.Repeat("a", 200), 1000), lines(strings.Repeat("b", 200), 1000)}, "requirements too large ("},
-		"version too long": {[]*Needs{lines("a", 1), {RequiresPython: strings.Repeat(">", 256<<10)}}, "limit 256 KiB)"},
+		"limit":            {[]*Needs{lines("a", 1000), lines("b", 1000), lines("a", 1000)}, "", 2000},
+		"one more":         {[]*Needs{lines("a", 1000), lines("b", 1000), lines("c", 1)}, "too many requirements (2001, limit 2000); name fewer packages or unload skills", 2000},
+		"constraints":      {[]*Needs{lines("a", 2000), {Kind: Python, Constraints: []string{"b"}}}, "too many requirements (2001, limit 2000)", 2000},
+		"too large":        {[]*Needs{lines(strings.Repeat("a", 200), 1000), lines(strings.Repeat("b", 200), 1000)}, "requirements too large (", 1000},
+		"version too long": {[]*Needs{lines("a", 1), {RequiresPython: strings.Repeat(">", 256<<10)}}, "limit 256 KiB)", 1},
 	} {
-		n, err := MergePython(test.all...)
-		if test.want == "" && (err != nil || len(n.Requirements) != 2000) || test.want != "" && (n != nil || err == nil || !strings.Contains(err.Error(), test.want)) {
+		n, err := merge(test.all...)
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) || len(n.Requirements) != test.kept {
 			t.Errorf("%s: %v, want %q", name, err, test.want)
 		}
-	}
-	skill := files("a.py", block)
-	paths := []string{"a.py"}
-	for i := range 3 {
-		name := fmt.Sprintf("b%d.py", i)
-		skill[name] = &fstest.MapFile{Data: []byte("# /// script\n# dependencies = [\n# \"" + strings.Join(lines(fmt.Sprint("x", i), 900).Requirements, "\",\n# \"") + "\"\n# ]\n# ///\n")}
-		paths = append(paths, name)
-	}
-	if n, err := PythonNeeds(skill, paths, nil); n != nil || err == nil || !strings.Contains(err.Error(), "too many requirements (") {
-		t.Errorf("of one skill: %v", err)
 	}
 }
