@@ -30,7 +30,7 @@ var hubFlags = map[string]string{
 }
 
 func (a *app) serveCommand() *cobra.Command {
-	var check bool
+	var check, open bool
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run a hub: skills, agents and conversations for a team",
@@ -43,7 +43,7 @@ LOADOUT_HUB_KEY or --key-file.
 
 On SIGTERM or Ctrl-C, the hub finishes its running work and exits. A second signal stops
 it immediately.`,
-		Example: `  loadout serve
+		Example: `  loadout serve --open
   loadout serve --addr 0.0.0.0:8484 --accounts --public https://hub.example.com --proxy 10.0.0.0/8
   loadout serve --database postgres://hub@db.example.com/hub --redis redis://redis.example.com
   loadout serve --check`,
@@ -56,7 +56,7 @@ it immediately.`,
 			if check {
 				return a.checkHub(cmd.Context(), c)
 			}
-			return a.serveHub(cmd.Context(), c)
+			return a.serveHub(cmd.Context(), c, open)
 		},
 	}
 	f := cmd.Flags()
@@ -77,6 +77,7 @@ it immediately.`,
 	f.Int("runs", 0, "run at most `N` scripts and servers of skills at once; default 4")
 	f.Duration("drain", 0, "wait `TIME` for running work on shutdown, such as 30s; default 10s")
 	f.String("log", "", "log `FORMAT`: text (default on a terminal) or json")
+	f.BoolVar(&open, "open", false, "open the page in a browser")
 	f.BoolVar(&check, "check", false, "check the stored data of the hub and report problems")
 	completeFlag(cmd, "log", "text", "json")
 	return cmd
@@ -88,8 +89,9 @@ func hubLocationFlags(cmd *cobra.Command) {
 	cmd.Flags().String("database", "", "`URL` of the database, such as postgres://user@host/name")
 }
 
-// serveHub runs a hub until ctx is done.
-func (a *app) serveHub(ctx context.Context, c *config.Config) (err error) {
+// serveHub runs a hub until ctx is done. If open is set, it opens the hub's page in
+// a browser.
+func (a *app) serveHub(ctx context.Context, c *config.Config, open bool) (err error) {
 	if c.Managed() {
 		_, err := a.RequireUser(ctx, "", "serve")
 		return err
@@ -124,7 +126,15 @@ func (a *app) serveHub(ctx context.Context, c *config.Config) (err error) {
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	a.printHubGreeting(c, o, h.Single(), hubURL(c, l.Addr()), setup)
+	model, err := h.OwnModel(ctx)
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	url := hubURL(c, l.Addr())
+	a.printHubGreeting(o, h.Single(), url, setup, model)
+	if open {
+		a.openBrowser(url) // without the setup link, which other users could see in the list of processes
+	}
 	debug.FreeOSMemory() // release the memory used for opening
 	if err := h.Serve(ctx, l); err != nil {
 		return err

@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/hub"
-	"github.com/loadout-dev/loadout/internal/setup"
+	"github.com/loadout-dev/loadout/internal/llm/vendors"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
@@ -17,14 +16,14 @@ type hubGreeting struct {
 	Mode     string `json:"mode"`     // single or accounts
 	Database string `json:"database"` // SQLite or PostgreSQL
 	Data     string `json:"data"`
-	Model    string `json:"model"`
+	Model    string `json:"model"` // as the model reports it, or demo
 	Setup    bool   `json:"setup"` // whether a link for the first administrator was printed
 }
 
 // printHubGreeting prints the address of the hub and the next steps. The link
 // that creates the first administrator is a secret. It is printed only to
 // standard error, and never as JSON.
-func (a *app) printHubGreeting(c *config.Config, o hub.Options, single bool, url, link string) {
+func (a *app) printHubGreeting(o hub.Options, single bool, url, link, model string) {
 	if link != "" {
 		fmt.Fprintf(a.Stderr, "loadout: this hub has no administrator yet; open this link within a day to become its administrator:\n  %s%s\n", url, link)
 	}
@@ -35,8 +34,8 @@ func (a *app) printHubGreeting(c *config.Config, o hub.Options, single bool, url
 	if o.Database == "" || store.SQLitePath(o.Database) != "" {
 		g.Database = "SQLite"
 	}
-	if choice := setup.ChooseModel(c, setup.ModelFlags{}); !choice.IsDemo() {
-		g.Model = choice.Name
+	if !vendors.IsDemo(model) {
+		g.Model = model
 	}
 	if a.JSON {
 		_ = a.PrintJSON(g)
@@ -53,7 +52,9 @@ func (a *app) printHubText(g hubGreeting) {
 	}
 	fmt.Fprintf(&b, "Hub %s, %s in %s.\n", whose, g.Database, a.homeRelative(g.Data))
 	if g.Model == "demo" {
-		b.WriteString("No model configured (models.default): the built-in demo answers.\n")
+		b.WriteString("No model configured: the built-in demo answers. Connect a model on the page.\n")
+	} else {
+		fmt.Fprintf(&b, "Model: %s\n", plain(g.Model))
 	}
 	fmt.Fprintf(&b, "\n  Hub:           %s\n  MCP endpoint:  %s\n", a.Bold(g.URL), g.URL+"/mcp")
 	b.WriteString("\n")

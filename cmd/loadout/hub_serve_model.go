@@ -20,7 +20,7 @@ import (
 // one, and those that users define. The configured key is used only for the
 // configured model. Other models have their own key, or none.
 func (a *app) newHubModels(ctx context.Context, c *config.Config, private []netip.Prefix) (func(*agents.ModelChoice, string) (llm.Model, error), error) {
-	asDemo := demo.New(&demo.Options{Next: "For a real model: apply a Model to the hub, or set models.default for loadout serve."})
+	asDemo := demo.New(&demo.Options{Next: "Connect one on the start page, or set models.default for loadout serve."})
 	own, choice := llm.Model(asDemo), setup.ChooseModel(c, setup.ModelFlags{})
 	if !choice.IsDemo() {
 		var err error
@@ -28,7 +28,7 @@ func (a *app) newHubModels(ctx context.Context, c *config.Config, private []neti
 			return nil, err
 		}
 	}
-	public := vendors.PublicClient(private)
+	public, local := vendors.PublicClient(private), vendors.PublicClient(vendors.WithLoopback(private))
 	return func(m *agents.ModelChoice, key string) (llm.Model, error) {
 		switch {
 		case m == nil, m.BaseURL == "" && key == "" && m.Vendor+":"+m.Model.Model == own.Name():
@@ -36,7 +36,11 @@ func (a *app) newHubModels(ctx context.Context, c *config.Config, private []neti
 		case m.Vendor == vendors.Demo:
 			return asDemo, nil
 		}
-		made, err := a.newDefinedModel(c, m, key, public, private)
+		client := public
+		if m.Local {
+			client = local
+		}
+		made, err := a.newDefinedModel(c, m, key, client, private)
 		if err != nil {
 			return nil, fmt.Errorf("model %s: %w", m.Name, err)
 		}
@@ -61,14 +65,11 @@ func (a *app) newDefinedModel(c *config.Config, m *agents.ModelChoice, key strin
 
 // hubPrices returns two functions: price returns the configured price of a
 // model, and window returns the context window of the configured model and 0
-// for other models.
+// for other models. Both take the name that the model reports.
 func hubPrices(c *config.Config) (price func(string) (usage.Price, bool), window func(string) int) {
-	price = func(name string) (usage.Price, bool) {
-		p, known := c.Models.Price(name)
-		return usage.Price(p), known
-	}
-	return price, func(name string) int {
-		if name != "" && name == c.Models.Default {
+	own := setup.ChooseModel(c, setup.ModelFlags{}).ReportedName()
+	return setup.Prices(c), func(name string) int {
+		if name != "" && name == own {
 			return c.Models.Window
 		}
 		return 0

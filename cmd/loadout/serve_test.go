@@ -212,6 +212,23 @@ func TestServeWithoutConfiguration(t *testing.T) {
 	}
 }
 
+// --open opens the page, without the setup link, which is secret.
+func TestServeOpen(t *testing.T) {
+	needsSignals(t)
+	home := t.TempDir()
+	opened, browser := filepath.Join(home, "opened"), filepath.Join(home, "browser")
+	if err := exec.Command("mkfifo", opened).Run(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(browser, []byte("#!/bin/sh\necho \"$1\" >"+opened+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := serveHub(t, home, []string{"BROWSER=" + browser}, "--accounts", "--open")
+	if page, err := os.ReadFile(opened); err != nil || string(page) != s.url+"\n" {
+		t.Errorf("opened %q (%v), want %s", page, err, s.url)
+	}
+}
+
 // Two hubs must not have one directory.
 func TestServeRefusesDirectoryInUse(t *testing.T) {
 	needsSignals(t)

@@ -30,6 +30,8 @@ var authorityOfKinds = []row{
 	{"get-profile", "a Bot of the group", thing("Bot", "lead"), nil, "401 404 200 200 200 200 403", "200 chat"},
 
 	{"list-models", "", nil, nil, "401 200 200 200 200 200 200", "200 read chat"},
+	{"list-offered-models", "of a private address", nil, aModelServer, "401 403 403 403 403 403 422", "422 write"},
+	{"connect-model", "of a private address", nil, aDefaultModel, "401 403 403 403 403 403 422", "422 write"},
 	{"list-servers", "", nil, nil, "401 200 200 200 200 200 200", "200 read chat"},
 	{"get-servers", "of a Ghost of the group", thing("Ghost", "plan"), nil, "401 404 200 200 200 200 200", "200 read chat"},
 	{"review-server", "of a Ghost of the group", thing("Ghost", "plan"), anApproval, "401 404 403 403 204 204 204", "204 review"},
@@ -160,6 +162,12 @@ func anotherServer(*scene) any {
 }
 func anApproval(s *scene) any {
 	return map[string]any{"server": "tool", "digest": s.digestOf("Ghost", "plan"), "decision": "approved"}
+}
+func aModelServer(*scene) any {
+	return map[string]any{"vendor": "openai", "base_url": "http://10.0.0.7/v1"}
+}
+func aDefaultModel(*scene) any {
+	return map[string]any{"vendor": "openai", "base_url": "http://10.0.0.7/v1", "model": "m"}
 }
 func aRestart(*scene) any                  { return map[string]any{} }
 func aServerName(*scene) map[string]string { return map[string]string{"name": "none"} }

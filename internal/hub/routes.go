@@ -2,12 +2,14 @@ package hub
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/accountapi"
 	"github.com/loadout-dev/loadout/internal/hub/agentapi"
 	"github.com/loadout-dev/loadout/internal/hub/api"
@@ -53,8 +55,8 @@ func (h *Hub) registerOperations() {
 	skills := &skillapi.Handlers{Server: h.server, Library: h.library, Agents: h.kinds}
 	skills.Register()
 	kinds := &agentapi.Handlers{Server: h.server, Agents: h.kinds, Library: h.library, Assemblies: h.assemblies, SignIns: h.signIns, Gate: h.gate,
-		Node: h.node, Version: h.opts.Version, Model: h.opts.Model, Price: h.opts.Price, Window: h.opts.Window,
-		Sandbox: h.opts.Sandbox, Runs: h.runs, Private: h.opts.Private}
+		Node: h.node, Version: h.opts.Version, Price: h.opts.Price, Window: h.opts.Window,
+		Sandbox: h.opts.Sandbox, Runs: h.runs, Private: h.opts.Private, Single: h.Single()}
 	kinds.Register(h.mux)
 	h.sessions = sessionapi.New(sessionapi.Options{Server: h.server, Chat: h.chat, Agents: h.kinds, Library: h.library, Users: h.db.Users, Gate: h.gate,
 		Credentials: h.credentialWatch, Price: h.opts.Price, Window: h.opts.Window})
@@ -69,16 +71,29 @@ func (h *Hub) registerOperations() {
 
 // priceHint describes the price of the given number of input tokens for the
 // hub's own model. It returns "" if the price is unknown.
-func (h *Hub) priceHint(tokens int) string {
-	own, err := h.opts.Model(nil, "")
+func (h *Hub) priceHint(ctx context.Context, tokens int) string {
+	own, err := h.OwnModel(ctx)
 	if err != nil {
 		return ""
 	}
-	price, known := h.opts.Price(own.Name())
+	price, known := h.opts.Price(own)
 	if !known {
 		return ""
 	}
-	return price.InputHint(tokens, own.Name())
+	return price.InputHint(tokens, own)
+}
+
+// OwnModel returns the name of the model of agents without a Model, as the model
+// reports it. The name of the demo starts with "demo:".
+func (h *Hub) OwnModel(ctx context.Context) (string, error) {
+	own, connected, err := h.assemblies.OwnModel(ctx, account.SinglePrincipal())
+	if err != nil {
+		return "", err
+	}
+	if connected != nil {
+		return connected.ReportedName(), nil
+	}
+	return own.Name(), nil
 }
 
 func (h *Hub) serveSpec(w http.ResponseWriter, r *http.Request) {

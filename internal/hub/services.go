@@ -47,7 +47,7 @@ func (h *Hub) openServices(ctx context.Context) (err error) {
 		h.log.Warn("couldn't save the identity of this node; after a crash, its conversations wait for its leases to expire", "error", unsaved)
 	}
 	h.identity = identity
-	h.kinds = agents.New(h.db, &agents.Options{Cipher: h.cipher, Servers: o.Servers, Bundled: bundled.Names(), Private: o.Private, Bus: h.bus, Logger: h.log, ApplySkill: h.applySkill, WithheldReason: h.withheldReason, Quotas: h.directory.Quotas.Quotas})
+	h.kinds = agents.New(h.db, &agents.Options{Cipher: h.cipher, Servers: o.Servers, Bundled: bundled.Names(), Private: o.Private, Single: h.Single(), Bus: h.bus, Logger: h.log, ApplySkill: h.applySkill, WithheldReason: h.withheldReason, Quotas: h.directory.Quotas.Quotas})
 	h.library, err = library.New(h.db, &library.Options{
 		CacheDir: filepath.Join(o.Data, "files"), TempDir: node.temp,
 		Notify:     func() { h.bus.Publish(libraryStream, 0) },

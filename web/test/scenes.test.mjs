@@ -918,3 +918,41 @@ test("migration: a report of the files, then the skill and the conversation, whi
   await page.getByRole("region", { name: "Nothing was added" }).getByText("quota exceeded").waitFor();
   page.calm();
 });
+
+test("first minute: a model is connected on the page, and an example gets an answer with a skill, in six clicks", async (t) => {
+  const vendor = await Vendor.start([
+    { text: "OK" }, // to the test of the connection
+    { text: "South is missing a value." },
+  ]);
+  t.after(() => vendor.end());
+  const hub = await scene(t);
+  assert.equal(hub.model, "demo");
+  const page = await window_(t, hub);
+  page.allowed = [/status of 422/];
+  const started = Date.now();
+  await page.goto("/");
+  await page.evaluate(() => {
+    window.clicks = 0;
+    window.addEventListener("click", (e) => e.isTrusted && e.detail && window.clicks++, true);
+  });
+  const card = page.getByRole("form", { name: "Connect a model" });
+  await card.getByText(/No model is configured/).waitFor();
+  await card.getByLabel("Provider").selectOption("other");
+  await card.getByLabel("Base URL").fill(vendor.url);
+  await card.getByLabel(/API key/).fill("k-secret");
+  await card.getByRole("button", { name: "Connect" }).click();
+  await page.getByText(/Model: fake/).waitFor();
+  await page.getByRole("button", { name: /Analyze a table/ }).click();
+  await page.getByRole("button", { name: "Send", exact: true }).click();
+  await page.getByText("South is missing a value.").first().waitFor();
+  await page.getByText("csv-analysis").first().waitFor();
+  const seconds = (Date.now() - started) / 1000;
+  const clicks = await page.evaluate(() => window.clicks);
+  assert.ok(clicks + 3 <= 6, `${clicks} clicks, and one for each of three fields`);
+  assert.ok(seconds < 60, `${seconds} s`);
+  assert.deepEqual([...vendor.keys], ["Bearer k-secret"]);
+  const told = JSON.stringify(vendor.heard.at(-1));
+  assert.match(told, /region,month,sales/);
+  assert.match(told, /csv-analysis/);
+  page.calm();
+});

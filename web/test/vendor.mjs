@@ -1,10 +1,11 @@
 // A fake model vendor with the OpenAI chat completions API. Each request gets the next prepared
-// response.
+// response. The list of models has the model "fake".
 import { once } from "node:events";
 import { createServer } from "node:http";
 
 export class Vendor {
   heard = [];
+  keys = new Set();
 
   /** start starts a vendor with responses: {text} or {call: [name, arguments]}. */
   static async start(answers) {
@@ -19,6 +20,12 @@ export class Vendor {
   async serve(req, res) {
     let text = "";
     for await (const part of req) text += part;
+    this.keys.add(req.headers.authorization);
+    if (req.method === "GET") {
+      res.writeHead(200, { "Content-Type": "application/json" });
+      res.end(JSON.stringify({ object: "list", data: [{ id: "fake", object: "model" }] }));
+      return;
+    }
     this.heard.push(JSON.parse(text));
     const next = this.answers.shift() ?? { text: "That was all." };
     res.writeHead(200, { "Content-Type": "text/event-stream" });

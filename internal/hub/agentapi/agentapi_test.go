@@ -2,19 +2,26 @@ package agentapi_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout/internal/hub"
+	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/hubtest"
+	"github.com/loadout-dev/loadout/internal/llm/demo"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
 	"github.com/loadout-dev/loadout/internal/usage"
+	"github.com/loadout-dev/loadout/llm"
 )
 
 func TestMain(m *testing.M) { os.Exit(storetest.Main(m)) }
@@ -352,3 +359,82 @@ func TestServerReview(t *testing.T) {
 		request("GET", at, nil, 200, `"state":"rejected" & "decision":"rejected"`),
 	)
 }
+
+// An administrator connects a model on the page: its server lists its models, answers
+// a test, and answers the next message. A loopback address needs no permission on a
+// hub without accounts.
+func TestConnectModel(t *testing.T) {
+	var keys []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		keys = append(keys, r.Method+" "+r.Header.Get("Authorization"))
+		if r.Header.Get("Authorization") != "Bearer right-key" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		io.WriteString(w, `{"data": [{"id": "fake"}]}`)
+	}))
+	defer server.Close()
+	var made []*agents.ModelChoice
+	o := hub.Options{Model: func(choice *agents.ModelChoice, key string) (llm.Model, error) {
+		if choice == nil {
+			return demo.New(nil), nil
+		}
+		made = append(made, choice)
+		if choice.Model.Model == "broken" {
+			return nil, errors.New("no server with the key right-key")
+		}
+		return demo.New(nil), nil
+	}}
+	body := func(base, model, key string) string {
+		return fmt.Sprintf(`{"vendor": "openai", "base_url": %q, "model": %q, "key": %q}`, base, model, key)
+	}
+	h := hubtest.Open(t, o)
+	c := h.Client()
+	offered := func(base, key string) string {
+		return fmt.Sprintf(`{"vendor": "openai", "base_url": %q, "key": %q}`, base, key)
+	}
+	c.Check(
+		request("GET", "/models", nil, 200, `"own":true,"vendor":"demo"`),
+		request("POST", "/models/offered", offered(server.URL, "right-key"), 200, `"items":["fake"]`),
+		request("POST", "/models/offered", offered(server.URL, "wrong-key"), 422, `"code":"model" & 401 & !wrong-key`),
+		request("POST", "/models/offered", offered("http://10.0.0.7/v1", "right-key"), 422, `not public`),
+		request("PUT", "/models/default", body(server.URL, "broken", "right-key"), 422, `"code":"model" & !right-key`),
+		request("GET", "/models", nil, 200, `"own":true,"vendor":"demo"`),
+		request("PUT", "/models/default", body(server.URL, "fake", "right-key"), 200, `"own":true & "name":"default" & "namespace":"public" & "key":"granted" & !right-key`),
+		request("GET", "/models?limit=1", nil, 200, `"own":true,"name":"default"`),
+		request("PUT", "/models/default", body("https://models.example.com/v1", "other", ""), 200, `"key":"none"`),
+	)
+	if m := made[len(made)-1]; !m.Local || m.BaseURL != "https://models.example.com/v1" {
+		t.Errorf("the last model is %+v", m)
+	}
+	if want := []string{"GET Bearer right-key", "GET Bearer wrong-key"}; !slices.Equal(keys, want) {
+		t.Errorf("the server got %q, want %q", keys, want)
+	}
+	// The new address does not get the key of the previous one.
+	if r := c.Must("GET", "/secrets?owner=server:"+c.Must("PUT", "/models/default", body("https://models.example.com/v1", "other", "")).Text("id"), nil); strings.Contains(r.Body, "API_KEY") {
+		t.Errorf("the key of the previous server remains: %s", r.Body)
+	}
+
+	o.Accounts = true
+	accounts := hubtest.Open(t, o)
+	root := accounts.SignIn("root")
+	_, ada := root.NewUser("ada")
+	ada.Check(
+		request("POST", "/models/offered", offered("https://models.example.com/v1", ""), 403, ""),
+		request("PUT", "/models/default", body("https://models.example.com/v1", "fake", ""), 403, ""),
+		request("GET", "/models", nil, 200, `"own":true,"vendor":"demo"`),
+	)
+	root.Check(
+		request("PUT", "/models/default", body(server.URL, "fake", "right-key"), 422, `not public`), // other users share the hub
+		request("PUT", "/models/default", body("https://models.example.com/v1", "fake", "right-key"), 200, `"key":"granted"`),
+	)
+	ada.Check(request("GET", "/models?limit=1", nil, 200, `"name":"default" & "key":"granted"`)) // it answers everybody
+
+	o.Model = func(*agents.ModelChoice, string) (llm.Model, error) { return named{demo.New(nil)}, nil }
+	hubtest.Open(t, o).SignIn("root").Check(request("PUT", "/models/default", body("https://models.example.com/v1", "fake", ""), 409, `operator`))
+}
+
+// named is a model that is not the demo.
+type named struct{ llm.Model }
+
+func (named) Name() string { return "openai:ours" }

@@ -14,7 +14,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/queue"
 	"github.com/loadout-dev/loadout/internal/hub/serverauth"
 	"github.com/loadout-dev/loadout/internal/usage"
-	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -30,7 +29,6 @@ type Handlers struct {
 	Node       string // ID of this node
 	Version    string // reported to MCP servers; may be empty
 
-	Model  func(choice *agents.ModelChoice, key string) (llm.Model, error)
 	Price  func(model string) (price usage.Price, known bool)
 	Window func(model string) int // 0 if unknown
 
@@ -39,6 +37,7 @@ type Handlers struct {
 	Sandbox sandbox.Backend
 	Runs    *queue.Queue
 	Private []netip.Prefix
+	Single  bool // whether the hub has no accounts; models may then be on its machine
 }
 
 // Register adds the operations to the API, and the browser paths to mux.

@@ -3,12 +3,19 @@ package agentapi
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/api"
+	"github.com/loadout-dev/loadout/internal/llm/vendors"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/internal/usage"
+	"github.com/loadout-dev/loadout/llm"
 )
 
 // priceJSON is the price of a model per million tokens.
@@ -21,8 +28,8 @@ type priceJSON struct {
 
 // modelJSON is a model that the user may select.
 type modelJSON struct {
-	Own       bool       `json:"own,omitempty" doc:"The hub's own model, for agents without a Model"`
-	Name      string     `json:"name,omitempty" doc:"Name of the Model, for modelRef of a Bot; absent for the hub's own"`
+	Own       bool       `json:"own,omitempty" doc:"The hub's own model, for agents without a Model: the operator's, else the public Model default, else the demo"`
+	Name      string     `json:"name,omitempty" doc:"Name of the Model, for modelRef of a Bot; absent for the operator's"`
 	Namespace string     `json:"namespace,omitempty" doc:"Namespace of the Model"`
 	ID        string     `json:"id,omitempty"`
 	Vendor    string     `json:"vendor" doc:"API of the model: anthropic, openai or demo"`
@@ -36,6 +43,8 @@ type modelJSON struct {
 
 func (h *Handlers) modelsAPI() {
 	api.Add(h.Server, api.Operation("list-models", "GET", "/models", "List the models that you may choose: the hub's own on the first page, then the defined ones by name"), h.listModels)
+	api.AddFor(h.Server, api.Operation("list-offered-models", "POST", "/models/offered", "List the names of the models that a vendor or server offers; for administrators"), offeredTimeout, h.listOffered)
+	api.AddFor(h.Server, api.Operation("connect-model", "PUT", "/models/default", "Test a model, and make it the model of agents without a Model; for administrators, if the operator configured none"), connectTimeout, h.connectModel)
 }
 
 func (h *Handlers) listModels(ctx context.Context, in *api.Paging) (*api.Body[api.ListBody[modelJSON]], error) {
@@ -44,14 +53,27 @@ func (h *Handlers) listModels(ctx context.Context, in *api.Paging) (*api.Body[ap
 	if err != nil || in.After != "" {
 		return out, err
 	}
-	own, err := h.Model(nil, "")
+	first, err := h.ownModel(ctx)
 	if err != nil {
 		return nil, err
 	}
-	vendor, name, _ := strings.Cut(own.Name(), ":")
-	first := h.withPrice(own.Name(), modelJSON{Own: true, Vendor: vendor, Model: name, Key: "operator"})
 	out.Body.Items = append([]modelJSON{first}, out.Body.Items...)
 	return out, nil
+}
+
+// ownModel describes the hub's own model.
+func (h *Handlers) ownModel(ctx context.Context) (modelJSON, error) {
+	own, connected, err := h.Assemblies.OwnModel(ctx, account.FromContext(ctx))
+	switch {
+	case err != nil:
+		return modelJSON{}, err
+	case connected != nil:
+		out := h.newModelJSON(*connected)
+		out.Own = true
+		return out, nil
+	}
+	vendor, name, _ := strings.Cut(own.Name(), ":")
+	return h.withPrice(own.Name(), modelJSON{Own: true, Vendor: vendor, Model: name, Key: "operator"}), nil
 }
 
 func (h *Handlers) newModelJSON(m agents.AvailableModel) modelJSON {
@@ -62,10 +84,11 @@ func (h *Handlers) newModelJSON(m agents.AvailableModel) modelJSON {
 	case m.NeedsKey:
 		out.Key = "missing"
 	}
-	return h.withPrice(m.Vendor+":"+m.Model.Model, out)
+	return h.withPrice(m.ReportedName(), out)
 }
 
-// withPrice returns m with the price and the context window of the named model.
+// withPrice returns m with the price and the context window of the model that
+// reports the given name.
 func (h *Handlers) withPrice(name string, m modelJSON) modelJSON {
 	m.Window = h.Window(name)
 	if p, known := h.Price(name); known {
@@ -76,4 +99,129 @@ func (h *Handlers) withPrice(name string, m modelJSON) modelJSON {
 
 func newPriceJSON(p usage.Price) *priceJSON {
 	return &priceJSON{p.Input, p.Output, p.CacheRead, p.CacheWrite}
+}
+
+const (
+	offeredTimeout = 30 * time.Second
+	connectTimeout = 3 * time.Minute // a server may load the model first
+	testTokens     = 256             // some models think before they answer
+	maxModelError  = 600
+	maxModelName   = 256
+)
+
+// ModelServer selects a server of models. The key is never read back.
+type ModelServer struct {
+	Vendor  string `json:"vendor" enum:"anthropic,openai" doc:"API of the server; openai is also for compatible servers"`
+	BaseURL string `json:"base_url,omitempty" maxLength:"2048" doc:"Address of the API, such as http://127.0.0.1:11434/v1; default the vendor's. On a hub without accounts, it may be on the same machine; other addresses that are not public need the operator's permission"`
+	Key     string `json:"key,omitempty" maxLength:"4096" doc:"API key; it is stored encrypted, and sent only to this server"`
+}
+
+// checkModelServer returns the document of the default Model. It returns an error if
+// the user must not connect it, or if the document is invalid.
+func (h *Handlers) checkModelServer(ctx context.Context, s ModelServer, model string) (*agents.Document, error) {
+	p := account.FromContext(ctx)
+	if err := account.Check(p, account.ServerApply, account.Resource{Shared: true}); err != nil {
+		return nil, err
+	}
+	own, _, err := h.Assemblies.OwnModel(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if !vendors.IsDemo(own.Name()) {
+		return nil, api.NewProblem(409, "the operator configured the model of this hub", "ask the operator to remove models.default, or define a Model for an agent")
+	}
+	d, err := agents.ParseDefaultModel(s.Vendor, model, s.BaseURL, s.Key != "")
+	if err != nil {
+		return nil, err
+	}
+	result, err := h.Agents.Apply(ctx, p, []*agents.Document{d}, true)
+	if err == nil && result.HasRefused() {
+		err = refusedModel(result)
+	}
+	return d, err
+}
+
+func refusedModel(r *agents.Result) error {
+	return api.NewProblem(422, "%s", "correct it and try again", firstError(r.Changes[0].Findings))
+}
+
+func (h *Handlers) listOffered(ctx context.Context, in *struct{ Body ModelServer }) (*api.Body[api.ListBody[string]], error) {
+	if _, err := h.checkModelServer(ctx, in.Body, "any"); err != nil {
+		return nil, err
+	}
+	networks := h.Private
+	if h.Single {
+		networks = vendors.WithLoopback(networks)
+	}
+	if err := vendors.CheckKeyTransport(in.Body.BaseURL, in.Body.Key, networks); err != nil {
+		return nil, modelProblem(err, in.Body.Key)
+	}
+	client := vendors.PublicClient(networks)
+	defer client.CloseIdleConnections()
+	vendor, _ := vendors.Lookup(in.Body.Vendor)
+	names, err := vendor.Models(ctx, vendors.Options{Key: in.Body.Key, BaseURL: in.Body.BaseURL, HTTP: client})
+	if err != nil {
+		return nil, modelProblem(err, in.Body.Key)
+	}
+	usable := func(name string) bool { return len(name) <= maxModelName && name == untrusted.New(name).ForPage() }
+	return api.ListOf(slices.DeleteFunc(names, func(name string) bool { return !usable(name) }), "", nil)
+}
+
+func (h *Handlers) connectModel(ctx context.Context, in *struct {
+	Body struct {
+		ModelServer
+		Model string `json:"model" minLength:"1" maxLength:"256" doc:"Name at the vendor"`
+	}
+}) (*api.Body[modelJSON], error) {
+	s := in.Body.ModelServer
+	d, err := h.checkModelServer(ctx, s, in.Body.Model)
+	if err != nil {
+		return nil, err
+	}
+	m, err := h.Assemblies.NewModel(&agents.ModelChoice{Name: agents.DefaultModelName, Model: *d.Spec.(*agents.Model)}, s.Key)
+	if err == nil {
+		err = testModel(ctx, m)
+	}
+	if err != nil {
+		return nil, modelProblem(err, s.Key)
+	}
+	result, err := h.Agents.ConnectDefaultModel(ctx, account.FromContext(ctx), d, s.Key)
+	if err == nil && result.HasRefused() {
+		err = refusedModel(result)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return api.BodyOf(h.ownModel(ctx))
+}
+
+// testModel returns an error unless the model answers a short request.
+func testModel(ctx context.Context, m llm.Model) error {
+	request := &llm.Request{MaxTokens: testTokens, Messages: []llm.Message{{Role: llm.User, Parts: []llm.Part{llm.Text("This is a connection test. Reply with OK.")}}}}
+	for e, err := range m.Stream(ctx, request) {
+		if err != nil {
+			return err
+		}
+		if _, ok := e.(llm.Done); ok {
+			return nil
+		}
+	}
+	return errors.New("the server sent no answer")
+}
+
+// modelProblem reports why a model cannot be used. The text may come from its
+// server.
+func modelProblem(err error, key string) error {
+	next := "check the address, the key and the name of the model"
+	if e, ok := errors.AsType[*llm.StatusError](err); ok && (e.Code == 401 || e.Code == 403) {
+		next = "check the key"
+	}
+	text := err.Error()
+	if key != "" {
+		text = strings.ReplaceAll(text, key, "…")
+	}
+	if len(text) > maxModelError {
+		text = strings.ToValidUTF8(text[:maxModelError], "") + "…"
+	}
+	return &api.Problem{Status: 422, Code: "model", Detail: fmt.Sprintf("the model cannot be reached: %s", untrusted.New(text).ForPage()), Next: next}
 }

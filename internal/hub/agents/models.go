@@ -35,6 +35,76 @@ func (m *Model) SecretName() string {
 	return name
 }
 
+// DefaultModelName is the name of the public Model that an administrator connected
+// for agents without a Model. The model in the operator's configuration takes
+// precedence over it.
+const DefaultModelName = "default"
+
+// DefaultModel returns the public Model named [DefaultModelName], or nil if there is
+// none.
+func (r *Registry) DefaultModel(ctx context.Context, p account.Principal) (*AvailableModel, error) {
+	a := r.newActor(p)
+	if err := a.requireSignIn(account.KindRead); err != nil {
+		return nil, err
+	}
+	found, err := a.Kinds.Find(ctx, ModelKind, DefaultModelName, []store.Namespace{store.Public})
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return r.availableModel(ctx, a, found[0])
+}
+
+// defaultModelKey is the name of the secret with the key of the default Model.
+const defaultModelKey = "API_KEY"
+
+// ParseDefaultModel returns the document of the default Model. vendor, model and base
+// are as in a Model document. hasKey reports whether it has an API key.
+func ParseDefaultModel(vendor, model, base string, hasKey bool) (*Document, error) {
+	spec := Model{Vendor: vendor, Model: model, BaseURL: base}
+	if hasKey {
+		spec.Key = "${{secrets." + defaultModelKey + "}}"
+	}
+	raw, err := encodeJSON(map[string]any{"apiVersion": APIVersion, "kind": ModelKind, "metadata": map[string]string{"name": DefaultModelName, "namespace": string(store.Public)}, "spec": spec})
+	if err != nil {
+		return nil, err
+	}
+	return Parse(raw, "model.json")[0], nil
+}
+
+// ConnectDefaultModel stores the default Model and its API key, as a secret that only
+// this Model gets. It first deletes the previous key, which must not be sent to the
+// new address. The result reports a refused document. A failed call can be repeated.
+func (r *Registry) ConnectDefaultModel(ctx context.Context, p account.Principal, d *Document, key string) (*Result, error) {
+	if result, err := r.Apply(ctx, p, []*Document{d}, true); err != nil || result.HasRefused() {
+		return result, err
+	}
+	old, err := r.DefaultModel(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if old != nil {
+		if err := r.Secrets().Delete(ctx, p, ServerOwner(old.ID), defaultModelKey); ignoreNotFound(err) != nil {
+			return nil, err
+		}
+	}
+	result, err := r.Apply(ctx, p, []*Document{d}, false)
+	if err != nil || result.HasRefused() || key == "" {
+		return result, err
+	}
+	now, err := r.DefaultModel(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if now == nil {
+		return nil, store.ErrBusy // deleted meanwhile
+	}
+	if err := r.Secrets().Set(ctx, p, ServerOwner(now.ID), defaultModelKey, key); err != nil {
+		return nil, err
+	}
+	subject := Subject{Kind: ModelKind, Namespace: string(store.Public), Name: DefaultModelName}
+	return result, r.Secrets().Grant(ctx, p, ServerOwner(now.ID), defaultModelKey, subject, now.Digest, "")
+}
+
 // ListModels returns the Models that the principal may use, sorted by name, and
 // the cursor of the next page. It omits damaged Models.
 func (r *Registry) ListModels(ctx context.Context, p account.Principal, page store.Page) ([]AvailableModel, string, error) {
@@ -46,33 +116,44 @@ func (r *Registry) ListModels(ctx context.Context, p account.Principal, page sto
 	if err != nil {
 		return nil, "", err
 	}
-	// A principal with read scope may learn whether a key exists.
-	user := p
-	user.Scopes |= account.ScopeChat
+	user := withChatScope(p)
 	var out []AvailableModel
 	for _, k := range found {
 		if !account.Can(user, account.KindUse, accountResource(k.Namespace, k.CreatedBy)) {
 			continue
 		}
-		m, err := a.modelChoice(ctx, k)
+		one, err := r.availableModel(ctx, a, k)
 		if isCorrupt(err) {
 			continue
 		}
 		if err != nil {
 			return nil, "", err
 		}
-		one := AvailableModel{ModelChoice: m, NeedsKey: m.Key != ""}
-		if res, err := a.decodeResource(ctx, k); err == nil {
-			one.Namespace = res.Namespace
-		}
-		if one.NeedsKey {
-			if one.HasKey, err = r.hasKey(ctx, user, m); err != nil {
-				return nil, "", err
-			}
-		}
-		out = append(out, one)
+		out = append(out, *one)
 	}
 	return out, next, nil
+}
+
+// withChatScope adds the scope for using models. A principal with read scope may
+// learn whether a key exists.
+func withChatScope(p account.Principal) account.Principal {
+	p.Scopes |= account.ScopeChat
+	return p
+}
+
+func (r *Registry) availableModel(ctx context.Context, a actor, k store.Kind) (*AvailableModel, error) {
+	m, err := a.modelChoice(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	out := &AvailableModel{ModelChoice: m, NeedsKey: m.Key != ""}
+	if res, err := a.decodeResource(ctx, k); err == nil {
+		out.Namespace = res.Namespace
+	}
+	if out.NeedsKey {
+		out.HasKey, err = r.hasKey(ctx, withChatScope(a.p), m)
+	}
+	return out, err
 }
 
 // hasKey reports whether the principal has the API key that a model refers to.

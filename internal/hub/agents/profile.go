@@ -11,6 +11,7 @@ import (
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/llm/vendors"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/policy"
@@ -84,6 +85,16 @@ type ModelChoice struct {
 	Model
 	// Digest identifies the model and its address. API keys are granted to it.
 	Digest policy.Digest
+	// Local reports whether the model's server may be on the hub's machine, without
+	// the operator's permission: the hub has no accounts, so its only user is the
+	// operator.
+	Local bool
+}
+
+// ReportedName returns the name that the model reports; see [llm.Model].
+func (m *ModelChoice) ReportedName() string {
+	vendor, _ := vendors.Lookup(m.Vendor)
+	return vendor.ReportedName(m.Model.Model, m.BaseURL)
 }
 
 // Profile returns the profile of a Ghost, Bot or Team that the principal may use.

@@ -77,6 +77,9 @@ type Options struct {
 	Bundled []string
 	// Private lists non-public addresses that documents may contain.
 	Private []netip.Prefix
+	// Single means that the hub has no accounts. Its Models may then also contain
+	// loopback addresses.
+	Single bool
 	// ApplySkill creates or updates a skill in the transaction. It authorizes the
 	// principal, and returns a [*SkillError] to refuse the document. If ApplySkill
 	// is nil, all skill documents are refused.

@@ -17,6 +17,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
+	"github.com/loadout-dev/loadout/internal/llm/vendors"
 	"github.com/loadout-dev/loadout/internal/servertext"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/llm"
@@ -89,17 +90,43 @@ func (k *Assembler) openConversation(ctx context.Context, w Request) (*conversat
 	return t, nil
 }
 
-// openModel returns the model of a profile with its API key, or the default model
+// openModel returns the model of a profile with its API key, or the hub's own model
 // if the profile has none.
 func (k *Assembler) openModel(ctx context.Context, p account.Principal, profile *agents.Profile) (llm.Model, error) {
-	if profile == nil || profile.Model == nil {
-		return k.o.Model(nil, "")
+	var choice *agents.ModelChoice
+	if profile != nil {
+		choice = profile.Model
 	}
-	key, err := k.o.Agents.Secrets().ModelKey(ctx, p, profile.Model)
+	if choice == nil {
+		own, connected, err := k.OwnModel(ctx, p)
+		if err != nil || connected == nil {
+			return own, err
+		}
+		choice = connected.ModelChoice
+	}
+	key, err := k.o.Agents.Secrets().ModelKey(ctx, p, choice)
 	if err != nil {
 		return nil, err
 	}
-	return k.o.Model(profile.Model, key)
+	return k.NewModel(choice, key)
+}
+
+// OwnModel returns the model of agents without a Model: the one that the operator
+// configured, else the one that an administrator connected, else the demo. For a
+// connected model, own is the demo.
+func (k *Assembler) OwnModel(ctx context.Context, p account.Principal) (own llm.Model, connected *agents.AvailableModel, err error) {
+	if own, err = k.o.Model(nil, ""); err != nil || !vendors.IsDemo(own.Name()) {
+		return own, nil, err
+	}
+	connected, err = k.o.Agents.DefaultModel(ctx, p)
+	return own, connected, err
+}
+
+// NewModel creates a model with its API key.
+func (k *Assembler) NewModel(choice *agents.ModelChoice, key string) (llm.Model, error) {
+	c := *choice
+	c.Local = k.o.Single
+	return k.o.Model(&c, key)
 }
 
 // onClose registers a function to be called by close. If the conversation is

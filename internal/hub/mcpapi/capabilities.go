@@ -94,7 +94,7 @@ func (h *Handlers) capabilities(ctx context.Context, in *struct {
 		if c.Kind == "skill" {
 			out.Skills = append(out.Skills, c.Name)
 			if at.kind == "" && h.PriceHint != nil { // an agent may have another model
-				if price := h.PriceHint(c.Tokens); price != "" {
+				if price := h.PriceHint(ctx, c.Tokens); price != "" {
 					c.CostHint += ", " + price
 				}
 			}

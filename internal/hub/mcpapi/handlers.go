@@ -3,6 +3,7 @@
 package mcpapi
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/loadout-dev/loadout/internal/encryption"
@@ -31,7 +32,7 @@ type Options struct {
 	Metrics     *metrics.Metrics
 	// PriceHint returns what tokens of input cost with the hub's own model, or "" if
 	// its price is unknown. If it is nil, no prices are shown.
-	PriceHint func(tokens int) string
+	PriceHint func(ctx context.Context, tokens int) string
 	Version   string // reported to clients
 }
 

@@ -32,6 +32,11 @@ func CheckKeyTransport(base, key string, private []netip.Prefix) error {
 	return nil
 }
 
+// WithLoopback returns the networks and the loopback addresses.
+func WithLoopback(networks []netip.Prefix) []netip.Prefix {
+	return append(slices.Clone(networks), netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128"))
+}
+
 // PublicClient returns an HTTP client that connects only to public addresses
 // and the given private networks. It checks the address of each connection and
 // follows no redirects, because a user-defined model must not give access to

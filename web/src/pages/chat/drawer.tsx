@@ -3,8 +3,10 @@ import { useEffect, useState } from "preact/hooks";
 import { Button, useModal } from "../../shared/ui";
 
 /** useWide reports whether the window has at least this width. */
-export function useWide(px: number): boolean {
-  const query = `(min-width: ${px}px)`;
+export const useWide = (px: number) => useMedia(`(min-width: ${px}px)`);
+
+/** useMedia reports whether the window matches a media query. */
+export function useMedia(query: string): boolean {
   const [wide, setWide] = useState(() => matchMedia(query).matches);
   useEffect(() => {
     const media = matchMedia(query);

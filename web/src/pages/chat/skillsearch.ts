@@ -2,7 +2,7 @@ import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import { api, got, type Schema } from "../../shared/api/client";
 
-type Skill = Schema["Skill"];
+export type Skill = Schema["Skill"];
 
 /** A skill that a message can select. */
 export interface Named {

@@ -7,8 +7,9 @@ import { useTitle } from "../../shared/ui/page";
 import { AgentField } from "./agentfield";
 import { Composer } from "./composer";
 import { type Draft, draftOf, empty, keepDraft } from "./drafts";
+import { OwnModel } from "./model";
 import { begin, Begun } from "./send";
-import { named, useSkills } from "./skillsearch";
+import { named, type Skill, useSkills } from "./skillsearch";
 
 /**
  * Begin is the page of a new conversation. The address has the agent; `list` opens the list of
@@ -40,6 +41,7 @@ export function Begin({ list }: { list: ComponentChildren }) {
       <div class="chat-hello">
         <h1>{msg("chat.hello")}</h1>
         <p class="muted">{msg("chat.helloText")}</p>
+        <OwnModel />
         <Examples />
       </div>
       <div class="chat-foot-area">
@@ -50,15 +52,44 @@ export function Begin({ list }: { list: ComponentChildren }) {
   );
 }
 
+/** The example requests for bundled skills. */
+const worked = ["csv-analysis", "mermaid-diagrams", "git-commit-review"] as const;
+
+interface Example {
+  skill: string;
+  title: string;
+  text: string;
+  description: string;
+}
+
+/** examplesFor returns three examples: first for the newest skills of users, then for bundled skills. */
+function examplesFor(skills: Skill[]): Example[] {
+  const shown = skills.filter((s) => !s.hidden);
+  const isWorked = (s: Skill) => s.namespace === "bundled";
+  const own = shown
+    .filter((s) => !isWorked(s))
+    .sort((a, b) => b.updated.localeCompare(a.updated))
+    .map(named)
+    .map((n) => {
+      const text = msg("chat.example", { skill: n.title });
+      return { skill: n.name, title: text, text, description: n.description };
+    });
+  const bundled = worked
+    .filter((name) => shown.some((s) => isWorked(s) && s.name === name))
+    .map((name) => ({
+      skill: name,
+      title: msg(`chat.worked.${name}.title`),
+      text: msg(`chat.worked.${name}.text`),
+      description: msg("chat.workedWith", { skill: name }),
+    }));
+  return [...own, ...bundled].slice(0, 3);
+}
+
 /** Examples suggests requests for the available skills. The user can edit one before sending it. */
 function Examples() {
   const skills = useSkills();
   if (!skills) return null;
-  const shown = skills
-    .filter((s) => !s.hidden)
-    .sort((a, b) => b.updated.localeCompare(a.updated))
-    .slice(0, 3)
-    .map(named);
+  const shown = examplesFor(skills);
   if (!shown.length)
     return (
       <p>
@@ -73,11 +104,11 @@ function Examples() {
     <>
       <h2 class="chat-label">{msg("chat.examples")}</h2>
       <ul class="chat-examples">
-        {shown.map((n) => (
-          <li key={n.name}>
-            <button type="button" onClick={() => take(msg("chat.example", { skill: n.title }), n.name)}>
-              <strong>{msg("chat.example", { skill: n.title })}</strong>
-              <span class="small muted">{n.description}</span>
+        {shown.map((e) => (
+          <li key={e.skill}>
+            <button type="button" onClick={() => take(e.text, e.skill)}>
+              <strong>{e.title}</strong>
+              <span class="small muted">{e.description}</span>
             </button>
           </li>
         ))}

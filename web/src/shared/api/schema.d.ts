@@ -489,6 +489,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/models/default": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Test a model, and make it the model of agents without a Model; for administrators, if the operator configured none */
+        put: operations["connect-model"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/models/offered": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** List the names of the models that a vendor or server offers; for administrators */
+        post: operations["list-offered-models"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/notices": {
         parameters: {
             query?: never;
@@ -2071,6 +2105,19 @@ export interface components {
             name: string;
             skill_id: string;
         };
+        "Connect-modelRequest": {
+            /** @description Address of the API, such as http://127.0.0.1:11434/v1; default the vendor's. On a hub without accounts, it may be on the same machine; other addresses that are not public need the operator's permission */
+            base_url?: string;
+            /** @description API key; it is stored encrypted, and sent only to this server */
+            key?: string;
+            /** @description Name at the vendor */
+            model: string;
+            /**
+             * @description API of the server; openai is also for compatible servers
+             * @enum {string}
+             */
+            vendor: "anthropic" | "openai";
+        };
         Context: {
             /**
              * Format: int64
@@ -2755,6 +2802,11 @@ export interface components {
             /** @description Pass as after to get the next page; absent on the last page */
             next?: string;
         };
+        ListBodyString: {
+            items: string[];
+            /** @description Pass as after to get the next page; absent on the last page */
+            next?: string;
+        };
         ListBodyToken: {
             items: components["schemas"]["Token"][];
             /** @description Pass as after to get the next page; absent on the last page */
@@ -2880,11 +2932,11 @@ export interface components {
             key: "operator" | "none" | "granted" | "missing";
             /** @description Name at the vendor */
             model?: string;
-            /** @description Name of the Model, for modelRef of a Bot; absent for the hub's own */
+            /** @description Name of the Model, for modelRef of a Bot; absent for the operator's */
             name?: string;
             /** @description Namespace of the Model */
             namespace?: string;
-            /** @description The hub's own model, for agents without a Model */
+            /** @description The hub's own model, for agents without a Model: the operator's, else the public Model default, else the demo */
             own?: boolean;
             /** @description US dollars per million tokens; absent if unknown */
             price?: components["schemas"]["Price"];
@@ -2895,6 +2947,17 @@ export interface components {
              * @description Context window in tokens; absent if unknown
              */
             window?: number;
+        };
+        ModelServer: {
+            /** @description Address of the API, such as http://127.0.0.1:11434/v1; default the vendor's. On a hub without accounts, it may be on the same machine; other addresses that are not public need the operator's permission */
+            base_url?: string;
+            /** @description API key; it is stored encrypted, and sent only to this server */
+            key?: string;
+            /**
+             * @description API of the server; openai is also for compatible servers
+             * @enum {string}
+             */
+            vendor: "anthropic" | "openai";
         };
         MySignIn: {
             id: string;
@@ -5687,6 +5750,75 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ListBodyModel"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "connect-model": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Connect-modelRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Model"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-offered-models": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ModelServer"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListBodyString"];
                 };
             };
             /** @description Error */

@@ -48,4 +48,5 @@ export const problemPatterns: Record<string, ProblemPatterns[]> = {
   source_failed: [{ detail: /^(.+)$/ }],
   no_key: [{ detail: /^(.+)$/ }],
   server: [{ detail: /^(.+)$/ }],
+  model: [{ detail: /^the model cannot be reached: ([\s\S]+)$/ }],
 };

@@ -1,0 +1,180 @@
+import { signal } from "@preact/signals";
+import { useEffect, useState } from "preact/hooks";
+import { Submit, useSend } from "../../features/users/form";
+import { api, got, type Schema } from "../../shared/api/client";
+import { isAdmin } from "../../shared/api/me";
+import { msg } from "../../shared/i18n/messages";
+import { Button, done, Problem, SelectField, TextField } from "../../shared/ui";
+import { useMedia } from "./drawer";
+
+type Model = Schema["Model"];
+
+/** The model of conversations without an agent. */
+const own = signal<Model>();
+
+const isDemo = (m: Model) => m.vendor === "demo";
+
+/** OwnModel names the model in use. Without one, it offers administrators to connect one. */
+export function OwnModel() {
+  const [editing, setEditing] = useState(false);
+  const roomy = useMedia("(min-width: 60rem) and (min-height: 48rem)"); // the form fits above the message input;
+  useEffect(() => {
+    void api.GET("/api/v1/models", { params: { query: { limit: 1 } } }).then(
+      ({ data }) => (own.value = data?.items[0]),
+      () => {}, // the shell says that the hub is unreachable
+    );
+  }, []);
+  const model = own.value;
+  if (!model) return null;
+  if (isDemo(model) && !isAdmin.value) return <p class="note">{msg("chat.noModelAsk")}</p>;
+  if (isDemo(model) && !roomy && !editing)
+    return (
+      <div class="note stack">
+        <p>{msg("chat.noModel")}</p>
+        <div>
+          <Button look="primary" onClick={() => setEditing(true)}>
+            {msg("chat.connectModel")}
+          </Button>
+        </div>
+      </div>
+    );
+  if (isDemo(model) || editing)
+    return (
+      <Connect
+        onConnected={(m) => {
+          own.value = m;
+          setEditing(false);
+        }}
+        onCancel={editing ? () => setEditing(false) : undefined}
+      />
+    );
+  return (
+    <p class="row small muted chat-own-model">
+      <span>
+        {msg("chat.model")}: <strong>{model.model}</strong> · {placeOf(model)}
+      </span>
+      {isAdmin.value && model.name && (
+        <Button small look="quiet" onClick={() => setEditing(true)}>
+          {msg("chat.changeModel")}
+        </Button>
+      )}
+    </p>
+  );
+}
+
+/** placeOf returns the server of a model, or else its vendor. */
+function placeOf(model: Model): string {
+  try {
+    return new URL(model.base_url!).host;
+  } catch {
+    return model.vendor;
+  }
+}
+
+type Provider = "anthropic" | "openai" | "ollama" | "other";
+
+const providers: Provider[] = ["anthropic", "openai", "ollama", "other"];
+const addresses: Partial<Record<Provider, string>> = { ollama: "http://127.0.0.1:11434/v1", other: "" };
+
+/** Connect connects a model for all users: it lists the models of a server, tests one, and stores its key. */
+function Connect({ onConnected, onCancel }: { onConnected: (m: Model) => void; onCancel?: () => void }) {
+  const [provider, setProvider] = useState<Provider>("anthropic");
+  const [address, setAddress] = useState("");
+  const [key, setKey] = useState("");
+  const [name, setName] = useState("");
+  const [names, setNames] = useState<string[]>();
+  const own = addresses[provider] === undefined; // the vendor's own server
+  const change = (set: () => void) => {
+    set();
+    setNames(undefined);
+    setName("");
+  };
+  const { send, busy, error } = useSend(async () => {
+    const server = {
+      vendor: provider === "anthropic" ? ("anthropic" as const) : ("openai" as const),
+      ...(!own && { base_url: address.trim() }),
+      ...(key.trim() && { key: key.trim() }),
+    };
+    let model = name.trim();
+    if (!names) {
+      const { items } = await got(api.POST("/api/v1/models/offered", { body: server }));
+      setNames(items);
+      if (items.length !== 1) return;
+      model = items[0]!;
+      setName(model);
+    }
+    const connected = await got(api.PUT("/api/v1/models/default", { body: { ...server, model } }));
+    done(msg("chat.modelConnected", { name: model }));
+    onConnected(connected);
+  });
+  return (
+    <form class="card stack chat-connect" aria-label={msg("chat.connectModel")} onSubmit={(e) => void send(e)}>
+      <h2>{msg("chat.connectModel")}</h2>
+      <p class="small muted">{msg("chat.noModel")}</p>
+      <div class="halves">
+        <SelectField
+          label={msg("chat.provider")}
+          value={provider}
+          options={providers.map((p) => [p, msg(`chat.providers.${p}`)])}
+          onText={(p) =>
+            change(() => {
+              setProvider(p as Provider);
+              setAddress(addresses[p as Provider] ?? "");
+            })
+          }
+        />
+        {!own && (
+          <TextField
+            label={msg("chat.modelAddress")}
+            value={address}
+            type="url"
+            required
+            maxLength={2048}
+            placeholder="https://models.example.com/v1"
+            onText={(text) => change(() => setAddress(text))}
+          />
+        )}
+        <TextField
+          label={own ? msg("chat.modelKey") : msg("chat.modelKeyOptional")}
+          hint={msg("chat.modelKeyHint")}
+          value={key}
+          type="password"
+          autoComplete="off"
+          required={own}
+          maxLength={4096}
+          onText={(text) => change(() => setKey(text))}
+        />
+        {names &&
+          (names.length ? (
+            <SelectField
+              label={msg("chat.model")}
+              value={name}
+              options={[["", msg("chat.chooseModel")], ...names.map((n): [string, string] => [n, n])]}
+              onText={setName}
+            />
+          ) : (
+            <TextField
+              label={msg("chat.model")}
+              hint={msg("chat.modelNotListed")}
+              value={name}
+              required
+              maxLength={256}
+              onText={setName}
+            />
+          ))}
+      </div>
+      {error !== undefined && <Problem error={error} />}
+      <div class="row">
+        <Submit busy={busy} disabled={!!names && !name.trim()}>
+          {msg("chat.connect")}
+        </Submit>
+        {busy && (
+          <span class="small muted" role="status">
+            {msg("chat.testingModel")}
+          </span>
+        )}
+        {onCancel && <Button onClick={onCancel}>{msg("ui.cancel")}</Button>}
+      </div>
+    </form>
+  );
+}
