@@ -111,8 +111,9 @@ var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 // is wrong.
 func guarded(t *testing.T, token string) *httptest.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "weibo", Version: "1"}, nil)
-	mcp.AddTool(server, &mcp.Tool{Name: "getUserInfo", Description: "Who somebody is."}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
-		return &mcp.CallToolResult{}, nil, nil
+	tool := &mcp.Tool{Name: "getUserInfo", Description: "Who somebody is.", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}
+	mcp.AddTool(server, tool, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "ada of Weibo"}}}, nil, nil
 	})
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{Stateless: true})
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,10 +1,13 @@
 package hub_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/loadout-dev/loadout/internal/hub"
+	"github.com/loadout-dev/loadout/internal/hub/agents"
+	"github.com/loadout-dev/loadout/llm"
 )
 
 // The platform values of a conversation are in no answer, log or file. Only its
@@ -41,4 +44,41 @@ func TestSessionVariablesAreNeverReturned(t *testing.T) {
 	if ada.send(t, "GET", "/api/v1/sessions", nil).into(t, &list); len(list.Items) != 1 {
 		t.Errorf("the refused conversation exists: %+v", list)
 	}
+}
+
+// A platform sends its values with POST /sessions. Once the user has granted them to a
+// skill, the skill's server gets them in this conversation, and in no other.
+func TestSessionVariablesReachTheServerOfASkill(t *testing.T) {
+	server := guarded(t, "t0ken-of-task")
+	_, root, ada := rootAndAda(t, hub.Options{Private: loopback, Model: func(*agents.ModelChoice, string) (llm.Model, error) { return echo{}, nil }})
+	ada.apply(t, "", `{apiVersion: loadout/v1, kind: Skill, metadata: {name: weibo}, spec: {description: Reads posts., prompt: Call getUserInfo.,
+  mcpServers: {s: {type: streamable-http, url: "${{backend_url}}/mcp", headers: {Authorization: "Bearer ${{task_token}}"}}}}}`).want(t, 200)
+	var stored struct{ Status struct{ ID string } }
+	ada.send(t, "GET", "/api/v1/kinds/Skill/default/weibo", nil).want(t, 200).into(t, &stored)
+	version := "/api/v1/skills/" + stored.Status.ID + "/versions/1"
+	digest := ada.send(t, "GET", version, nil).want(t, 200).text(t, "digest")
+	root.send(t, "PUT", version+"/review", map[string]string{"decision": "approved", "digest": digest}).want(t, 204)
+
+	begin := func(variables map[string]string) string {
+		t.Helper()
+		return "/api/v1/sessions/" + ada.send(t, "POST", "/api/v1/sessions", map[string]any{"variables": variables}).want(t, 201).text(t, "id")
+	}
+	answers := func(session, message, want string) {
+		t.Helper()
+		ada.talk(t, session, message)
+		lines := ada.lines(t, session)
+		if got := lines[len(lines)-1]; !strings.Contains(got, want) || strings.Contains(got, "t0ken") {
+			t.Errorf("%s: %q, want %q", message, got, want)
+		}
+	}
+	const load, call = `call load_skill {"name":"weibo"}`, `call call_tool {"name":"weibo_s__getUserInfo"}`
+	session := begin(map[string]string{"backend_url": server.URL, "task_token": "t0ken-of-task"})
+	answers(session, load, "may not be sent to "+server.URL)
+	for _, name := range []string{"backend_url", "task_token"} {
+		grant := map[string]string{"kind": "Skill", "name": "weibo", "digest": digest, "target": server.URL}
+		ada.send(t, "POST", fmt.Sprintf("/api/v1/secrets/variable.%s/grants", name), grant).want(t, 204)
+	}
+	answers(session, load, "weibo")
+	answers(session, call, "ada of Weibo")
+	answers(begin(nil), load, "not configured")
 }
