@@ -113,9 +113,11 @@ func newParser(o ParseOptions) *parser {
 
 func (p *parser) result() (*File, []skill.Diagnostic) { return &p.found, p.ds }
 
-// add adds a diagnostic at n. It converts quoted text to a single line.
+// add adds a diagnostic at n. It converts quoted text to a single line of about
+// 2,000 bytes.
 func (p *parser) add(s skill.Severity, code string, n *configfile.Node, msg, fix string) {
-	d := skill.Diagnostic{Severity: s, Code: code, Message: printable.OneLine(msg), Fix: printable.OneLine(fix)}
+	const long = 2000
+	d := skill.Diagnostic{Severity: s, Code: code, Message: printable.OneLine(truncate(msg, long)), Fix: printable.OneLine(truncate(fix, long))}
 	if n != nil && !p.placeless {
 		d.Line, d.Column = n.Line, n.Column
 	}

@@ -338,3 +338,16 @@ func TestUnreadableFiles(t *testing.T) {
 		t.Errorf("%d servers\n%s", len(f.Servers), diff)
 	}
 }
+
+// A file with a huge key that has many faults has small diagnostics.
+func TestDiagnosticsAreShort(t *testing.T) {
+	file := fmt.Sprintf(`{"mcpServers": {"a": {"command": "b", "%s": [%s0]}}}`, "headers"+strings.Repeat("_", 100_000), strings.Repeat("0, ", 50))
+	_, ds := upstream.Parse([]byte(file), upstream.ParseOptions{})
+	total := 0
+	for _, d := range ds {
+		total += len(d.Message) + len(d.Fix)
+	}
+	if len(ds) == 0 || total > 5000*len(ds) {
+		t.Errorf("%d diagnostics have %d bytes", len(ds), total)
+	}
+}
