@@ -5799,10 +5799,7 @@ export interface operations {
     "list-offered-models": {
         parameters: {
             query?: never;
-            header?: {
-                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
-                "Idempotency-Key"?: string;
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
