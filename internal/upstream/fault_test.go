@@ -72,8 +72,11 @@ func contains(t *testing.T, what, got string, want ...string) {
 func unconnectable(t *testing.T, mode string) *upstream.Config {
 	t.Helper()
 	cfg := childConfig(t, mode)
-	if mode == "mute" || mode == "deaf" {
+	switch mode {
+	case "mute", "deaf":
 		cfg.ConnectTimeout = time.Second
+	case "garbage":
+		cfg.ConnectTimeout = 5 * time.Second // the first line must arrive
 	}
 	return cfg
 }
