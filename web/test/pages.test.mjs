@@ -95,7 +95,7 @@ test("a skill's page shows a pending version and its dependencies", async () => 
 // demand. Messages are plain text until the Markdown parser is loaded.
 test("the first load is small", async () => {
   for (const [path, most] of [
-    ["/", 80_000],
+    ["/", 82_500],
     ["/library", 80_500],
     [places.conversation, 106_000],
   ]) {
