@@ -119,7 +119,7 @@ type Servers struct {
 
 // errRepaired is returned for frontmatter that has no exact JSON form because
 // it was repaired.
-var errRepaired = errors.New("repaired frontmatter has no exact JSON form")
+var errRepaired = errors.New("repaired frontmatter cannot be represented exactly in JSON")
 
 // FrontmatterJSON returns the frontmatter as a JSON object according to the
 // YAML 1.2 core schema. The object has every field in source order, with dates

@@ -240,8 +240,8 @@ func (r *runtimeServers) acquirePermission(ctx context.Context, e *catalog.Entry
 	return p, nil
 }
 
-// checkApproved returns a function that permits the platform values that the
-// skill with the lease l was approved to send to a target.
+// checkApproved returns a function that returns an error unless the skill with
+// the lease l is approved to send a platform value to a target.
 func checkApproved(l *execution.Lease) func(name, target string) error {
 	return func(name, target string) error {
 		if l.PermitsVariable(name, target) {

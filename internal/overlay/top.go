@@ -34,9 +34,8 @@ func newTop(dir string) top {
 	return t
 }
 
-// DirReader returns the program that reads the files of a directory as its
-// configuration or instructions because of the directory's path. It returns ""
-// if no such program is known.
+// DirReader returns the program that loads its configuration or instructions from
+// directories with this path. It returns "" if no such program is known.
 func DirReader(dir string) string { return newTop(dir).at.Reader() }
 
 // topAt is like newTop for an absolute path, but does not resolve symlinks.

@@ -149,8 +149,8 @@ func (f *Files) StoreSummary(digest string, l *Listing, key string, summary json
 	return f.replace(f.summaryFile(digest), b, time.Now())
 }
 
-// summaries returns the summaries of a listing whose file was modified at the given
-// time.
+// summaries returns the stored summaries of a listing. It returns none if they
+// were made from a file of the listing that was modified at another time than at.
 func (f *Files) summaries(digest string, at time.Time) ([]storedSummary, error) {
 	file, err := os.Open(f.summaryFile(digest))
 	if errors.Is(err, fs.ErrNotExist) {

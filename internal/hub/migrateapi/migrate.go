@@ -85,7 +85,7 @@ func newItemJSON(i migrate.Item) migratedItemJSON {
 	return migratedItemJSON{Kind: string(i.Kind), Name: visible(i.Name), From: visible(i.From), Outcome: string(i.Outcome), New: i.New, Does: visible(i.Does), Details: visibleTexts(i.Details)}
 }
 
-// visible makes disallowed characters in text of the upload visible.
+// visible escapes disallowed characters, so that the user sees them.
 func visible(s string) string { return untrusted.New(s).Visible() }
 
 func visibleTexts(list []string) []string {
