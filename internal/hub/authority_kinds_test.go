@@ -32,6 +32,7 @@ var authorityOfKinds = []row{
 	{"list-models", "", nil, nil, "401 200 200 200 200 200 200", "200 read chat"},
 	{"list-offered-models", "of a private address", nil, aModelServer, "401 403 403 403 403 403 422", "422 write"},
 	{"connect-model", "of a private address", nil, aDefaultModel, "401 403 403 403 403 403 422", "422 write"},
+	{"connect-model", "with a key, which needs scopes write and review", nil, aDefaultModelWithKey, "401 403 403 403 403 403 200", "403 any"},
 	{"list-servers", "", nil, nil, "401 200 200 200 200 200 200", "200 read chat"},
 	{"get-servers", "of a Ghost of the group", thing("Ghost", "plan"), nil, "401 404 200 200 200 200 200", "200 read chat"},
 	{"review-server", "of a Ghost of the group", thing("Ghost", "plan"), anApproval, "401 404 403 403 204 204 204", "204 review"},
@@ -168,6 +169,9 @@ func aModelServer(*scene) any {
 }
 func aDefaultModel(*scene) any {
 	return map[string]any{"vendor": "openai", "base_url": "http://10.0.0.7/v1", "model": "m"}
+}
+func aDefaultModelWithKey(*scene) any {
+	return map[string]any{"vendor": "openai", "base_url": "https://models.example.com/v1", "model": "m", "key": "k"}
 }
 func aRestart(*scene) any                  { return map[string]any{} }
 func aServerName(*scene) map[string]string { return map[string]string{"name": "none"} }

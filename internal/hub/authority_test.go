@@ -12,8 +12,11 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/hub"
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/users"
+	"github.com/loadout-dev/loadout/internal/llm/demo"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/llm"
 )
 
 // authority lists the statuses of every operation by acting user, for the group in
@@ -237,7 +240,8 @@ func (r row) ask(s *scene, c caller, paths map[string]string) reply {
 var roles = []string{"anonymous", "outsider", "reporter", "developer", "maintainer", "owner", "admin"}
 
 func TestPermissionsOfEveryOperation(t *testing.T) {
-	n := start(t, hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true, Proxies: []string{"127.0.0.1"}})
+	answers := func(*agents.ModelChoice, string) (llm.Model, error) { return demo.New(nil), nil }
+	n := start(t, hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true, Proxies: []string{"127.0.0.1"}, Model: answers})
 	doc := readDocument(t, n)
 	paths := doc.operations()
 	for id := range paths {

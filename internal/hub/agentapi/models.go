@@ -117,11 +117,14 @@ type ModelServer struct {
 }
 
 // checkModelServer returns the document of the default Model. It returns an error if
-// the user must not connect it, or if the document is invalid.
-func (h *Handlers) checkModelServer(ctx context.Context, s ModelServer, model string) (*agents.Document, error) {
+// the user must not connect it or lacks permission for one of the actions, or if the
+// document is invalid.
+func (h *Handlers) checkModelServer(ctx context.Context, s ModelServer, model string, actions ...account.Action) (*agents.Document, error) {
 	p := account.FromContext(ctx)
-	if err := account.Check(p, account.ServerApply, account.Resource{Shared: true}); err != nil {
-		return nil, err
+	for _, action := range actions {
+		if err := account.Check(p, action, account.Resource{Shared: true}); err != nil {
+			return nil, err
+		}
 	}
 	own, _, err := h.Assemblies.OwnModel(ctx, p)
 	if err != nil {
@@ -146,7 +149,7 @@ func refusedModel(r *agents.Result) error {
 }
 
 func (h *Handlers) listOffered(ctx context.Context, in *struct{ Body ModelServer }) (*api.Body[api.ListBody[string]], error) {
-	if _, err := h.checkModelServer(ctx, in.Body, "any"); err != nil {
+	if _, err := h.checkModelServer(ctx, in.Body, "any", account.ServerApply); err != nil {
 		return nil, err
 	}
 	networks := h.Private
@@ -174,7 +177,11 @@ func (h *Handlers) connectModel(ctx context.Context, in *struct {
 	}
 }) (*api.Body[modelJSON], error) {
 	s := in.Body.ModelServer
-	d, err := h.checkModelServer(ctx, s, in.Body.Model)
+	actions := []account.Action{account.ServerApply}
+	if s.Key != "" {
+		actions = append(actions, account.SecretWrite, account.SecretGrant)
+	}
+	d, err := h.checkModelServer(ctx, s, in.Body.Model, actions...)
 	if err != nil {
 		return nil, err
 	}

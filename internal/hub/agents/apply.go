@@ -110,6 +110,12 @@ var errRollback = errors.New("rollback")
 // The result includes problems in documents and missing permissions. Apply
 // returns an error only if the database fails or the principal is anonymous.
 func (r *Registry) Apply(ctx context.Context, p account.Principal, docs []*Document, dry bool) (*Result, error) {
+	return r.applyWith(ctx, p, docs, dry, func(*store.Tx) error { return nil })
+}
+
+// applyWith is like [Registry.Apply]. Unless dry is set or a document is refused, it
+// calls change in the same transaction. If change fails, nothing is stored.
+func (r *Registry) applyWith(ctx context.Context, p account.Principal, docs []*Document, dry bool, change func(*store.Tx) error) (*Result, error) {
 	if len(docs) > MaxDocuments+1 { // Parse adds one document that reports too many
 		return nil, fmt.Errorf("apply: %w: %d documents, limit %d", store.ErrTooMany, len(docs), MaxDocuments)
 	}
@@ -117,7 +123,7 @@ func (r *Registry) Apply(ctx context.Context, p account.Principal, docs []*Docum
 		return nil, err
 	}
 	for try := 1; ; try++ {
-		result, err := r.apply(ctx, p, docs, dry)
+		result, err := r.apply(ctx, p, docs, dry, change)
 		// A concurrent change may have created the name; retry.
 		if try < 4 && (errors.Is(err, store.ErrExists) || errors.Is(err, store.ErrConflict)) {
 			continue
@@ -132,7 +138,7 @@ func (r *Registry) Apply(ctx context.Context, p account.Principal, docs []*Docum
 	}
 }
 
-func (r *Registry) apply(ctx context.Context, p account.Principal, docs []*Document, dry bool) (*Result, error) {
+func (r *Registry) apply(ctx context.Context, p account.Principal, docs []*Document, dry bool, change func(*store.Tx) error) (*Result, error) {
 	var a *documentBatch
 	err := r.db.Tx(ctx, func(tx *store.Tx) error {
 		a = &documentBatch{actor: actor{tx.Tables, p}, r: r, tx: tx, docs: docs,
@@ -143,7 +149,7 @@ func (r *Registry) apply(ctx context.Context, p account.Principal, docs []*Docum
 		if dry || a.result.HasRefused() {
 			return errRollback
 		}
-		return nil
+		return change(tx)
 	})
 	if err != nil && !errors.Is(err, errRollback) {
 		return nil, err

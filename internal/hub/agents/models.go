@@ -71,38 +71,30 @@ func ParseDefaultModel(vendor, model, base string, hasKey bool) (*Document, erro
 	return Parse(raw, "model.json")[0], nil
 }
 
-// ConnectDefaultModel stores the default Model and its API key, as a secret that only
-// this Model gets. It first deletes the previous key, which must not be sent to the
-// new address. The result reports a refused document. A failed call can be repeated.
+// ConnectDefaultModel stores the default Model and its API key, or neither. The key
+// replaces the previous one and is granted to this definition only: another address
+// does not get it. The result reports a refused document.
 func (r *Registry) ConnectDefaultModel(ctx context.Context, p account.Principal, d *Document, key string) (*Result, error) {
-	if result, err := r.Apply(ctx, p, []*Document{d}, true); err != nil || result.HasRefused() {
-		return result, err
-	}
-	old, err := r.DefaultModel(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	if old != nil {
-		if err := r.Secrets().Delete(ctx, p, ServerOwner(old.ID), defaultModelKey); ignoreNotFound(err) != nil {
-			return nil, err
+	return r.applyWith(ctx, p, []*Document{d}, false, func(tx *store.Tx) error {
+		k, err := tx.Kinds.ByName(ctx, ModelKind, store.Public, DefaultModelName)
+		if err != nil {
+			return err
 		}
-	}
-	result, err := r.Apply(ctx, p, []*Document{d}, false)
-	if err != nil || result.HasRefused() || key == "" {
-		return result, err
-	}
-	now, err := r.DefaultModel(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	if now == nil {
-		return nil, store.ErrBusy // deleted meanwhile
-	}
-	if err := r.Secrets().Set(ctx, p, ServerOwner(now.ID), defaultModelKey, key); err != nil {
-		return nil, err
-	}
-	subject := Subject{Kind: ModelKind, Namespace: string(store.Public), Name: DefaultModelName}
-	return result, r.Secrets().Grant(ctx, p, ServerOwner(now.ID), defaultModelKey, subject, now.Digest, "")
+		secrets, owner := &Secrets{r, tx}, ServerOwner(k.ID)
+		err = secrets.Delete(ctx, p, owner, defaultModelKey) // with the grants to previous definitions
+		if ignoreNotFound(err) != nil || key == "" {
+			return ignoreNotFound(err)
+		}
+		if err := secrets.Set(ctx, p, owner, defaultModelKey, key); err != nil {
+			return err
+		}
+		subject := Subject{Kind: ModelKind, Namespace: string(store.Public), Name: DefaultModelName}
+		digest, err := actor{tx.Tables, p}.withReadScope().subjectDigest(ctx, subject)
+		if err != nil {
+			return err
+		}
+		return secrets.Grant(ctx, p, owner, defaultModelKey, subject, digest, "")
+	})
 }
 
 // ListModels returns the Models that the principal may use, sorted by name, and

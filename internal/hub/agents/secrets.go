@@ -93,10 +93,13 @@ type SecretGrant struct {
 
 // Secrets manages values that users can set but not read. A subject receives only
 // the secrets granted to its current digest. Secrets is safe for concurrent use.
-type Secrets struct{ r *Registry }
+type Secrets struct {
+	r  *Registry
+	tx *store.Tx // if not nil, changes are part of this transaction
+}
 
 // Secrets returns the secret store of the hub.
-func (r *Registry) Secrets() *Secrets { return &Secrets{r} }
+func (r *Registry) Secrets() *Secrets { return &Secrets{r: r} }
 
 // ownerResource returns an owner's namespace, and the resource for authorizing
 // access to the owner's secrets.
@@ -128,10 +131,10 @@ func (a actor) ownerResource(ctx context.Context, o Owner) (store.Namespace, acc
 
 // update authorizes a change to an owner's secrets and calls change in a
 // transaction that also stores the audit record. change returns the details for
-// that record.
+// that record. Within s.tx, denials are not recorded.
 func (s *Secrets) update(ctx context.Context, p account.Principal, action account.Action, o Owner, name string, change func(actor) (map[string]any, error)) error {
 	subject := "secret/" + string(o) + "/" + name
-	err := s.r.db.Tx(ctx, func(tx *store.Tx) error {
+	authorized := func(tx *store.Tx) error {
 		a := actor{tx.Tables, p}
 		in, res, err := a.ownerResource(ctx, o)
 		if err == nil {
@@ -145,8 +148,11 @@ func (s *Secrets) update(ctx context.Context, p account.Principal, action accoun
 			return err
 		}
 		return a.recordAllowed(ctx, action, in, subject, details)
-	})
-	return s.r.recordDenied(ctx, p, action, subject, err)
+	}
+	if s.tx != nil {
+		return authorized(s.tx)
+	}
+	return s.r.recordDenied(ctx, p, action, subject, s.r.db.Tx(ctx, authorized))
 }
 
 // Set stores a value of up to [encryption.MaxValue] bytes, replacing any previous
