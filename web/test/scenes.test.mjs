@@ -478,12 +478,19 @@ test("chat: the hub is killed in mid-turn and restarted; nothing is lost or dupl
     .waitFor();
   await say(page, "and then close it");
   await page.getByText("Your message is sent when the hub is back.").waitFor();
+  const field = page.getByRole("textbox", { name: "Message" });
+  assert.equal(await field.isEditable(), false, "a waiting message does not change");
+  assert.ok(await page.locator(".chat-composer").getByRole("button", { name: "Add files" }).isDisabled());
+  await page.getByRole("button", { name: "Cancel", exact: true }).click();
+  await field.fill("and then close it again");
+  await field.press("Enter");
+  await page.getByText("Your message is sent when the hub is back.").waitFor();
   await hub.up();
   await page
     .getByText(/Reconnecting/)
     .first()
     .waitFor({ state: "hidden", timeout: 60_000 });
-  await page.getByRole("heading", { name: /^Message \d+: and then close it/ }).waitFor({ timeout: 60_000 });
+  await page.getByRole("heading", { name: /^Message \d+: and then close it again/ }).waitFor({ timeout: 60_000 });
   assert.equal(await page.getByRole("textbox", { name: "Message" }).inputValue(), "");
   await page.getByRole("button", { name: "Allow once" }).click();
   await page.getByText("The gate north is open.").first().waitFor({ timeout: 60_000 });
@@ -823,21 +830,95 @@ test("a message whose response is lost is sent again and accepted once", async (
   const page = await window_(t, hub);
   page.allowed = [/ERR_FAILED|Failed to fetch|net::/];
   let lost = 0;
-  await page.route(`**/sessions/${id}/messages`, async (route) => {
-    if (route.request().method() !== "POST" || lost++) return route.continue();
-    await route.fetch(); // the request arrives, but its response is lost
-    await route.abort();
+  let release;
+  const back = new Promise((resolve) => (release = resolve));
+  const messages = `**/sessions/${id}/messages`;
+  await page.route(messages, async (route) => {
+    if (!lost++) {
+      await route.fetch(); // the request arrives, but its response is lost
+      return route.abort();
+    }
+    await back;
+    await route.continue();
   });
   await page.goto(`/chat/${id}`);
   const field = page.getByRole("textbox", { name: /message/i });
   await field.fill("when is high water?");
   await field.press("Enter");
-  await page.getByText("Your message is sent when the hub is back.").waitFor();
+  while (lost < 2) await page.waitForTimeout(50);
   assert.equal(await field.inputValue(), "when is high water?");
+  release();
   await page.waitForFunction((e) => e.value === "", await field.elementHandle());
   const told = await (await fetch(`${hub.url}/api/v1/sessions/${id}/events?follow=false`)).text();
   assert.equal(told.match(/^event: said$/gm)?.length, 1);
   assert.equal(lost, 2);
+
+  lost = -2; // the next three attempts
+  await page.unroute(messages);
+  await page.route(messages, (route) => (lost++ > 0 ? route.continue() : route.abort()));
+  await field.fill("and low water?");
+  await field.press("Enter");
+  await page.getByText("Couldn't send the message: the connection broke three times.").waitFor();
+  assert.equal(lost, 1);
+  assert.equal(await field.inputValue(), "and low water?");
+  await field.press("Enter");
+  await page.waitForFunction((e) => e.value === "", await field.elementHandle());
+  page.calm();
+});
+
+test("a new conversation waits for the hub as it was written, and keeps a message with a refused file", async (t) => {
+  const hub = await scene(t);
+  const agent = "Ghost/default/tides";
+  await hub.ask("PUT", `/kinds/${agent}`, {
+    apiVersion: "loadout/v1",
+    kind: "Ghost",
+    metadata: { name: "tides", namespace: "default" },
+    spec: { systemPrompt: "Read." },
+  });
+  const page = await window_(t, hub);
+  page.allowed = [/ERR_FAILED|Failed to fetch|net::/, /status of 403/];
+  let tries = 0;
+  let release;
+  const back = new Promise((resolve) => (release = resolve));
+  await page.route("**/api/v1/sessions", async (route) => {
+    if (route.request().method() !== "POST") return route.continue();
+    if (!tries++) return route.abort();
+    await back;
+    await route.continue();
+  });
+  let refused = 0;
+  await page.route("**/files/tides.csv", (route) => {
+    if (refused++) return route.continue();
+    const problem = { status: 403, code: "quota", title: "Forbidden", detail: "storage is full" };
+    return route.fulfill({ status: 403, contentType: "application/problem+json", json: problem });
+  });
+  await page.goto(`/?agent=${encodeURIComponent(agent)}`);
+  const field = page.getByRole("textbox", { name: "Message" });
+  await page.locator('.chat-composer input[type="file"]').setInputFiles({
+    name: "tides.csv",
+    mimeType: "text/csv",
+    buffer: Buffer.from("hour,metres\n"),
+  });
+  await field.fill("when is high water?");
+  await field.press("Enter");
+  while (tries < 2) await page.waitForTimeout(50);
+  await page.getByRole("link", { name: "New conversation" }).first().click(); // without the agent
+  const chosen = page.getByLabel("Agent", { exact: true });
+  assert.equal(await chosen.inputValue(), agent);
+  for (const e of [chosen, page.getByRole("button", { name: "Remove tides.csv" })]) assert.ok(await e.isDisabled());
+  assert.ok(await page.locator(".chat-examples button").first().isDisabled());
+  assert.equal(await field.isEditable(), false);
+  release();
+  await page.waitForURL(/\/chat\//);
+  await page.locator(".toast", { hasText: "storage is full" }).waitFor();
+  assert.equal(await field.inputValue(), "when is high water?");
+  await field.press("Enter");
+  await page.getByRole("heading", { name: /^Message 1: when is high water/ }).waitFor();
+  const { items } = await hub.ask("GET", "/sessions");
+  assert.deepEqual(
+    items.map((s) => s.agent),
+    [agent],
+  );
   page.calm();
 });
 

@@ -23,7 +23,15 @@ const nameOf = (k: Schema["Kind"]) => `${k.kind}/${k.metadata.namespace || "defa
 export const agentTitle = (agent: string) => agent.split("/").at(-1) ?? agent;
 
 /** AgentField selects the agent of a new conversation. It is empty if there are no agents. */
-export function AgentField({ agent, onAgent }: { agent: string; onAgent: (agent: string) => void }) {
+export function AgentField({
+  agent,
+  disabled,
+  onAgent,
+}: {
+  agent: string;
+  disabled: boolean;
+  onAgent: (agent: string) => void;
+}) {
   const id = useId();
   const { data } = useAgents();
   const all = data?.flat() ?? [];
@@ -35,7 +43,7 @@ export function AgentField({ agent, onAgent }: { agent: string; onAgent: (agent:
       <label for={id} class="small muted">
         {msg("chat.with")}
       </label>
-      <select id={id} class="input" value={agent} onChange={(e) => onAgent(e.currentTarget.value)}>
+      <select id={id} class="input" value={agent} disabled={disabled} onChange={(e) => onAgent(e.currentTarget.value)}>
         <option value="">{msg("chat.nobody")}</option>
         {agent && !chosen && (
           <option value={agent}>

@@ -52,7 +52,15 @@ export function Attach({ onFiles, disabled }: { onFiles: (files: File[]) => void
 }
 
 /** Attached lists the files of a message. */
-export function Attached({ files, onRemove }: { files: File[]; onRemove: (f: File) => void }) {
+export function Attached({
+  files,
+  disabled,
+  onRemove,
+}: {
+  files: File[];
+  disabled: boolean;
+  onRemove: (f: File) => void;
+}) {
   if (!files.length) return null;
   return (
     <ul class="chat-attached" aria-label={msg("chat.attached")}>
@@ -65,6 +73,7 @@ export function Attached({ files, onRemove }: { files: File[]; onRemove: (f: Fil
             look="quiet"
             icon="close"
             label={msg("chat.noFile", { name: f.name })}
+            disabled={disabled}
             onClick={() => onRemove(f)}
           />
         </li>

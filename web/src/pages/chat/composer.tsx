@@ -3,7 +3,7 @@ import { msg } from "../../shared/i18n/messages";
 import { Button, Icon, Problem, failed } from "../../shared/ui";
 import { Attach, Attached, takeFiles, together } from "./attach";
 import { CompleteList, slashWord, useComplete } from "./completion";
-import { changeDraft, deliver, type Draft, draftOf } from "./drafts";
+import { cancelDraft, changeDraft, deliver, type Draft, draftOf } from "./drafts";
 import { matches } from "./phrases";
 import { type Named, useFitting } from "./skillsearch";
 
@@ -26,6 +26,7 @@ export function Composer({ id, send, busy, onStop, loaded = [], offered = [], of
   const area = useRef<HTMLTextAreaElement>(null);
   const hint = useId();
   const draft = draftOf(id);
+  const frozen = !!draft.state;
   const [error, setError] = useState<unknown>();
   const set = (more: Partial<Draft>) => changeDraft(id, more);
   const add = (files: File[]) => set({ files: together(draftOf(id).files, files) });
@@ -33,10 +34,10 @@ export function Composer({ id, send, busy, onStop, loaded = [], offered = [], of
     set({ skill: n.name, text: slashWord(draft.text) === undefined ? draft.text : "" });
     area.current?.focus();
   };
-  const complete = useComplete(draft.skill ? undefined : slashWord(draft.text), offered, pick);
+  const complete = useComplete(draft.skill || frozen ? undefined : slashWord(draft.text), offered, pick);
   const ready = !!(draft.text.trim() || draft.skill || draft.files.length);
   const go = async () => {
-    if (!ready || draft.state || off) return;
+    if (!ready || frozen || off) return;
     setError(undefined);
     try {
       await deliver(id, (d) => send(named(d, offered, complete.known)));
@@ -71,16 +72,20 @@ export function Composer({ id, send, busy, onStop, loaded = [], offered = [], of
       {draft.state === "waiting" && (
         <div class="note warn row" role="status">
           {msg("chat.sentLater")}
-          <Button small onClick={() => set({ state: undefined })}>
+          <Button small onClick={() => cancelDraft(id)}>
             {msg("ui.cancel")}
           </Button>
         </div>
       )}
-      <Fitting text={draft.skill || complete.open ? "" : draft.text} without={loaded} onPick={pick} />
+      <Fitting text={draft.skill || frozen || complete.open ? "" : draft.text} without={loaded} onPick={pick} />
       <CompleteList state={complete} />
       <div class="chat-box">
-        {draft.skill && <Chosen name={draft.skill} onRemove={() => set({ skill: undefined })} />}
-        <Attached files={draft.files} onRemove={(f) => set({ files: draft.files.filter((x) => x !== f) })} />
+        {draft.skill && <Chosen name={draft.skill} disabled={frozen} onRemove={() => set({ skill: undefined })} />}
+        <Attached
+          files={draft.files}
+          disabled={frozen}
+          onRemove={(f) => set({ files: draft.files.filter((x) => x !== f) })}
+        />
         <textarea
           ref={area}
           class="chat-input"
@@ -94,12 +99,13 @@ export function Composer({ id, send, busy, onStop, loaded = [], offered = [], of
           aria-activedescendant={complete.active}
           value={draft.text}
           disabled={off}
+          readOnly={frozen}
           maxLength={200_000}
           onInput={(e) => set({ text: e.currentTarget.value })}
           onKeyDown={key}
         />
         <div class="row keep">
-          <Attach onFiles={add} disabled={off} />
+          <Attach onFiles={add} disabled={off || frozen} />
           <span id={hint} class="chat-hint small muted truncate grow">
             {stop.asked ? msg("chat.escape") : msg("chat.hint")}
           </span>
@@ -114,7 +120,7 @@ export function Composer({ id, send, busy, onStop, loaded = [], offered = [], of
             icon="send"
             label={busy ? msg("chat.queue") : msg("chat.send")}
             disabled={!ready || off}
-            aria-busy={!!draft.state}
+            aria-busy={frozen}
           />
         </div>
       </div>
@@ -133,11 +139,18 @@ function named(draft: Draft, offered: readonly string[], known: (name: string) =
 }
 
 /** Chosen shows the selected skill of a message. */
-function Chosen({ name, onRemove }: { name: string; onRemove: () => void }) {
+function Chosen({ name, disabled, onRemove }: { name: string; disabled: boolean; onRemove: () => void }) {
   return (
     <div class="chat-chosen">
       <Icon name="library" size={14} /> {msg("chat.withSkill")} <strong>{name}</strong>
-      <Button small look="quiet" icon="close" label={msg("chat.noSkill", { name })} onClick={onRemove} />
+      <Button
+        small
+        look="quiet"
+        icon="close"
+        label={msg("chat.noSkill", { name })}
+        disabled={disabled}
+        onClick={onRemove}
+      />
     </div>
   );
 }

@@ -10,7 +10,7 @@ import { useInForce } from "./activeskills";
 import { agentTitle } from "./agentfield";
 import { Composer } from "./composer";
 import { useConversation } from "./conversation";
-import { keepDraft } from "./drafts";
+import { changeDraft } from "./drafts";
 import type { Link } from "./eventstream";
 import { Messages } from "./messages";
 import { Panel, useDebounced } from "./panel";
@@ -39,7 +39,7 @@ export function ConversationView({ id, list, onPanel, panelOpen, beside }: Conve
   const force = useInForce(id, at);
   useTitle(session?.title || msg("chat.untitled"));
   const again = useCallback(
-    (turn: Turn) => keepDraft(id, { text: turn.text, skill: turn.skill || undefined, files: [] }),
+    (turn: Turn) => changeDraft(id, { text: turn.text, skill: turn.skill || undefined, files: [] }),
     [id],
   );
   const stop = useCallback(() => cancel(id), [id]);

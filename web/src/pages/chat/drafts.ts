@@ -1,5 +1,6 @@
 import { signal } from "@preact/signals";
-import { away, reachable } from "../../shared/api/client";
+import { isUnreachable, reachable } from "../../shared/api/client";
+import { msg } from "../../shared/i18n/messages";
 
 /** An unsent message. */
 export interface Draft {
@@ -8,7 +9,9 @@ export interface Draft {
   skill?: string;
   /** The attached files. */
   files: File[];
-  /** Whether it is being sent, or waits until the hub can be reached. */
+  /** The agent of a new conversation. */
+  agent?: string;
+  /** Whether it is being sent, or waits until the hub can be reached. Nothing else changes meanwhile. */
   state?: "sending" | "waiting";
 }
 
@@ -23,23 +26,35 @@ export function keepDraft(id: string, draft: Draft) {
   drafts.value = { ...drafts.value, [id]: draft };
 }
 
-/** changeDraft changes parts of a draft. */
-export const changeDraft = (id: string, more: Partial<Draft>) => keepDraft(id, { ...draftOf(id), ...more });
+/** changeDraft changes parts of a draft. A draft that is being sent or waits does not change. */
+export function changeDraft(id: string, more: Partial<Draft>) {
+  const draft = draftOf(id);
+  if (!draft.state) keepDraft(id, { ...draft, ...more });
+}
+
+/** cancelDraft ends the wait of a draft, which can then be changed. */
+export const cancelDraft = (id: string) => keepDraft(id, { ...draftOf(id), state: undefined });
+
+/** How often a message is sent without a response. */
+const attempts = 3;
 
 /**
  * deliver sends the draft of a conversation and empties it. If the hub cannot be reached, the draft
- * waits and is sent as it is by then, unless its state is cleared meanwhile.
+ * waits until it can, and is sent again.
  */
 export async function deliver(id: string, send: (draft: Draft) => Promise<void>) {
-  for (;;) {
-    changeDraft(id, { state: "sending" });
+  const draft = draftOf(id);
+  for (let attempt = 1; ; attempt++) {
+    keepDraft(id, { ...draft, state: "sending" });
     try {
-      await send(draftOf(id));
+      await send(draft);
       return keepDraft(id, empty);
     } catch (error) {
-      const state = away.value ? "waiting" : undefined;
-      changeDraft(id, { state });
-      if (!state) throw error;
+      if (isUnreachable(error) && attempt < attempts) keepDraft(id, { ...draft, state: "waiting" });
+      else {
+        keepDraft(id, draft);
+        throw isUnreachable(error) ? new Error(msg("chat.notSent")) : error;
+      }
     }
     await reachable(() => !draftOf(id).state);
     if (!draftOf(id).state) return;

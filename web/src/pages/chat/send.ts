@@ -1,4 +1,4 @@
-import { api, away, got } from "../../shared/api/client";
+import { api, got, isUnreachable } from "../../shared/api/client";
 import { limits } from "../../shared/api/limits";
 import { size } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
@@ -17,17 +17,17 @@ export class Begun extends Error {
 }
 
 /** begin creates a conversation with a message, and returns its ID. */
-export async function begin(agent: string, draft: Draft): Promise<string> {
+export async function begin(draft: Draft): Promise<string> {
   const title = titleFrom(draft.text || draft.skill || draft.files[0]?.name || "");
   const plain = !draft.skill && !draft.files.length;
-  const body = { title, ...(agent && { agent }), ...(plain && { message: draft.text.trim() }) };
+  const body = { title, ...(draft.agent && { agent: draft.agent }), ...(plain && { message: draft.text.trim() }) };
   const key = keyFor("", JSON.stringify(body));
   const session = await got(api.POST("/api/v1/sessions", { params: { header: { "Idempotency-Key": key } }, body }));
   put(session);
   try {
     if (!plain) await sendMessage(session.id, draft);
   } catch (error) {
-    if (away.value) throw error; // the next attempt gets the same conversation
+    if (isUnreachable(error)) throw error; // the next attempt gets the same conversation
     accepted("");
     throw new Begun(session.id, error);
   }

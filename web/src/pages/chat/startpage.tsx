@@ -6,7 +6,7 @@ import { failed } from "../../shared/ui";
 import { useTitle } from "../../shared/ui/page";
 import { AgentField } from "./agentfield";
 import { Composer } from "./composer";
-import { type Draft, draftOf, empty, keepDraft } from "./drafts";
+import { changeDraft, type Draft, draftOf, keepDraft } from "./drafts";
 import { OwnModel } from "./model";
 import { begin, Begun } from "./send";
 import { named, type Skill, useSkills } from "./skillsearch";
@@ -17,22 +17,29 @@ import { named, type Skill, useSkills } from "./skillsearch";
  */
 export function Begin({ list }: { list: ComponentChildren }) {
   const { query, route } = useLocation();
-  const agent = query.agent ?? "";
+  const draft = draftOf("");
+  const frozen = !!draft.state;
+  const agent = (frozen ? draft.agent : query.agent) ?? "";
+  const toAgent = (a: string) => route(a ? `/?agent=${encodeURIComponent(a)}` : "/", true);
   useTitle(msg("chat.fresh"));
   useEffect(() => {
+    if (frozen) return; // the address applies to the next message
+    changeDraft("", { agent });
     if (!query.skill) return; // with a skill, the user comes from the page of that skill
-    keepDraft("", { ...(draftOf("") ?? empty), skill: query.skill });
-    route(agent ? `/?agent=${encodeURIComponent(agent)}` : "/", true);
-  }, [query.skill]);
+    changeDraft("", { skill: query.skill });
+    toAgent(agent);
+  }, [query.skill, agent, frozen]);
+  const open = (id: string) => {
+    if (location.pathname === "/") route(`/chat/${id}`); // not if the user left while the message waited
+  };
   const send = async (draft: Draft) => {
     try {
-      const id = await begin(agent, draft);
-      if (location.pathname === "/") route(`/chat/${id}`); // not if the user left while the message waited
+      open(await begin(draft));
     } catch (error) {
       if (!(error instanceof Begun)) throw error;
       keepDraft(error.session, draft); // the conversation exists, and the draft belongs to it
       failed(error.why);
-      route(`/chat/${error.session}`);
+      open(error.session);
     }
   };
   return (
@@ -42,10 +49,10 @@ export function Begin({ list }: { list: ComponentChildren }) {
         <h1>{msg("chat.hello")}</h1>
         <p class="muted">{msg("chat.helloText")}</p>
         <OwnModel />
-        <Examples />
+        <Examples disabled={frozen} />
       </div>
       <div class="chat-foot-area">
-        <AgentField agent={agent} onAgent={(a) => route(a ? `/?agent=${encodeURIComponent(a)}` : "/", true)} />
+        <AgentField agent={agent} disabled={frozen} onAgent={toAgent} />
         <Composer id="" send={send} busy={false} />
       </div>
     </section>
@@ -86,7 +93,7 @@ function examplesFor(skills: Skill[]): Example[] {
 }
 
 /** Examples suggests requests for the available skills. The user can edit one before sending it. */
-function Examples() {
+function Examples({ disabled }: { disabled: boolean }) {
   const skills = useSkills();
   if (!skills) return null;
   const shown = examplesFor(skills);
@@ -97,7 +104,7 @@ function Examples() {
       </p>
     );
   const take = (text: string, skill: string) => {
-    keepDraft("", { ...(draftOf("") ?? empty), text, skill });
+    changeDraft("", { text, skill });
     document.querySelector<HTMLTextAreaElement>(".chat-input")?.focus();
   };
   return (
@@ -106,7 +113,7 @@ function Examples() {
       <ul class="chat-examples">
         {shown.map((e) => (
           <li key={e.skill}>
-            <button type="button" onClick={() => take(e.text, e.skill)}>
+            <button type="button" disabled={disabled} onClick={() => take(e.text, e.skill)}>
               <strong>{e.title}</strong>
               <span class="small muted">{e.description}</span>
             </button>

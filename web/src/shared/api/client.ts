@@ -22,8 +22,7 @@ export const away = signal(false);
 
 api.use({
   async onResponse({ response, request }) {
-    away.value =
-      response.status === 502 || response.status === 504 || (response.status === 503 && !(await isBusy(response)));
+    away.value = isAway(response.status, response.status === 503 ? await codeOf(response) : undefined);
     // the password form shows its own error
     if (response.status === 401 && !/\/(login|password)$/.test(request.url)) signedOut.value = true;
   },
@@ -34,13 +33,20 @@ api.use({
   },
 });
 
-/** isBusy reports whether the hub only refused this request because of its load. */
-async function isBusy(response: Response): Promise<boolean> {
+/**
+ * isAway reports whether a response means that the hub is unreachable. With the code "busy", the hub
+ * only refused this request because of its load.
+ */
+const isAway = (status: number, code?: string) =>
+  status === 502 || status === 504 || (status === 503 && code !== "busy");
+
+/** codeOf returns the code of an error response. */
+async function codeOf(response: Response): Promise<string | undefined> {
   const problem = (await response
     .clone()
     .json()
     .catch(() => undefined)) as Schema["Problem"] | undefined;
-  return problem?.code === "busy";
+  return problem?.code;
 }
 
 /** The error of a request that got no response. */
@@ -68,6 +74,10 @@ export class Refusal extends Error {
     Object.defineProperty(this, "message", { get: () => translateProblem(problem).detail || problem.title });
   }
 }
+
+/** isUnreachable reports whether an error means that the request did not reach the hub, or its response was lost. */
+export const isUnreachable = (error: unknown) =>
+  error instanceof Unreachable || (error instanceof Refusal && isAway(error.problem.status, error.problem.code));
 
 type Answer<T> = { data?: T; error?: unknown; response: Response };
 
