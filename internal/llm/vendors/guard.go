@@ -27,7 +27,7 @@ func CheckKeyTransport(base, key string, private []netip.Prefix) error {
 	at, err := netip.ParseAddr(u.Hostname())
 	near := err == nil && slices.ContainsFunc(private, func(p netip.Prefix) bool { return p.Contains(at.Unmap()) })
 	if u.Scheme != "https" && !near && !address.IsLoopback(u.Hostname()) {
-		return errors.New("refusing to send an API key unencrypted: use an https baseUrl")
+		return errors.New("refusing to send an API key unencrypted: use an https base URL")
 	}
 	return nil
 }

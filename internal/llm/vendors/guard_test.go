@@ -19,16 +19,16 @@ func TestCheckKeyTransport(t *testing.T) {
 		{"", "k", ""},
 		{"http://example.com", "", ""}, // no key to lose
 		{"https://example.com/v1", "k", ""},
-		{"http://example.com", "k", "use an https baseUrl"},
+		{"http://example.com", "k", "use an https base URL"},
 		{"http://10.1.2.3:8000/v1", "k", ""},
 		{"http://[::ffff:10.1.2.3]/v1", "k", ""},
 		{"http://[fd00::1]:80", "k", ""},
-		{"http://10.2.0.1", "k", "use an https baseUrl"},
+		{"http://10.2.0.1", "k", "use an https base URL"},
 		{"http://localhost:11434", "k", ""},
 		{"http://127.0.0.1", "k", ""},
-		{"ftp://example.com", "k", "use an https baseUrl"},
+		{"ftp://example.com", "k", "use an https base URL"},
 		{"http://a b", "k", "invalid baseUrl"},
-		{"http://10.1.2.3.example.com", "k", "use an https baseUrl"},
+		{"http://10.1.2.3.example.com", "k", "use an https base URL"},
 	} {
 		err := CheckKeyTransport(tt.base, tt.key, private)
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/loadout-dev/loadout/llm"
 )
 
 // Limits of a list of models.
@@ -47,16 +49,16 @@ func openaiList(ctx context.Context, base, key string) (*http.Request, error) {
 }
 
 // Models returns the names of up to 1,000 models that the server offers, sorted.
-// The names are untrusted. It returns no names if the vendor's servers cannot
-// list their models. It does not follow redirects, because they could send the
-// key to another server.
+// The names are untrusted. It returns no names if the server cannot list its
+// models, and an [*llm.StatusError] if it refuses the request. It does not follow
+// redirects, because they could send the key to another server.
 func (v Vendor) Models(ctx context.Context, o Options) ([]string, error) {
 	if v.list == nil {
 		return nil, nil
 	}
 	r, err := v.list(ctx, o.BaseURL, o.Key)
 	if err != nil {
-		return nil, fmt.Errorf("list models of %s: %w", v.Name, err)
+		return nil, fmt.Errorf("list models: %w", err)
 	}
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	if o.HTTP != nil {
@@ -64,11 +66,15 @@ func (v Vendor) Models(ctx context.Context, o Options) ([]string, error) {
 	}
 	res, err := client.Do(r)
 	if err != nil {
-		return nil, fmt.Errorf("list models of %s: %w", v.Name, err)
+		return nil, fmt.Errorf("list models: %w", err)
 	}
 	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("list models of %s: unexpected status %s", v.Name, res.Status)
+	switch res.StatusCode {
+	case http.StatusOK:
+	case http.StatusNotFound, http.StatusMethodNotAllowed:
+		return nil, nil
+	default:
+		return nil, fmt.Errorf("list models: %w", &llm.StatusError{Vendor: v.Name, Code: res.StatusCode, Message: http.StatusText(res.StatusCode)})
 	}
 	var list struct {
 		Data []struct {
@@ -76,7 +82,7 @@ func (v Vendor) Models(ctx context.Context, o Options) ([]string, error) {
 		} `json:"data"`
 	}
 	if err := json.NewDecoder(io.LimitReader(res.Body, maxListBytes)).Decode(&list); err != nil {
-		return nil, fmt.Errorf("list models of %s: %w", v.Name, err)
+		return nil, fmt.Errorf("list models: %w", err)
 	}
 	var names []string
 	for _, m := range list.Data[:min(len(list.Data), maxModels)] {

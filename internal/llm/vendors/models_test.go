@@ -1,6 +1,7 @@
 package vendors_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/loadout-dev/loadout/internal/llm/vendors"
+	"github.com/loadout-dev/loadout/llm"
 )
 
 // The models of a server are listed with the key of the vendor's protocol. A
@@ -23,6 +25,10 @@ func TestModels(t *testing.T) {
 		got = append(got, fmt.Sprint(r.Method, " ", r.URL, " ", r.Header.Get("Authorization"), r.Header.Get("x-api-key"), " ", r.Header.Get("anthropic-version")))
 		if strings.HasPrefix(r.URL.Path, "/moved") {
 			http.Redirect(w, r, "/v1/models", http.StatusFound)
+			return
+		}
+		if strings.HasPrefix(r.URL.Path, "/locked") {
+			http.Error(w, "who are you?", http.StatusUnauthorized)
 			return
 		}
 		body, ok := answers[r.URL.Path]
@@ -42,7 +48,8 @@ func TestModels(t *testing.T) {
 		{"anthropic", "/v1/", "k", "[large small]", "GET /v1/models?limit=1000 k 2023-06-01"},
 		{"openai", "/v1/", "k", "[large small]", "GET /v1/models Bearer k "},
 		{"openai", "/v1", "", "[large small]", "GET /v1/models  "},
-		{"openai", "/none", "k", "error", "GET /none/models Bearer k "},
+		{"openai", "/none", "k", "[]", "GET /none/models Bearer k "},
+		{"openai", "/locked", "k", "refused", "GET /locked/models Bearer k "},
 		{"openai", "/moved", "k", "error", "GET /moved/models Bearer k "},
 		{"openai", "/damaged", "k", "error", "GET /damaged/models Bearer k "},
 		{"openai", "/endless", "k", "error", "GET /endless/models Bearer k "},
@@ -54,6 +61,9 @@ func TestModels(t *testing.T) {
 		result := fmt.Sprint(names)
 		if err != nil {
 			result = "error"
+		}
+		if refused, ok := errors.AsType[*llm.StatusError](err); ok && refused.Code == http.StatusUnauthorized {
+			result = "refused"
 		}
 		if result != tt.models || strings.Join(got, "; ") != tt.request {
 			t.Errorf("%s%s: %s (%v) after %q, want %s after %q", tt.vendor, tt.path, result, err, got, tt.models, tt.request)
