@@ -41,7 +41,7 @@ func (m *Model) SecretName() string {
 const DefaultModelName = "default"
 
 // DefaultModel returns the public Model named [DefaultModelName], or nil if there is
-// none.
+// none or it is damaged. Connecting a model repairs it.
 func (r *Registry) DefaultModel(ctx context.Context, p account.Principal) (*AvailableModel, error) {
 	a := r.newActor(p)
 	if err := a.requireSignIn(account.KindRead); err != nil {
@@ -51,7 +51,12 @@ func (r *Registry) DefaultModel(ctx context.Context, p account.Principal) (*Avai
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
-	return r.availableModel(ctx, a, found[0])
+	m, err := r.availableModel(ctx, a, found[0])
+	if isCorrupt(err) {
+		r.opts.Logger.Warn("the connected model is not used: its document is damaged", "id", found[0].ID, "error", err)
+		return nil, nil
+	}
+	return m, err
 }
 
 // defaultModelKey is the name of the secret with the key of the default Model.

@@ -1,6 +1,7 @@
 package agents_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -82,4 +83,23 @@ func TestConnectAtTheSameTime(t *testing.T) {
 		h.apply("admin", fmt.Sprintf(document, "https://"+host+"/v1"))
 		wantEqual(t, h.connected(), host+" none")
 	}
+}
+
+// A damaged default Model counts as none, and connecting a model repairs it.
+func TestDamagedDefaultModel(t *testing.T) {
+	h := newHub(t, sqlite(t), nil)
+	admin := h.people["admin"]
+	must(t, h.connect(admin, "a.example.com", "key-a"))
+	m, err := h.DefaultModel(t.Context(), admin)
+	must(t, err)
+	k, err := h.db.Kinds.Get(t.Context(), m.ID)
+	must(t, err)
+	_, err = h.db.Kinds.Update(t.Context(), k.ID, k.Generation, json.RawMessage(`{"spec": {"vendor": 7}}`))
+	must(t, err)
+	m, err = h.DefaultModel(t.Context(), admin)
+	if m != nil || err != nil {
+		t.Errorf("a damaged Model is %+v, %v", m, err)
+	}
+	must(t, h.connect(admin, "b.example.com", "key-b"))
+	wantEqual(t, h.connected(), "b.example.com key-b")
 }
