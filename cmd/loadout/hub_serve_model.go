@@ -20,7 +20,7 @@ import (
 // one, and those that users define. The configured key is used only for the
 // configured model. Other models have their own key, or none.
 func (a *app) newHubModels(ctx context.Context, c *config.Config, private []netip.Prefix) (func(*agents.ModelChoice, string) (llm.Model, error), error) {
-	asDemo := demo.New(&demo.Options{Next: "Connect one on the start page, or set models.default for loadout serve."})
+	asDemo := demo.New(&demo.Options{Next: "For real answers, an administrator can connect a model on the start page, or set models.default for loadout serve."})
 	own, choice := llm.Model(asDemo), setup.ChooseModel(c, setup.ModelFlags{})
 	if !choice.IsDemo() {
 		var err error

@@ -203,8 +203,8 @@ func (b *toolbox) chat(t testing.TB, r *llm.Request, says string) (calls []strin
 }
 
 const (
-	notAModel = "No model configured"
-	inChinese = "未配置模型"
+	notAModel = "The built-in demo answers"
+	inChinese = "由内置演示按固定规则回答"
 )
 
 func TestTranscripts(t *testing.T) {

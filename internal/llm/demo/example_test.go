@@ -32,7 +32,7 @@ func Example() {
 	}
 	whatIDid, whatIAm, _ := strings.Cut(second.Message.Text(), "\n\n")
 	fmt.Println(whatIDid)
-	fmt.Println(strings.Contains(whatIAm, "No model configured"))
+	fmt.Println(strings.Contains(whatIAm, "The built-in demo answers"))
 	// Output:
 	// search_skills {}
 	// I looked at which skills there are:

@@ -18,7 +18,7 @@ type phrases struct {
 }
 
 var english = phrases{
-	none:         "No model configured: the built-in demo answers by fixed rules.",
+	none:         "The built-in demo answers, by fixed rules.",
 	next:         "For real answers, configure a model of Anthropic or OpenAI with a key, or a compatible server such as Ollama, which needs none.",
 	noWords:      "There was nothing to go by.",
 	noTools:      "I was given no tools to find skills with, so I did nothing.",
@@ -43,7 +43,7 @@ var english = phrases{
 }
 
 var chinesePhrases = phrases{
-	none:         "未配置模型：由内置演示按固定规则回答。",
+	none:         "由内置演示按固定规则回答。",
 	next:         "要得到真正的回答，请配置带密钥的 Anthropic 或 OpenAI 模型，或任何兼容的服务器；本机的 Ollama 不需要密钥。",
 	noWords:      "没有可以处理的内容。",
 	noTools:      "我没有得到查找技能的工具，所以什么也没有做。",
