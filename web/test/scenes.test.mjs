@@ -1035,5 +1035,9 @@ test("first minute: a model is connected on the page, and an example gets an ans
   const told = JSON.stringify(vendor.heard.at(-1));
   assert.match(told, /region,month,sales/);
   assert.match(told, /csv-analysis/);
+  await page.goto("/");
+  await page.getByRole("button", { name: "Change model" }).click();
+  assert.equal(await card.getByLabel("Base URL").inputValue(), vendor.url);
+  assert.equal(await card.getByText(/No model is configured/).count(), 0);
   page.calm();
 });

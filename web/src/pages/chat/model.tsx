@@ -2,7 +2,7 @@ import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import { Submit, useSend } from "../../features/users/form";
 import { api, got, type Schema } from "../../shared/api/client";
-import { isAdmin } from "../../shared/api/me";
+import { isAdmin, ways } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import { Button, done, Problem, SelectField, TextField } from "../../shared/ui";
 import { useMedia } from "./drawer";
@@ -41,6 +41,7 @@ export function OwnModel() {
   if (isDemo(model) || editing)
     return (
       <Connect
+        current={isDemo(model) ? undefined : model}
         onConnected={(m) => {
           own.value = m;
           setEditing(false);
@@ -49,16 +50,19 @@ export function OwnModel() {
       />
     );
   return (
-    <p class="row small muted chat-own-model">
-      <span>
-        {msg("chat.model")}: <strong>{model.model}</strong> · {placeOf(model)}
-      </span>
-      {isAdmin.value && model.name && (
-        <Button small look="quiet" onClick={() => setEditing(true)}>
-          {msg("chat.changeModel")}
-        </Button>
-      )}
-    </p>
+    <>
+      <p class="row small muted chat-own-model">
+        <span>
+          {msg("chat.model")}: <strong>{model.model}</strong> · {placeOf(model)}
+        </span>
+        {isAdmin.value && model.name && (
+          <Button small look="quiet" onClick={() => setEditing(true)}>
+            {msg("chat.changeModel")}
+          </Button>
+        )}
+      </p>
+      {model.key === "missing" && <p class="note warn">{msg("chat.modelKeyMissing")}</p>}
+    </>
   );
 }
 
@@ -76,12 +80,21 @@ type Provider = "anthropic" | "openai" | "ollama" | "other";
 const providers: Provider[] = ["anthropic", "openai", "ollama", "other"];
 const addresses: Partial<Record<Provider, string>> = { ollama: "http://127.0.0.1:11434/v1", other: "" };
 
-/** Connect connects a model for all users: it lists the models of a server, tests one, and stores its key. */
-function Connect({ onConnected, onCancel }: { onConnected: (m: Model) => void; onCancel?: () => void }) {
-  const [provider, setProvider] = useState<Provider>("anthropic");
-  const [address, setAddress] = useState("");
+function providerOf(model: Model): Provider {
+  if (!model.base_url) return model.vendor === "openai" ? "openai" : "anthropic";
+  return model.base_url === addresses.ollama ? "ollama" : "other";
+}
+
+/**
+ * Connect connects a model for all users: it lists the models of a server, tests one, and stores its key. The form
+ * starts with the values of the current model, but without its key, which is never read back.
+ */
+function Connect(props: { current?: Model; onConnected: (m: Model) => void; onCancel?: () => void }) {
+  const { current, onConnected, onCancel } = props;
+  const [provider, setProvider] = useState(current ? providerOf(current) : "anthropic");
+  const [address, setAddress] = useState(current?.base_url ?? "");
   const [key, setKey] = useState("");
-  const [name, setName] = useState("");
+  const [name, setName] = useState(current?.model ?? "");
   const [names, setNames] = useState<string[]>();
   const own = addresses[provider] === undefined; // the vendor's own server
   const change = (set: () => void) => {
@@ -99,9 +112,10 @@ function Connect({ onConnected, onCancel }: { onConnected: (m: Model) => void; o
     if (!names) {
       const { items } = await got(api.POST("/api/v1/models/offered", { body: server }));
       setNames(items);
-      if (items.length !== 1) return;
-      model = items[0]!;
+      if (items.length === 1) model = items[0]!;
+      else if (items.length && !items.includes(model)) model = "";
       setName(model);
+      if (items.length !== 1) return;
     }
     const connected = await got(api.PUT("/api/v1/models/default", { body: { ...server, model } }));
     done(msg("chat.modelConnected", { name: model }));
@@ -110,7 +124,8 @@ function Connect({ onConnected, onCancel }: { onConnected: (m: Model) => void; o
   return (
     <form class="card stack chat-connect" aria-label={msg("chat.connectModel")} onSubmit={(e) => void send(e)}>
       <h2>{msg("chat.connectModel")}</h2>
-      <p class="small muted">{msg("chat.noModel")}</p>
+      {!current && <p class="small muted">{msg("chat.noModel")}</p>}
+      {ways.value?.mode !== "single" && <p class="small muted">{msg("chat.modelForAll")}</p>}
       <div class="halves">
         <SelectField
           label={msg("chat.provider")}
