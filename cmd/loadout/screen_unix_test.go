@@ -121,7 +121,7 @@ var varying = []struct {
 	{regexp.MustCompile(`\d{8}-\d{6}-[a-z0-9]{5}`), "YYYYMMDD-HHMMSS-xxxxx"},
 	{regexp.MustCompile(`localhost-\d{5}`), "localhost-00000"},
 	{regexp.MustCompile(`  \d+(\.\d)? s\b`), ""},
-	{regexp.MustCompile(`(?m)^([✓✗] \S+ \S.{0,9}).*$`), "$1…"}, // how long a call took moves where its line is cut
+	{regexp.MustCompile(`(?m)^([✓✗] \S+ \S[^…\n]{0,9}).*$`), "$1…"}, // how long a call took moves where its line is cut
 	{regexp.MustCompile(`[0-9.]+[kM]? tokens`), "some tokens"},
 	{regexp.MustCompile(`(?m)[ \t]+$`), ""},
 }
