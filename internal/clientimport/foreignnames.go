@@ -14,7 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// Limits on the servers of another program.
+// Limits on servers of other programs.
 const (
 	maxSecrets  = 200 // secrets of one server
 	maxSameName = 20  // servers with one name, besides the suffix
@@ -102,7 +102,8 @@ func (f *foreignNames) plan(c *upstream.Config) (moved []MovedSecret, state stri
 	return moved, state, nil
 }
 
-// foreignTarget identifies what c runs or where it connects.
+// foreignTarget returns a hash of the command that c runs or the addresses to which
+// it connects.
 func foreignTarget(c *upstream.Config) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q", c.Command, c.Args, c.Dir, c.Env, c.URLs))
 	return string(sum[:])
@@ -176,9 +177,8 @@ func formOf(c *upstream.Config) serverForm {
 	return f
 }
 
-// match returns the names that the secrets of a configuration have in a server of
-// the file, by placeholder. It returns nil if an import would not have added the
-// configuration as this server.
+// match returns the names of a configuration's secrets in a server of the file, by
+// placeholder. It returns nil if that server does not come from this configuration.
 func (f *foreignNames) match(form serverForm, found map[string]foreignSecret, have *upstream.Config) map[string]string {
 	other, ok := f.forms[have]
 	if !ok {

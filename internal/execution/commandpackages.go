@@ -134,8 +134,8 @@ func (v *commandView) logProgress(what string) {
 	}
 }
 
-// withoutHostPaths returns an error for the model without paths of the host. It
-// logs the whole error.
+// withoutHostPaths logs err, and returns an error for the model that contains no
+// paths of the host.
 func (v *commandView) withoutHostPaths(err error) error {
 	if err == errNotRequested {
 		return err

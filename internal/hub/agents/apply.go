@@ -351,10 +351,10 @@ func (a *documentBatch) saveDocument(ctx context.Context, i int, old store.Kind,
 	return a.recordAllowed(ctx, applyAction(d.Kind), a.namespaces[i], d.Kind+"/"+d.Name, map[string]any{"outcome": c.Outcome, "fields": fieldPaths(c.Diff)})
 }
 
-// refuseTaken refuses a document that must be new if it would change old, or take
-// precedence over a resource or an operator's server that documents in its namespace
-// can use. References by name would then resolve to the new resource. It reports
-// whether it refused the document.
+// refuseTaken refuses a document that must be new if its name is taken by old, or by
+// a resource or an operator's server that documents in its namespace can use:
+// references by name would then resolve to the new document. It reports whether it
+// refused the document.
 func (a *documentBatch) refuseTaken(ctx context.Context, i int, old store.Kind) (bool, error) {
 	if old.ID != "" {
 		a.refuseExisting(i)
