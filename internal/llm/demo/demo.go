@@ -4,8 +4,8 @@
 // response to the same conversation, so that first steps and tests can use all
 // of Loadout without a real model.
 //
-// Every response says that no model is configured. Within a turn, the model
-// makes each kind of call at most once.
+// Every response says that the demo wrote it. Within a turn, the model makes each
+// kind of call at most once.
 package demo
 
 import (
