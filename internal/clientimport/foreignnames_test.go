@@ -23,8 +23,12 @@ func withTokens(n, size int) map[string]any {
 	return map[string]any{"command": "x", "args": []any{strings.Repeat("a", size)}, "env": env}
 }
 
+// raceEnabled is set by a file that is built with the race detector.
+var raceEnabled bool
+
 // planMany plans to add servers that are stored elsewhere. It returns the number of
-// bytes that this allocates.
+// bytes that this allocates, or 0 with the race detector: a sync.Pool then drops
+// values at random, and regexp allocates its buffers again.
 func planMany(t *testing.T, all []clientimport.Definition) (*clientimport.Plan, uint64) {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -33,6 +37,9 @@ func planMany(t *testing.T, all []clientimport.Definition) (*clientimport.Plan, 
 	runtime.ReadMemStats(&after)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if raceEnabled {
+		return p, 0
 	}
 	return p, after.TotalAlloc - before.TotalAlloc
 }
@@ -73,14 +80,14 @@ func TestManyDefinitionsWithOneName(t *testing.T) {
 		t.Errorf("allocated %d MiB", allocated>>20)
 	}
 	all = nil
-	for i := range 100 { // the names of all secrets start with the same 100 bytes
+	for i := range 50 { // the names of all secrets start with the same 100 bytes
 		all = append(all, clientimport.Definition{Name: strings.Repeat("n", 110) + fmt.Sprint(i), Value: withTokens(200, i)})
 	}
 	p, allocated = planMany(t, all)
-	if len(p.Unset) != 20_000 || len(p.ChangedServers()) != 100 {
+	if len(p.Unset) != 10_000 || len(p.ChangedServers()) != 50 {
 		t.Errorf("%d secrets to set, %d servers", len(p.Unset), len(p.ChangedServers()))
 	}
-	if allocated > 500<<20 {
+	if allocated > 250<<20 {
 		t.Errorf("with one name for all secrets: allocated %d MiB", allocated>>20)
 	}
 }

@@ -1,0 +1,5 @@
+//go:build race
+
+package clientimport_test
+
+func init() { raceEnabled = true }
