@@ -43,6 +43,39 @@ func (t Usage) ListOwn(ctx context.Context, owner string, day time.Time) ([]OwnU
 	return found, nil
 }
 
+// TeamUse counts the successful uses of a skill by a user and by the other members of
+// groups.
+type TeamUse struct {
+	SkillID string
+	Own     int64 // by the user
+	Others  int64 // by other members
+	Members int64 // number of other members who used it
+}
+
+func (u *TeamUse) fields() []any { return []any{&u.SkillID, &u.Own, &u.Others, &u.Members} }
+
+// ListTeam returns how often a user and the other members of up to [MaxNamespaces]
+// groups successfully used each skill. It counts the uses of those who used the skill
+// since the given day, and omits uses that are not merged yet; see [DB.MergeUsage].
+func (t Usage) ListTeam(ctx context.Context, user string, groups []string, since time.Time) ([]TeamUse, error) {
+	if len(groups) > MaxNamespaces {
+		return nil, fmt.Errorf("list skills that members used: %w: %d groups, limit %d", ErrInvalid, len(groups), MaxNamespaces)
+	}
+	owners := "o.owner = $1"
+	if len(groups) > 0 {
+		owners = "(o.owner = $1 OR o.owner IN (SELECT user_id FROM members WHERE group_id IN (" + placeholders(3, len(groups)) + ")))"
+	}
+	found, err := queryAll[TeamUse](ctx, t.c, `SELECT o.skill_id,
+			CAST(sum(CASE WHEN o.owner = $1 THEN o.uses + o.earlier_uses ELSE 0 END) AS BIGINT),
+			CAST(sum(CASE WHEN o.owner = $1 THEN 0 ELSE o.uses + o.earlier_uses END) AS BIGINT),
+			CAST(sum(CASE WHEN o.owner = $1 THEN 0 ELSE 1 END) AS BIGINT)
+		FROM own_usage o WHERE o.day >= $2 AND `+owners+" GROUP BY o.skill_id", append([]any{user, dayNumber(since)}, toArgs(groups)...)...)
+	if err != nil {
+		return nil, fmt.Errorf("list skills that members used: %w", err)
+	}
+	return found, nil
+}
+
 // pendingUsage is a row of usage_pending.
 type pendingUsage struct {
 	UsageDay

@@ -71,6 +71,55 @@ func TestOwnUsage(t *testing.T) {
 	})
 }
 
+// The uses of a user and of the other members of groups are counted separately, if they
+// used the skill in the period.
+func TestTeamUsage(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		const day = 24 * time.Hour
+		today := at(0).Truncate(day)
+		a, b := newSkill(t, db, store.Public, "a"), newSkill(t, db, store.Public, "b")
+		users := map[string]store.User{}
+		var groups []string
+		for _, g := range []struct {
+			name    string
+			members []string
+		}{{"one", []string{"ada", "ben"}}, {"two", []string{"ada", "ben", "cleo"}}, {"other", []string{"dan"}}} {
+			group := must(db.Groups.Create(ctx, store.Group{Name: g.name}))(t)
+			groups = append(groups, group.ID)
+			for _, name := range g.members {
+				if users[name].ID == "" {
+					users[name] = newUser(t, db, name)
+				}
+				mustDo(t, db.Groups.SetMember(ctx, store.Member{GroupID: group.ID, UserID: users[name].ID, Role: store.Reporter}))
+			}
+		}
+		use := func(name string, s store.Skill, uses int64, at time.Time) {
+			t.Helper()
+			mustDo(t, db.Usage.Add(ctx, store.SkillUsage{SkillID: s.ID, Owner: users[name].ID, Loads: uses, LastUsed: at}))
+			mustDo(t, db.MergeUsage(ctx, at))
+		}
+		use("ada", a, 1, today.Add(-day))
+		use("ada", a, 2, today)
+		use("ben", a, 4, today)
+		use("cleo", a, 8, today)
+		use("cleo", b, 16, today.Add(-2*day))
+		use("dan", a, 32, today)
+		team := func(groups []string, since time.Time) []store.TeamUse {
+			t.Helper()
+			found := must(db.Usage.ListTeam(ctx, users["ada"].ID, groups, since))(t)
+			slices.SortFunc(found, func(a, b store.TeamUse) int { return int(b.Own - a.Own) })
+			return found
+		}
+		wantEqual(t, team(groups[:2], today.Add(-3*day)), []store.TeamUse{{SkillID: a.ID, Own: 3, Others: 12, Members: 2}, {SkillID: b.ID, Others: 16, Members: 1}})
+		wantEqual(t, team(groups[:2], today), []store.TeamUse{{SkillID: a.ID, Own: 3, Others: 12, Members: 2}})
+		wantEqual(t, team(groups[:1], today), []store.TeamUse{{SkillID: a.ID, Own: 3, Others: 4, Members: 1}})
+		wantEqual(t, team(nil, today), []store.TeamUse{{SkillID: a.ID, Own: 3}})
+		_, err := db.Usage.ListTeam(ctx, users["ada"].ID, make([]string, store.MaxNamespaces+1), today)
+		wantError(t, err, store.ErrInvalid)
+	})
+}
+
 // A list does not depend on when on its day it is read: a use around midnight is
 // counted on the day on which it is merged.
 func TestOwnUsageAroundMidnight(t *testing.T) {

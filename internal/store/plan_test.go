@@ -117,6 +117,7 @@ func TestQueriesUseIndexes(t *testing.T) {
 			"versions by digest":  {"SELECT id FROM versions WHERE digest = $1", []any{"sha256:5"}},
 			"versions of a skill": {"SELECT id FROM versions WHERE skill_id = $1 ORDER BY number DESC", []any{"s00005"}},
 			"changes":             {"SELECT skill_id FROM skill_changes WHERE revision > $1 ORDER BY revision LIMIT 500", []any{9900}},
+			"versions to review":  {"SELECT v.number FROM skills s JOIN versions v ON v.id = (SELECT w.id FROM versions w WHERE w.skill_id = s.id AND w.review = 'pending' ORDER BY w.number DESC LIMIT 1) WHERE s.id IN ($1, $2)", []any{"s00005", "s00006"}},
 			"groups of a user":    {"SELECT role FROM members WHERE user_id = $1", []any{"u3"}},
 			"events after one":    {"SELECT data FROM events WHERE stream = $1 AND seq > $2 ORDER BY seq LIMIT 100", []any{"session 3", 50}},
 			"end of a stream":     {"SELECT max(seq) FROM events WHERE stream = $1", []any{"session 3"}},

@@ -27,6 +27,8 @@ type Skill struct {
 	Label       string
 	Digest      string
 	Review      Review
+	Reviewer    string // user who last reviewed it; "" if none
+	Reviewed    time.Time
 	Size        int64
 	Files       int64
 	Display     string
@@ -39,13 +41,13 @@ type Skill struct {
 // condition.
 const skillSelect = `SELECT s.id, s.namespace, s.name, s.hidden, s.origin, s.source, s.created_by, s.created, s.updated,
 	COALESCE(v.number, 0), COALESCE(v.label, ''), COALESCE(v.digest, ''), COALESCE(v.review, ''), COALESCE(v.size, 0), COALESCE(v.files, 0),
-	COALESCE(v.display, ''), COALESCE(v.description, ''), COALESCE(v.tags, ''), COALESCE(v.meta, '')
+	COALESCE(v.display, ''), COALESCE(v.description, ''), COALESCE(v.tags, ''), COALESCE(v.meta, ''), COALESCE(v.reviewer, ''), COALESCE(v.reviewed, 0)
 	FROM skills s LEFT JOIN versions v ON v.id = s.current `
 
 func (s *Skill) fields() []any {
 	return []any{&s.ID, (*string)(&s.Namespace), &s.Name, &s.Hidden, &s.Origin, (*jsonText)(&s.Source), &s.CreatedBy, (*timestamp)(&s.Created), (*timestamp)(&s.Updated),
 		&s.Number, &s.Label, &s.Digest, (*string)(&s.Review), &s.Size, &s.Files,
-		&s.Display, &s.Description, (*stringList)(&s.Tags), (*jsonText)(&s.Meta)}
+		&s.Display, &s.Description, (*stringList)(&s.Tags), (*jsonText)(&s.Meta), &s.Reviewer, (*timestamp)(&s.Reviewed)}
 }
 
 // Skills stores the names, owners and visibility of skills. It does not read
@@ -178,6 +180,7 @@ type Change struct {
 	ID       string
 	Skill    *Skill // nil if deleted
 	Listings []Namespace
+	Pending  *PendingVersion // newest version awaiting review; nil if there is none
 }
 
 type skillChange struct {
@@ -212,9 +215,42 @@ func (t Skills) changes(ctx context.Context, after int64) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
+	pending, err := t.listNewestPending(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]Change, len(rows))
 	for i, r := range rows {
-		out[i] = Change{r.Revision, r.ID, skills[r.ID], listed[r.ID]}
+		out[i] = Change{r.Revision, r.ID, skills[r.ID], listed[r.ID], pending[r.ID]}
+	}
+	return out, nil
+}
+
+// PendingVersion identifies a version that is awaiting review.
+type PendingVersion struct {
+	SkillID   string
+	Number    int64
+	CreatedBy string
+	Approvers []string // users who approved it, if more approvals are required
+}
+
+func (v *PendingVersion) fields() []any {
+	return []any{&v.SkillID, &v.Number, &v.CreatedBy, (*stringList)(&v.Approvers)}
+}
+
+// listNewestPending returns the newest version awaiting review of each of the skills,
+// keyed by skill id. It omits the same versions as [Versions.ListPending].
+func (t Skills) listNewestPending(ctx context.Context, ids []any) (map[string]*PendingVersion, error) {
+	rows, err := queryAll[PendingVersion](ctx, t.c, `SELECT v.skill_id, v.number, v.created_by, v.approvers
+		FROM skills s LEFT JOIN versions c ON c.id = s.current
+		JOIN versions v ON v.id = (SELECT w.id FROM versions w WHERE w.skill_id = s.id AND w.review = 'pending' ORDER BY w.number DESC LIMIT 1)
+		WHERE s.id IN (`+placeholders(1, len(ids))+") AND "+pendingCondition, ids...)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]*PendingVersion, len(rows))
+	for i := range rows {
+		out[rows[i].SkillID] = &rows[i]
 	}
 	return out, nil
 }

@@ -43,6 +43,7 @@ func TestSkillFollowsItsCurrentVersion(t *testing.T) {
 		wantEqual(t, must(db.Skills.Get(ctx, s.ID))(t).Number, int64(0)) // not current yet
 
 		second := newVersion(t, db, s.ID, "2")
+		wantEqual(t, must(db.Skills.Changes(ctx, 0))(t)[0].Pending, &store.PendingVersion{SkillID: s.ID, Number: 2})
 		mustDo(t, db.Skills.SetCurrent(ctx, s.ID, 2))
 		got := must(db.Skills.Get(ctx, s.ID))(t)
 		if got.Number != 2 || got.Digest != second.Digest || got.Description != "about 2" || got.Updated.Before(s.Updated) {
@@ -53,7 +54,7 @@ func TestSkillFollowsItsCurrentVersion(t *testing.T) {
 		got = must(db.Skills.Get(ctx, s.ID))(t)
 		wantEqual(t, got, store.Skill{
 			ID: s.ID, Namespace: store.Public, Name: "pdf", Origin: "git", Source: s.Source, CreatedBy: "ada", Created: at(1), Updated: got.Updated,
-			Number: 1, Label: "1.10", Digest: "sha256:1", Review: store.Approved, Size: 6, Files: 2,
+			Number: 1, Label: "1.10", Digest: "sha256:1", Review: store.Approved, Reviewer: "rev", Reviewed: got.Reviewed, Size: 6, Files: 2,
 			Display: "PDF", Description: "Reads PDF files", Tags: []string{"doc"}, Meta: json.RawMessage(`{"a":1}`),
 		})
 

@@ -197,10 +197,13 @@ func (t Versions) List(ctx context.Context, skillID string, end int64, limit int
 	return found, nil
 }
 
-// pendingSelect selects the versions awaiting review. It omits versions older
-// than their skill's current version, unless the current version was rejected.
+// pendingCondition omits versions v older than their skill's current version c,
+// unless the current version was rejected.
+const pendingCondition = "(c.id IS NULL OR c.review = 'rejected' OR v.number >= c.number)"
+
+// pendingSelect selects the versions awaiting review.
 const pendingSelect = versionSelect + `JOIN skills s ON s.id = v.skill_id LEFT JOIN versions c ON c.id = s.current
-	WHERE v.review = 'pending' AND (c.id IS NULL OR c.review = 'rejected' OR v.number >= c.number) AND v.id > $1 `
+	WHERE v.review = 'pending' AND ` + pendingCondition + ` AND v.id > $1 `
 
 // ListPending returns the versions awaiting review in the given namespaces,
 // oldest first, and the cursor of the next page. It omits versions older than
