@@ -17,6 +17,7 @@ var authorityOfSkills = []row{
 	{"list-skills", "", nil, nil, "401 200 200 200 200 200 200", "200 read chat"},
 	{"list-skills", "of the group", ofTheGroup, nil, "401 404 200 200 200 200 200", "200 read chat"},
 	{"list-skills", "of the group, also hidden ones", hiddenOfTheGroup, nil, "401 404 403 403 200 200 200", "200 write"},
+	{"list-skill-sections", "", nil, nil, "401 200 200 200 200 200 200", "200 read chat"},
 	{"list-skills", "of a user", ofTheUser, nil, "401 404 404 404 404 404 200", "200 read chat"},
 	{"create-skill", "", nil, aPackage, "401 201 201 201 201 201 201", "201 write"},
 	{"create-skill", "of the group", ofTheGroup, aPackage, "401 404 403 201 201 201 201", "201 write"},

@@ -95,6 +95,8 @@ func TestW29Import(t *testing.T) {
 		}
 	}
 	wantEqual(t, newer, 3)
+	outdated := must(w.list(w.meg, library.Query{Attention: true}))(t)
+	wantEqual(t, names(outdated, func(s *library.Skill) string { return fmt.Sprint(s.Name, s.Attention) }), []string{"docx[review source]", "pdf[source]", "same[source]"})
 
 	up := must(w.lib.PreviewUpdate(w.ctx, w.ada, docx.ID, nil))(t)
 	if up.Commit != second || !strings.Contains(up.Diff.Instructions, "+two") {
@@ -104,6 +106,8 @@ func TestW29Import(t *testing.T) {
 	all := must(w.lib.Update(w.ctx, w.ada, w.team, library.UpdateSelection{}))(t)
 	wantEqual(t, became(all), map[string][]string{"created": {}, "updated": {"pdf@3"}, "skipped": {"docx: pinned", "same: not found at its source"}})
 	mustDo(t, w.lib.Pin(w.ctx, w.ada, docx.ID, false))
+	outdated = must(w.list(w.meg, library.Query{Attention: true}))(t) // after an update of pdf
+	wantEqual(t, names(outdated, func(s *library.Skill) string { return fmt.Sprint(s.Name, s.Attention) }), []string{"docx[review source]", "same[source]"})
 	one := must(w.lib.Update(w.ctx, w.ada, w.team, library.UpdateSelection{IDs: []string{docx.ID}}))(t)
 	wantEqual(t, became(one)["updated"], []string{"docx@2"})
 

@@ -183,7 +183,7 @@ func newIndexedSkill(c store.Change) *indexedSkill {
 	}
 	m := readMeta(c.Skill.Meta)
 	return &indexedSkill{
-		id: c.ID, digest: c.Skill.Digest, hidden: c.Skill.Hidden || isWithheld(*c.Skill), withheld: isWithheld(*c.Skill), listings: c.Listings, summary: newSummary(*c.Skill, m),
+		id: c.ID, digest: c.Skill.Digest, hidden: c.Skill.Hidden || isWithheld(*c.Skill), withheld: isWithheld(*c.Skill), listings: c.Listings, summary: newSummary(*c.Skill, m, c.Pending),
 		entry:    m.catalogEntry(c.Skill.Name, c.Skill.Display, c.Skill.Description, c.Skill.Label, c.Skill.Tags),
 		examples: m.Examples,
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -26,6 +27,9 @@ const (
 	ByUses      Order = "used" // loads and calls since Query.Since
 	ByRating    Order = "rating"
 	ByTokens    Order = "tokens"
+	ByCreation  Order = "created"
+	ByApproval  Order = "approved" // when a reviewer approved the current version
+	ByTeamUses  Order = "team"     // uses by the principal's groups; see [Library.teamUses]
 )
 
 // Query selects skills for [Library.List].
@@ -53,6 +57,8 @@ type Query struct {
 	Review     Review // review state of the current version, which must have code
 	Imported   *bool  // whether the skill has a source
 	Tag        string
+	Category   string
+	Attention  bool // whether the skill needs the attention of the principal; see [Attention]
 	Unused     bool // created before Since and not used since then
 
 	Order Order     // "" means ByName
@@ -79,7 +85,9 @@ type Facets struct {
 	Reviews    map[Review]int    `json:"reviews" doc:"Number with code by review"`
 	Imported   int               `json:"imported" doc:"Number with a source"`
 	Hidden     int               `json:"hidden" doc:"Number of hidden ones"`
+	Attention  int               `json:"attention" doc:"Number of those that need your attention"`
 	Tags       []TagCount        `json:"tags" nullable:"false" doc:"The most frequent tags, at most 100"`
+	Categories []CategoryCount   `json:"categories" nullable:"false" doc:"The most frequent categories, at most 100"`
 }
 
 // TagCount is the number of skills with a tag.
@@ -88,10 +96,16 @@ type TagCount struct {
 	Count int    `json:"count"`
 }
 
+// CategoryCount is the number of skills in a category.
+type CategoryCount struct {
+	Category string `json:"category"`
+	Count    int    `json:"count"`
+}
+
 // maxListText is the maximum length of [Query.Text] in bytes.
 const maxListText = 256
 
-// maxTags is the maximum number of tags in [Facets].
+// maxTags is the maximum number of tags, and of categories, in [Facets].
 const maxTags = 100
 
 // summary holds the data that a list of skills needs about each skill in
@@ -101,50 +115,59 @@ type summary struct {
 	author    string
 	created   time.Time
 	updated   time.Time
+	approved  time.Time // when a reviewer approved the current version; zero if none did
 	review    Review
 	code      bool
 	imported  bool
 	concealed bool // whether a user hid the skill
+	category  string
 	tokens    int
+	unscanned bool                  // whether the scan of the current version failed or timed out
+	commit    string                // commit of the current version at the source; "" if unknown, or if updates skip the skill
+	since     time.Time             // when that commit was imported
+	pending   *store.PendingVersion // version that needs a review; nil if none does
 }
 
-func newSummary(s store.Skill, m meta) summary {
-	return summary{home: s.Namespace, author: s.CreatedBy, created: s.Created, updated: s.Updated, review: s.Review, code: m.hasCode(),
-		imported: readSource(s.Source) != nil, concealed: s.Hidden, tokens: m.Tokens}
+func newSummary(s store.Skill, m meta, pending *store.PendingVersion) summary {
+	out := summary{home: s.Namespace, author: s.CreatedBy, created: s.Created, updated: s.Updated, review: s.Review, code: m.hasCode(),
+		concealed: s.Hidden, category: m.Category, tokens: m.Tokens, unscanned: m.Unscanned}
+	if s.Review == Approved && s.Reviewer != "" {
+		out.approved = s.Reviewed
+	}
+	if from := readSource(s.Source); from != nil {
+		out.imported, out.since = true, from.Imported
+		if !from.Pinned {
+			out.commit = from.Commit
+		}
+	}
+	if pending != nil && (pending.Number != s.Number || m.needsReview()) { // only versions with code await a review before they become current
+		out.pending = pending
+	}
+	return out
 }
 
 // List returns a page of the selected skills. It does not read the skills' files.
 func (l *Library) List(ctx context.Context, p account.Principal, q Query) (*Listing, error) {
-	in, err := l.queryNamespaces(p, q.In, q.Hidden)
-	if err != nil {
-		return nil, err
-	}
 	if len(q.Text) > maxListText {
 		return nil, invalidf("search text has %d bytes, limit %d; shorten it", len(q.Text), maxListText)
 	}
-	if err := l.index.refresh(ctx); err != nil {
+	found, ranks, err := l.findListed(ctx, p, q)
+	if err != nil {
 		return nil, err
 	}
-	var ranks map[string]int
-	if q.Order == ByRelevance && q.Text != "" {
-		ranks = map[string]int{}
-		for i, f := range l.index.search(q.Text, in, maxRanked) {
-			ranks[f.id] = i + 1
-		}
+	attention, err := l.attentionOf(ctx, p, found)
+	if err != nil {
+		return nil, err
 	}
-	ignored := func(k *indexedSkill) bool { return q.Installable && !canInstall(p, k.home, k.code, k.review) }
-	found := l.index.collect(in, q.Shadowed || len(in) < 2, ignored, func(k *indexedSkill) bool {
-		return (ranks[k.id] > 0 || k.contains(q.Text)) && (!k.hidden || (q.Hidden || !k.concealed) && k.canSeeHidden(p))
-	})
-	out := &Listing{Facets: countFacets(found)}
-	uses := map[string]int64{}
-	if q.Uses || q.Unused || q.Order == ByUses {
+	out := &Listing{Facets: countFacets(found, attention)}
+	var uses map[string]int64
+	if q.Unused || q.Order == ByUses {
 		if uses, err = l.usesSince(ctx, p, q.Since, found); err != nil {
 			return nil, err
 		}
 	}
-	found = slices.DeleteFunc(found, func(k *indexedSkill) bool { return !q.selects(k, uses) })
-	order, err := l.order(ctx, q.Order, ranks, uses)
+	found = slices.DeleteFunc(found, func(k *indexedSkill) bool { return !q.selects(k, uses, attention) })
+	order, err := l.order(ctx, p, q, ranks, uses)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +182,35 @@ func (l *Library) List(ctx context.Context, p account.Principal, q Query) (*List
 		found = found[:n]
 		out.Next = encodeListCursor(listCursor{from + n, found[n-1].id})
 	}
-	return out, l.loadListed(ctx, p, q, out, found, uses)
+	if q.Uses && uses == nil {
+		if uses, err = l.usesOf(ctx, p, q.Since, found); err != nil {
+			return nil, err
+		}
+	}
+	return out, l.loadListed(ctx, p, q, out, found, uses, attention)
+}
+
+// findListed returns the skills that a query selects, ignoring the fields that
+// restrict the selection. With [ByRelevance], it also returns the ranks of the skills
+// in a search for the text.
+func (l *Library) findListed(ctx context.Context, p account.Principal, q Query) (found []*indexedSkill, ranks map[string]int, err error) {
+	in, err := l.queryNamespaces(p, q.In, q.Hidden)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := l.index.refresh(ctx); err != nil {
+		return nil, nil, err
+	}
+	if q.Order == ByRelevance && q.Text != "" {
+		ranks = map[string]int{}
+		for i, f := range l.index.search(q.Text, in, maxRanked) {
+			ranks[f.id] = i + 1
+		}
+	}
+	ignored := func(k *indexedSkill) bool { return q.Installable && !canInstall(p, k.home, k.code, k.review) }
+	return l.index.collect(in, q.Shadowed || len(in) < 2, ignored, func(k *indexedSkill) bool {
+		return (ranks[k.id] > 0 || k.contains(q.Text)) && (!k.hidden || (q.Hidden || !k.concealed) && k.canSeeHidden(p))
+	}), ranks, nil
 }
 
 // maxRanked is the maximum number of skills that a list sorts by relevance. The
@@ -190,13 +241,15 @@ func (k *indexedSkill) title() string { return cmp.Or(k.entry.DisplayName, k.ent
 
 // selects reports whether the skill matches the fields of the query that restrict
 // the selection, such as Code and Tag.
-func (q *Query) selects(k *indexedSkill, uses map[string]int64) bool {
+func (q *Query) selects(k *indexedSkill, uses map[string]int64, attention map[string][]Attention) bool {
 	switch {
 	case q.OnlyHidden && !k.concealed,
 		q.Code != nil && *q.Code != k.code,
 		q.Review != "" && (!k.code || k.review != q.Review),
 		q.Imported != nil && *q.Imported != k.imported,
-		q.Tag != "" && !slices.Contains(k.entry.Tags, q.Tag):
+		q.Tag != "" && !slices.Contains(k.entry.Tags, q.Tag),
+		q.Category != "" && q.Category != k.category,
+		q.Attention && attention[k.id] == nil:
 		return false
 	case q.Unused:
 		n, known := uses[k.id]
@@ -252,22 +305,46 @@ func (l *Library) usesSince(ctx context.Context, p account.Principal, since time
 	}
 	out := map[string]int64{}
 	for _, k := range skills {
-		if account.Can(p, account.UsageRead, accountResource(k.home, k.author)) {
+		if k.canReadUsage(p) {
 			out[k.id] = all[k.id]
 		}
 	}
 	return out, nil
 }
 
-// order returns a function that compares skills according to an [Order].
-func (l *Library) order(ctx context.Context, o Order, ranks map[string]int, uses map[string]int64) (func(a, b *indexedSkill) int, error) {
+// usesOf is like usesSince for up to [store.MaxPage] skills.
+func (l *Library) usesOf(ctx context.Context, p account.Principal, since time.Time, skills []*indexedSkill) (map[string]int64, error) {
+	out := map[string]int64{}
+	var ids []string
+	for _, k := range skills {
+		if k.canReadUsage(p) {
+			out[k.id], ids = 0, append(ids, k.id)
+		}
+	}
+	sums, err := l.db.Usage.Sum(ctx, ids, since)
+	for id, u := range sums {
+		out[id] = u.Loads + u.Calls
+	}
+	return out, err
+}
+
+// canReadUsage reports whether the principal may see how often the skill is used.
+func (k *indexedSkill) canReadUsage(p account.Principal) bool {
+	return account.Can(p, account.UsageRead, accountResource(k.home, k.author))
+}
+
+// order returns a function that compares skills according to the order of a query.
+func (l *Library) order(ctx context.Context, p account.Principal, q Query, ranks map[string]int, uses map[string]int64) (func(a, b *indexedSkill) int, error) {
 	byName := func(a, b *indexedSkill) int {
 		return cmp.Or(strings.Compare(a.entry.Name, b.entry.Name), strings.Compare(a.id, b.id))
 	}
 	highest := func(value func(*indexedSkill) float64) func(a, b *indexedSkill) int {
 		return func(a, b *indexedSkill) int { return cmp.Or(cmp.Compare(value(b), value(a)), byName(a, b)) }
 	}
-	switch o {
+	latest := func(value func(*indexedSkill) time.Time) func(a, b *indexedSkill) int {
+		return func(a, b *indexedSkill) int { return cmp.Or(value(b).Compare(value(a)), byName(a, b)) }
+	}
+	switch q.Order {
 	case "", ByName:
 		return byName, nil
 	case ByTitle:
@@ -282,7 +359,14 @@ func (l *Library) order(ctx context.Context, o Order, ranks map[string]int, uses
 			return -1
 		}), nil
 	case ByUpdate:
-		return highest(func(k *indexedSkill) float64 { return float64(k.updated.UnixMilli()) }), nil
+		return latest(func(k *indexedSkill) time.Time { return k.updated }), nil
+	case ByCreation:
+		return latest(func(k *indexedSkill) time.Time { return k.created }), nil
+	case ByApproval:
+		return latest(func(k *indexedSkill) time.Time { return k.approved }), nil
+	case ByTeamUses:
+		team, err := l.teamUses(ctx, p, q.Since)
+		return highest(func(k *indexedSkill) float64 { return float64(team[k.id]) }), err
 	case ByUses:
 		return highest(func(k *indexedSkill) float64 { return float64(uses[k.id]) }), nil
 	case ByTokens:
@@ -296,12 +380,12 @@ func (l *Library) order(ctx context.Context, o Order, ranks map[string]int, uses
 			return 0
 		}), err
 	}
-	return nil, invalidf("unknown order %.40q", string(o))
+	return nil, invalidf("unknown order %.40q", string(q.Order))
 }
 
-func countFacets(skills []*indexedSkill) Facets {
-	f := Facets{Total: len(skills), Namespaces: map[Namespace]int{}, Reviews: map[Review]int{}, Tags: []TagCount{}}
-	tags := map[string]int{}
+func countFacets(skills []*indexedSkill, attention map[string][]Attention) Facets {
+	f := Facets{Total: len(skills), Attention: len(attention), Namespaces: map[Namespace]int{}, Reviews: map[Review]int{}, Tags: []TagCount{}, Categories: []CategoryCount{}}
+	tags, categories := map[string]int{}, map[string]int{}
 	for _, k := range skills {
 		f.Namespaces[k.home]++
 		if k.code {
@@ -317,15 +401,25 @@ func countFacets(skills []*indexedSkill) Facets {
 		for _, t := range k.entry.Tags {
 			tags[t]++
 		}
+		if k.category != "" {
+			categories[k.category]++
+		}
 	}
-	for t, n := range tags {
-		f.Tags = append(f.Tags, TagCount{t, n})
+	for _, t := range mostFrequent(tags, maxTags) {
+		f.Tags = append(f.Tags, TagCount{t, tags[t]})
 	}
-	slices.SortFunc(f.Tags, func(a, b TagCount) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Tag, b.Tag))
-	})
-	f.Tags = f.Tags[:min(len(f.Tags), maxTags)]
+	for _, c := range mostFrequent(categories, maxTags) {
+		f.Categories = append(f.Categories, CategoryCount{c, categories[c]})
+	}
 	return f
+}
+
+// mostFrequent returns up to limit names with the highest counts, highest first.
+func mostFrequent(counts map[string]int, limit int) []string {
+	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b))
+	})
+	return names[:min(len(names), limit)]
 }
 
 // listCursor is the position after a page: the number of skills before it, and the ID
@@ -363,7 +457,7 @@ func startOfPage(after string, in []*indexedSkill) (int, error) {
 // loadListed adds the rows of skills to a listing. It omits skills that were
 // just deleted and, with [Query.Installable], skills that can no longer be
 // installed.
-func (l *Library) loadListed(ctx context.Context, p account.Principal, q Query, out *Listing, found []*indexedSkill, uses map[string]int64) error {
+func (l *Library) loadListed(ctx context.Context, p account.Principal, q Query, out *Listing, found []*indexedSkill, uses map[string]int64, attention map[string][]Attention) error {
 	ids := make([]string, len(found))
 	for i, k := range found {
 		ids[i] = k.id
@@ -383,6 +477,7 @@ func (l *Library) loadListed(ctx context.Context, p account.Principal, q Query, 
 		if n, ok := uses[id]; ok {
 			s.Uses = &n
 		}
+		s.Attention = attention[id]
 		out.Skills = append(out.Skills, s)
 	}
 	return l.addScores(ctx, out.Skills)

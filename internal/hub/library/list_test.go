@@ -27,7 +27,7 @@ func TestListSortsAndFilters(t *testing.T) {
 		add := func(name, title, tags, body string, more ...string) {
 			t.Helper()
 			all := files(name, "", more...)
-			all["SKILL.md"] = &fstest.MapFile{Data: fmt.Appendf(nil, "---\nname: %s\ndisplayName: %s\ndescription: About %s.\ntags: [%s]\n---\n%s", name, title, name, tags, body)}
+			all["SKILL.md"] = &fstest.MapFile{Data: fmt.Appendf(nil, "---\nname: %s\ndisplayName: %s\ndescription: About %s.\nauthor: Ann\ncategory: %s\ntags: [%s]\n---\n%s", name, title, name, map[bool]string{true: "Food", false: "Sweets"}[name != "candy"], tags, body)}
 			s := must(w.lib.Upload(w.ctx, w.ada, own, library.Package{FileName: name + ".zip", Data: bytes.NewReader(pack(t, name, all))}))(t)
 			ids[name] = s.ID
 		}
@@ -47,6 +47,9 @@ func TestListSortsAndFilters(t *testing.T) {
 			{"by title, in any case", library.Query{Order: library.ByTitle}, []string{"candy", "bread", "apple"}},
 			{"by uses", library.Query{Order: library.ByUses, Since: since}, []string{"candy", "bread", "apple"}},
 			{"by update", library.Query{Order: library.ByUpdate}, []string{"candy", "bread", "apple"}},
+			{"by creation", library.Query{Order: library.ByCreation}, []string{"candy", "bread", "apple"}},
+			{"category", library.Query{Category: "Food"}, []string{"apple", "bread"}},
+			{"attention", library.Query{Attention: true}, nil}, // nobody but an administrator reviews the code of users
 			{"with code", library.Query{Code: &yes}, []string{"bread"}},
 			{"without", library.Query{Code: &no}, []string{"apple", "candy"}},
 			{"review", library.Query{Review: library.Pending}, []string{"bread"}},
@@ -71,9 +74,12 @@ func TestListSortsAndFilters(t *testing.T) {
 		found, err := w.lib.List(w.ctx, w.ada, library.Query{In: []store.Namespace{own}, Tag: "red", Uses: true, Since: since})
 		mustDo(t, err)
 		want := library.Facets{Total: 3, Namespaces: map[store.Namespace]int{own: 3}, Code: 1, Reviews: map[library.Review]int{library.Pending: 1},
-			Tags: []library.TagCount{{Tag: "fruit", Count: 2}, {Tag: "baked", Count: 1}, {Tag: "red", Count: 1}}}
+			Tags: []library.TagCount{{Tag: "fruit", Count: 2}, {Tag: "baked", Count: 1}, {Tag: "red", Count: 1}}, Categories: []library.CategoryCount{{Category: "Food", Count: 2}, {Category: "Sweets", Count: 1}}}
 		if diff := cmp.Diff(want, found.Facets); diff != "" {
 			t.Error(diff)
+		}
+		if s := found.Skills[0]; s.Category != "Food" || s.Author != "Ann" || *s.Uses != 0 {
+			t.Errorf("the skill is %+v", s)
 		}
 		if _, err := w.lib.List(w.ctx, w.ada, library.Query{Order: "color"}); !errors.Is(err, library.ErrInvalid) {
 			t.Errorf("an unknown order: %v", err)

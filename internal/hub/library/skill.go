@@ -28,29 +28,32 @@ const (
 // Skill describes a skill and its current version, as returned by the API.
 // [store.Skill] is the database row, which stores parts of it as JSON.
 type Skill struct {
-	ID          string    `json:"id"`
-	Namespace   Namespace `json:"namespace" doc:"Its own namespace: user:ID, group:ID, public, hub for the directories of the operator, or bundled"`
-	Name        string    `json:"name"`
-	DisplayName string    `json:"displayName,omitempty"`
-	Description string    `json:"description"`
-	Tags        []string  `json:"tags" nullable:"false"`
-	Number      int64     `json:"number" doc:"Number of the current version"`
-	Label       string    `json:"version,omitempty" doc:"Version given by the author"`
-	Digest      string    `json:"digest" doc:"Digest of the files of the current version"`
-	Review      Review    `json:"review" enum:"pending,approved,rejected"`
-	Code        bool      `json:"code" doc:"Whether it has scripts, servers or a provider that need a review"`
-	Runnable    bool      `json:"runnable" doc:"Whether its code may run, because a reviewer approved these files"`
-	Tokens      int       `json:"tokens" doc:"Estimate for the instructions"`
-	LineTokens  int       `json:"catalogTokens" doc:"Estimate for its line in the context of every conversation; 0 if there is none"`
-	Rating      *Score    `json:"rating,omitempty" doc:"Absent without ratings; only in lists, searches and details"`
-	Uses        *int64    `json:"uses,omitempty" doc:"Loads and calls in the period; only in lists with uses, if you may see its usage"`
-	Size        int64     `json:"size" doc:"Total size in bytes"`
-	Files       int64     `json:"files" doc:"Number of files"`
-	Hidden      bool      `json:"hidden"`
-	Source      *Source   `json:"source,omitempty" doc:"Source of the import; absent for an upload"`
-	CreatedBy   string    `json:"createdBy"`
-	Created     time.Time `json:"created"`
-	Updated     time.Time `json:"updated"`
+	ID          string      `json:"id"`
+	Namespace   Namespace   `json:"namespace" doc:"Its own namespace: user:ID, group:ID, public, hub for the directories of the operator, or bundled"`
+	Name        string      `json:"name"`
+	DisplayName string      `json:"displayName,omitempty"`
+	Description string      `json:"description"`
+	Tags        []string    `json:"tags" nullable:"false"`
+	Category    string      `json:"category,omitempty" doc:"Given by the author"`
+	Author      string      `json:"author,omitempty" doc:"Given by the author; not verified"`
+	Number      int64       `json:"number" doc:"Number of the current version"`
+	Label       string      `json:"version,omitempty" doc:"Version given by the author"`
+	Digest      string      `json:"digest" doc:"Digest of the files of the current version"`
+	Review      Review      `json:"review" enum:"pending,approved,rejected"`
+	Code        bool        `json:"code" doc:"Whether it has scripts, servers or a provider that need a review"`
+	Runnable    bool        `json:"runnable" doc:"Whether its code may run, because a reviewer approved these files"`
+	Tokens      int         `json:"tokens" doc:"Estimate for the instructions"`
+	LineTokens  int         `json:"catalogTokens" doc:"Estimate for its line in the context of every conversation; 0 if there is none"`
+	Rating      *Score      `json:"rating,omitempty" doc:"Absent without ratings; only in lists, searches and details"`
+	Uses        *int64      `json:"uses,omitempty" doc:"Loads and calls in the period; only in lists with uses, if you may see its usage"`
+	Attention   []Attention `json:"attention,omitempty" enum:"review,scan,source" nullable:"false" doc:"Why it needs your attention: review: a version is awaiting your review; scan: the scan of the current version failed; source: the source has a newer version. Only in lists"`
+	Size        int64       `json:"size" doc:"Total size in bytes"`
+	Files       int64       `json:"files" doc:"Number of files"`
+	Hidden      bool        `json:"hidden"`
+	Source      *Source     `json:"source,omitempty" doc:"Source of the import; absent for an upload"`
+	CreatedBy   string      `json:"createdBy"`
+	Created     time.Time   `json:"created"`
+	Updated     time.Time   `json:"updated"`
 
 	// Listings holds the namespaces that list the skill. It is not set in lists.
 	Listings []Namespace `json:"-"`
@@ -60,6 +63,7 @@ func newSkill(s store.Skill, listings []Namespace) *Skill {
 	m := readMeta(s.Meta)
 	return &Skill{
 		ID: s.ID, Namespace: s.Namespace, Name: s.Name, DisplayName: s.Display, Description: untrusted.New(s.Description).ForPage(), Tags: append([]string{}, s.Tags...),
+		Category: untrusted.New(m.Category).ForPage(), Author: untrusted.New(m.Author).ForPage(),
 		Number: s.Number, Label: s.Label, Digest: s.Digest, Review: s.Review, Code: m.hasCode(), Runnable: s.Review == Approved, Tokens: m.Tokens, LineTokens: m.catalogTokens(s), Size: s.Size, Files: s.Files,
 		Hidden: s.Hidden, Source: readSource(s.Source), CreatedBy: s.CreatedBy, Created: s.Created, Updated: s.Updated, Listings: listings,
 	}

@@ -42,6 +42,7 @@ func (h *Handlers) Register() {
 
 func (h *Handlers) skillsAPI() {
 	api.Add(h.Server, api.Operation("list-skills", "GET", "/skills", "List skills by name, for each name the nearest"), h.listSkills)
+	api.Add(h.Server, api.Operation("list-skill-sections", "GET", "/skills/sections", "List the skills to show at first: those that need your attention, that were approved recently, that your groups use most, and new ones"), h.listSections)
 	h.addUploads()
 	api.Add(h.Server, api.Operation("get-skill", "GET", "/skills/{skill}", "Get a skill, with the actions that you may do"), h.getSkill)
 	api.Add(h.Server, api.Operation("change-skill", "PATCH", "/skills/{skill}", "Hide or show a skill, or exclude it from updates"), h.changeSkill)
@@ -55,7 +56,7 @@ func (h *Handlers) skillsAPI() {
 type skillList struct {
 	api.ListBody[library.Skill]
 	Total  int             `json:"total" doc:"Number of skills on all pages"`
-	Facets *library.Facets `json:"facets,omitempty" doc:"Numbers of skills without the filters code, review, imported, tag, unused and only_hidden; only with facets"`
+	Facets *library.Facets `json:"facets,omitempty" doc:"Numbers of skills without the filters code, review, imported, tag, category, attention, unused and only_hidden; only with facets"`
 }
 
 func (h *Handlers) listSkills(ctx context.Context, in *struct {
@@ -65,11 +66,13 @@ func (h *Handlers) listSkills(ctx context.Context, in *struct {
 	Text       string         `query:"q" maxLength:"1000" doc:"Part of the name, the title, the tags or the description"`
 	Hidden     bool           `query:"hidden" doc:"Include hidden skills that you manage"`
 	Shadowed   bool           `query:"shadowed" doc:"Include skills shadowed by a nearer namespace"`
-	Order      library.Order  `query:"sort" enum:"name,title,relevance,updated,used,rating,tokens" doc:"Order; relevance puts matches of a search for q first. Default name"`
+	Order      library.Order  `query:"sort" enum:"name,title,relevance,updated,used,rating,tokens,created,approved,team" doc:"Order; relevance puts matches of a search for q first; approved puts skills first whose code a reviewer approved last; team puts skills first that you and the members of your groups use most. Default name"`
 	Code       string         `query:"code" enum:"yes,no" doc:"Only skills with or without code"`
 	Review     library.Review `query:"review" enum:"pending,approved,rejected" doc:"Only skills whose code has this review"`
 	Imported   string         `query:"imported" enum:"yes,no" doc:"Only imported skills, or only others"`
 	Tag        string         `query:"tag" maxLength:"256" doc:"Only skills with this tag"`
+	Category   string         `query:"category" maxLength:"256" doc:"Only skills in this category"`
+	Attention  bool           `query:"attention" doc:"Only skills that need your attention"`
 	Unused     bool           `query:"unused" doc:"Only skills that are older than the period and were not used in it, as far as you may see their usage"`
 	OnlyHidden bool           `query:"only_hidden" doc:"Only hidden skills that you manage"`
 	Facets     bool           `query:"facets" doc:"Include facets"`
@@ -81,7 +84,7 @@ func (h *Handlers) listSkills(ctx context.Context, in *struct {
 		return nil, err
 	}
 	found, err := h.Library.List(ctx, p, library.Query{In: namespaces, Text: in.Text, Hidden: in.Hidden || in.OnlyHidden, Shadowed: in.Shadowed, OnlyHidden: in.OnlyHidden,
-		Code: yesOrNo(in.Code), Review: in.Review, Imported: yesOrNo(in.Imported), Tag: in.Tag, Unused: in.Unused, Order: in.Order, Since: in.Since(), Uses: in.Uses, Page: in.Page()})
+		Code: yesOrNo(in.Code), Review: in.Review, Imported: yesOrNo(in.Imported), Tag: in.Tag, Category: in.Category, Attention: in.Attention, Unused: in.Unused, Order: in.Order, Since: in.Since(), Uses: in.Uses, Page: in.Page()})
 	if err != nil {
 		return nil, err
 	}
@@ -91,6 +94,14 @@ func (h *Handlers) listSkills(ctx context.Context, in *struct {
 		out.Facets = &found.Facets
 	}
 	return api.BodyOf(out, err)
+}
+
+func (h *Handlers) listSections(ctx context.Context, in *api.UsageDays) (*api.Body[library.Overview], error) {
+	o, err := h.Library.Overview(ctx, account.FromContext(ctx), in.Since())
+	if err != nil {
+		return nil, err
+	}
+	return api.BodyOf(*o, nil)
 }
 
 // yesOrNo converts yes to true and other text to false. It returns nil for "".

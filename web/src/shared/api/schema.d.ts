@@ -1258,6 +1258,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/skills/sections": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the skills to show at first: those that need your attention, that were approved recently, that your groups use most, and new ones */
+        get: operations["list-skill-sections"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/skills/update": {
         parameters: {
             query?: never;
@@ -1940,6 +1957,11 @@ export interface components {
             /** @enum {string} */
             safety_level: "UNKNOWN" | "SAFE" | "LOW" | "MEDIUM" | "HIGH" | "CRITICAL";
             when_to_use: string;
+        };
+        CategoryCount: {
+            category: string;
+            /** Format: int64 */
+            count: number;
         };
         Change: {
             /** @description Changed fields; all fields of a new resource */
@@ -3743,11 +3765,17 @@ export interface components {
             signedOut: boolean;
         };
         Skill: {
+            /** @description Why it needs your attention: review: a version is awaiting your review; scan: the scan of the current version failed; source: the source has a newer version. Only in lists */
+            attention?: ("review" | "scan" | "source")[];
+            /** @description Given by the author; not verified */
+            author?: string;
             /**
              * Format: int64
              * @description Estimate for its line in the context of every conversation; 0 if there is none
              */
             catalogTokens: number;
+            /** @description Given by the author */
+            category?: string;
             /** @description Whether it has scripts, servers or a provider that need a review */
             code: boolean;
             /** Format: date-time */
@@ -3812,6 +3840,10 @@ export interface components {
             references?: components["schemas"]["References"];
         };
         SkillDetail: {
+            /** @description Why it needs your attention: review: a version is awaiting your review; scan: the scan of the current version failed; source: the source has a newer version. Only in lists */
+            attention?: ("review" | "scan" | "source")[];
+            /** @description Given by the author; not verified */
+            author?: string;
             /** @description Actions that you may do, for example skill.change */
             can: string[];
             /**
@@ -3819,6 +3851,8 @@ export interface components {
              * @description Estimate for its line in the context of every conversation; 0 if there is none
              */
             catalogTokens: number;
+            /** @description Given by the author */
+            category?: string;
             /** @description Whether it has scripts, servers or a provider that need a review */
             code: boolean;
             /** Format: date-time */
@@ -3901,6 +3935,13 @@ export interface components {
         SkillFacets: {
             /**
              * Format: int64
+             * @description Number of those that need your attention
+             */
+            attention: number;
+            /** @description The most frequent categories, at most 100 */
+            categories: components["schemas"]["CategoryCount"][];
+            /**
+             * Format: int64
              * @description Number with code
              */
             code: number;
@@ -3938,11 +3979,17 @@ export interface components {
             size: number;
         };
         SkillHit: {
+            /** @description Why it needs your attention: review: a version is awaiting your review; scan: the scan of the current version failed; source: the source has a newer version. Only in lists */
+            attention?: ("review" | "scan" | "source")[];
+            /** @description Given by the author; not verified */
+            author?: string;
             /**
              * Format: int64
              * @description Estimate for its line in the context of every conversation; 0 if there is none
              */
             catalogTokens: number;
+            /** @description Given by the author */
+            category?: string;
             /** @description Whether it has scripts, servers or a provider that need a review */
             code: boolean;
             /** Format: date-time */
@@ -4002,7 +4049,7 @@ export interface components {
             version?: string;
         };
         SkillList: {
-            /** @description Numbers of skills without the filters code, review, imported, tag, unused and only_hidden; only with facets */
+            /** @description Numbers of skills without the filters code, review, imported, tag, category, attention, unused and only_hidden; only with facets */
             facets?: components["schemas"]["SkillFacets"];
             items: components["schemas"]["Skill"][];
             /** @description Pass as after to get the next page; absent on the last page */
@@ -4010,6 +4057,16 @@ export interface components {
             /**
              * Format: int64
              * @description Number of skills on all pages
+             */
+            total: number;
+        };
+        SkillOverview: {
+            facets: components["schemas"]["SkillFacets"];
+            /** @description Without those that are empty */
+            sections: components["schemas"]["SkillSection"][];
+            /**
+             * Format: int64
+             * @description Number of skills that you can access by name
              */
             total: number;
         };
@@ -4044,6 +4101,20 @@ export interface components {
              * @description Mean, of 5
              */
             stars: number;
+        };
+        SkillSection: {
+            /** @description The first of them, at most 4 */
+            items: components["schemas"]["Skill"][];
+            /**
+             * @description attention: those that need your attention; approved: recently approved code; team: those that you and the members of your groups use most; new: added in the period
+             * @enum {string}
+             */
+            name: "attention" | "approved" | "team" | "new";
+            /**
+             * Format: int64
+             * @description Number of skills in the section
+             */
+            total: number;
         };
         SkillSettings: {
             /** @description The only available skills, as NAME, a pattern, or NAME@>=1.0.0; empty for all */
@@ -7734,8 +7805,8 @@ export interface operations {
                 hidden?: boolean;
                 /** @description Include skills shadowed by a nearer namespace */
                 shadowed?: boolean;
-                /** @description Order; relevance puts matches of a search for q first. Default name */
-                sort?: "name" | "title" | "relevance" | "updated" | "used" | "rating" | "tokens";
+                /** @description Order; relevance puts matches of a search for q first; approved puts skills first whose code a reviewer approved last; team puts skills first that you and the members of your groups use most. Default name */
+                sort?: "name" | "title" | "relevance" | "updated" | "used" | "rating" | "tokens" | "created" | "approved" | "team";
                 /** @description Only skills with or without code */
                 code?: "yes" | "no";
                 /** @description Only skills whose code has this review */
@@ -7744,6 +7815,10 @@ export interface operations {
                 imported?: "yes" | "no";
                 /** @description Only skills with this tag */
                 tag?: string;
+                /** @description Only skills in this category */
+                category?: string;
+                /** @description Only skills that need your attention */
+                attention?: boolean;
                 /** @description Only skills that are older than the period and were not used in it, as far as you may see their usage */
                 unused?: boolean;
                 /** @description Only hidden skills that you manage */
@@ -7918,6 +7993,38 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Offer"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-skill-sections": {
+        parameters: {
+            query?: {
+                /** @description Number of days up to today */
+                days?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SkillOverview"];
                 };
             };
             /** @description Error */
