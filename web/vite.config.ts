@@ -14,6 +14,14 @@ const inertPurify: Plugin = {
       : undefined,
 };
 
+/** oneFontFormat keeps of KaTeX's fonts the format that all browsers read. */
+const oneFontFormat: Plugin = {
+  name: "one-font-format",
+  enforce: "pre",
+  transform: (code, id) =>
+    /\/katex\.min\.css$/.test(id) ? code.replace(/,url\([^)]*\) format\("(woff|truetype)"\)/g, "") : undefined,
+};
+
 /** The groups of messages that the first pages use: the chat, the library, approvals and the sign-in. */
 const startGroups =
   /^(account|approvals|back|chat|content|diagram|editor|form|language|library|problem|shell|skill|ui)\./;
@@ -40,7 +48,7 @@ const isPackage = (id: string) =>
 // when the page changes. The page's own files are in assets/page under plain names: the hub serves that
 // directory under a name that is a hash of all of them, and a changed component replaces one file of dist.
 export default defineConfig({
-  plugins: [inertPurify, messageParts, preact({ prefreshEnabled: false, devToolsEnabled: false })],
+  plugins: [inertPurify, messageParts, oneFontFormat, preact({ prefreshEnabled: false, devToolsEnabled: false })],
   // The browser decodes HTML entities by itself: see entities.ts.
   resolve: { alias: [{ find: /^entities$/, replacement: source("shared/content/entities.ts") }] },
   experimental: { renderBuiltUrl: (_, { hostType }) => (hostType === "html" ? undefined : { relative: true }) },
@@ -57,7 +65,10 @@ export default defineConfig({
       output: {
         minifyInternalExports: false, // a new export of a chunk changes no other importer
         entryFileNames: "assets/page/[name].js",
-        assetFileNames: "assets/page/[name][extname]",
+        assetFileNames: ({ names }) =>
+          names.some((name) => name.endsWith(".woff2"))
+            ? "assets/[name]-[hash][extname]"
+            : "assets/page/[name][extname]",
         chunkFileNames: ({ name, moduleIds }) => {
           if (moduleIds.length > 0 && moduleIds.every(isPackage)) return "assets/[name]-[hash].js";
           const [, code, part] = /\/([\w-]+)\.json\?(start|rest)$/.exec(moduleIds.join("\n")) ?? [];
@@ -84,7 +95,7 @@ export default defineConfig({
             },
             {
               name: "content",
-              test: /src\/shared\/content\/(index|code|elements|lazyload|languages|links|markdown|mermaid|phrases|scrollbox|visibletext|repair)\.tsx?$/,
+              test: /src\/shared\/content\/(index|code|elements|lazyload|languages|links|formula|markdown|mermaid|phrases|scrollbox|visibletext|repair)\.tsx?$/,
             },
           ],
         },

@@ -674,10 +674,10 @@ test("chat: a figure that the agent's Python draws with an active skill is shown
   page.calm();
 });
 
-test("hostile model output: nothing runs, and nothing is loaded from other hosts", async (t) => {
+test("hostile model output: nothing runs, and nothing is loaded from other hosts; formulas are drawn", async (t) => {
   const vendor = await Vendor.start([
     {
-      text: '# Hello <script>window.hurt=1</script>\n\n<img src=x onerror="window.hurt=1"> [link](javascript:window.hurt=1) ![p](https://example.com/p.png)\n\n```mermaid\nflowchart TD\n  a["<img src=x onerror=window.hurt=1>"] --> b\n  click a "javascript:window.hurt=1"\n```\n\nDone.',
+      text: '# Hello <script>window.hurt=1</script>\n\n<img src=x onerror="window.hurt=1"> [link](javascript:window.hurt=1) ![p](https://example.com/p.png)\n\n```mermaid\nflowchart TD\n  a["<img src=x onerror=window.hurt=1>"] --> b\n  click a "javascript:window.hurt=1"\n```\n\nThe sum $\\sum_{i=1}^n x_i$ of a $5 bill and a $10 bill, $\\href{javascript:window.hurt=1}{x}$:\n\n\\[\n\\frac{a_1 * b_1}{c} * 2\n\\]\n\nDone.',
     },
   ]);
   t.after(() => vendor.end());
@@ -692,6 +692,11 @@ test("hostile model output: nothing runs, and nothing is loaded from other hosts
   await page.locator("main svg").first().waitFor();
   assert.equal(await page.evaluate(() => window.hurt), undefined);
   assert.equal(await page.locator('a[href^="javascript"]').count(), 0);
+  await page.locator(".content-equation .katex").waitFor();
+  assert.equal(await page.locator("math mfrac").count(), 1);
+  await page.getByText("of a $5 bill and a $10 bill").waitFor();
+  const font = await page.evaluate(async () => (await document.fonts.ready).check("16px KaTeX_Main"));
+  assert.ok(font, "the font of formulas is not loaded");
   page.calm(); // also no request to example.com
 });
 

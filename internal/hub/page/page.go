@@ -111,7 +111,10 @@ func (s *Site) asset(name string) (*asset, error) {
 
 func newAsset(name string, data []byte) *asset {
 	a := &asset{kind: mime.TypeByExtension(path.Ext(name)), plain: data}
-	if a.kind == "" {
+	switch {
+	case path.Ext(name) == ".woff2":
+		a.kind = "font/woff2" // not every system knows it
+	case a.kind == "":
 		a.kind = "text/plain; charset=utf-8"
 	}
 	var packed bytes.Buffer

@@ -86,7 +86,7 @@ func TestSecurityPolicyAllowsNoInlineScript(t *testing.T) {
 func TestEachBuiltFileIsServed(t *testing.T) {
 	site := newSite(t, page.Files())
 	prefix := prefixOf(t, site)
-	kinds := map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
+	kinds := map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml", ".woff2": "font/woff2"}
 	err := fs.WalkDir(page.Files(), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || name == "index.html" {
 			return err

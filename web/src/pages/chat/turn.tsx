@@ -95,7 +95,7 @@ function ItemView({ item }: { item: Item }) {
           class="quiet"
           line={<span class="words">{item.open ? msg("chat.thinking") + "…" : msg("chat.thought")}</span>}
         >
-          {() => <Markdown text={item.text} streaming={item.open} level={4} />}
+          {() => <Markdown text={item.text} streaming={item.open} level={4} formulas />}
         </Fold>
       );
     case "call":
@@ -118,7 +118,7 @@ function ItemView({ item }: { item: Item }) {
 function Answer({ item }: { item: Words }) {
   return (
     <div class="chat-answer" aria-busy={item.open}>
-      <Markdown text={item.text} streaming={item.open} level={3} breaks />
+      <Markdown text={item.text} streaming={item.open} level={3} breaks formulas />
       {item.stop && (
         <div class="note warn">{findMsg("chat.stops", item.stop) ?? msg("chat.stopped", { why: item.stop })}</div>
       )}

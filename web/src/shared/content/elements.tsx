@@ -3,6 +3,7 @@ import { Fragment, type ComponentChildren, type JSX } from "preact";
 import { msg } from "../i18n/messages";
 import { Icon } from "../ui";
 import { Code } from "./code";
+import { Formula } from "./formula";
 import { ours, slug, way } from "./links";
 import { Mermaid } from "./mermaid";
 import { pictureTitle } from "./phrases";
@@ -93,6 +94,8 @@ function element({ token, kids: nodes }: Node, set: Setting): ComponentChildren 
     case "fence":
     case "code_block":
       return fence(token, set);
+    case "formula":
+      return <Formula tex={token.content} source={token.markup} display={token.info === "display"} />;
     case "hr":
       return <hr />;
     case "code_inline":

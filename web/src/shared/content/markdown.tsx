@@ -21,18 +21,20 @@ interface MarkdownProps {
   level?: number;
   /** Whether single line breaks are shown, as in chats. */
   breaks?: boolean;
+  /** Whether $…$, $$…$$, \\(…\\) and \\[…\\] are formulas, as in the answers of models. */
+  formulas?: boolean;
 }
 
 const useParser = heavy(() => import("./parse"));
 
 /** Markdown shows Markdown with code, tables and diagrams. HTML is shown as text. */
-export function Markdown({ text, streaming, file, base, level = 3, breaks }: MarkdownProps) {
+export function Markdown({ text, streaming, file, base, level = 3, breaks, formulas }: MarkdownProps) {
   const parser = useParser();
   const last = useRef<Parsed | undefined>(undefined);
   const parsed = useMemo(() => {
     if (!parser) return undefined;
-    return (last.current = streaming ? parser.parseMore(text, last.current) : parser.parse(text));
-  }, [parser, text, streaming]);
+    return (last.current = streaming ? parser.parseMore(text, last.current, formulas) : parser.parse(text, formulas));
+  }, [parser, text, streaming, formulas]);
   if (!parsed) return <div class="content-md plain">{shown(text)}</div>;
   const outline = outlines(parsed.blocks, level);
   const end = parsed.blocks.length - 1;

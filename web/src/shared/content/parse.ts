@@ -1,4 +1,5 @@
 import MarkdownIt, { type Token } from "markdown-it";
+import { readFormulas } from "./formularules";
 import { closeMarks } from "./repair";
 
 export type { Token };
@@ -17,11 +18,19 @@ export interface Parsed {
 }
 
 // HTML is text. Only complete addresses become links: "setup.py" is a file, not a host.
-const markdown = new MarkdownIt({ html: false, linkify: true, maxNesting: 40 });
-markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: false });
+const plain = newParser();
+const withFormulas = newParser();
+readFormulas(withFormulas);
+
+function newParser() {
+  const parser = new MarkdownIt({ html: false, linkify: true, maxNesting: 40 });
+  parser.linkify.set({ fuzzyLink: false, fuzzyEmail: false });
+  return parser;
+}
 
 /** parse parses a whole text. */
-export function parse(text: string): Parsed {
+export function parse(text: string, formulas = false): Parsed {
+  const markdown = formulas ? withFormulas : plain;
   const env = {};
   return { blocks: split(text, markdown.parse(text, env)), references: "references" in env };
 }
@@ -30,14 +39,15 @@ export function parse(text: string): Parsed {
  * parseMore parses a growing text. Finished blocks are not parsed again and keep their identity.
  * Open marks at the end are closed for now.
  */
-export function parseMore(text: string, before: Parsed | undefined): Parsed {
+export function parseMore(text: string, before: Parsed | undefined, formulas = false): Parsed {
+  const markdown = formulas ? withFormulas : plain;
   const done = finished(text, before?.blocks ?? []);
   const from = done.reduce((n, b) => n + b.text.length, 0);
-  const env = {};
+  const env = { growing: true };
   const rest = text.slice(from);
   const blocks = split(rest, markdown.parse(rest, env));
   const last = blocks.at(-1);
-  if (last && !isFence(last)) last.tokens = markdown.parse(closeMarks(last.text), env);
+  if (last && !isVerbatim(last)) last.tokens = markdown.parse(closeMarks(last.text), env);
   return { blocks: [...done, ...blocks], references: "references" in env || !!before?.references };
 }
 
@@ -56,7 +66,8 @@ function finished(text: string, before: Block[]): Block[] {
   return done;
 }
 
-const isFence = (block: Block) => block.tokens.some((t) => t.type === "fence" || t.type === "code_block");
+const verbatim = ["fence", "code_block", "formula"];
+const isVerbatim = (block: Block) => block.tokens.some((t) => verbatim.includes(t.type));
 
 function split(text: string, tokens: Token[]): Block[] {
   const starts = lineStarts(text);

@@ -12,7 +12,11 @@ export function closeMarks(text: string): string {
 function closed(text: string): string {
   const ticks = text.split("`").length - 1;
   if (ticks % 2) return text.endsWith("`") ? text.slice(0, -1) : text + "`";
-  const plain = text.replace(/`[^`]*`/g, (code) => "x".repeat(code.length)).replace(/\\./g, "xx");
+  const plain = text
+    .replace(/`[^`]*`|\$\$[^]+?\$\$|\$[^\s$][^\n$]*\$|\\\([^]+?\\\)|\\\[[^]+?\\\]/g, (whole) =>
+      "x".repeat(whole.length),
+    )
+    .replace(/\\./g, "xx");
   let bare = text.replace(/(\*{1,3}|~~)$/, (marks) => (opens(plain, marks) ? "" : marks));
   if (bare !== text) return closed(bare.trimEnd());
   for (const marks of ["*", "**", "~~"]) if (opens(plain, marks)) bare = bare.trimEnd() + marks;

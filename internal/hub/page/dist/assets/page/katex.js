@@ -1,0 +1,1 @@
+export{katex as default}from"../katex-hCHSK4nk.js";
