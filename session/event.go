@@ -53,6 +53,8 @@ type Event struct {
 	Updated *SkillUpdate `json:"updated,omitempty"`
 	// Compacted replaces the earlier conversation with a summary.
 	Compacted *Compaction `json:"compacted,omitempty"`
+	// Branched continues the conversation after an earlier event.
+	Branched *Branch `json:"branched,omitempty"`
 }
 
 // SetType sets e.Type to the type of the field that is set. If no field is set,
@@ -81,6 +83,8 @@ func (e *Event) SetType() {
 		e.Type = "skill_updated"
 	case e.Compacted != nil:
 		e.Type = "compacted"
+	case e.Branched != nil:
+		e.Type = "branched"
 	}
 }
 
@@ -224,6 +228,15 @@ type Compaction struct {
 	Usage  *llm.Usage `json:"usage,omitempty"`
 }
 
+// Branch records that the conversation continues after an earlier event, as if
+// the events in between had not happened. They stay in the log, and another
+// Branch can return to the last of them. See [Path].
+type Branch struct {
+	// After is the sequence number of the earlier event, or 0 to start again.
+	// A number that does not precede the Branch is ignored.
+	After int64 `json:"after"`
+}
+
 // SkillUpdate records that the SKILL.md of an active skill changed.
 type SkillUpdate struct {
 	Skill  ID     `json:"skill"`
@@ -275,6 +288,7 @@ func (e Event) clone() Event {
 		e.Compacted.Skills = slices.Clone(e.Compacted.Skills)
 		e.Compacted.Usage = clonePointer(e.Compacted.Usage)
 	}
+	e.Branched = clonePointer(e.Branched)
 	e.Unloaded = clonePointer(e.Unloaded)
 	if e.Used = clonePointer(e.Used); e.Used != nil {
 		e.Used.Tools = slices.Clone(e.Used.Tools)

@@ -12,6 +12,7 @@ func TestSetTypeNamesTheSetField(t *testing.T) {
 	want := map[string]string{
 		"Start": "begun", "Message": "message", "Loaded": "skill_loaded", "Unloaded": "skill_unloaded", "Used": "skill_used",
 		"CallStarted": "call_started", "Result": "tool_result", "Notice": "notice", "Updated": "skill_updated", "Compacted": "compacted",
+		"Branched": "branched",
 	}
 	for f := range reflect.TypeFor[session.Event]().Fields() {
 		if f.Type.Kind() != reflect.Pointer {

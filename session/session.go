@@ -55,8 +55,7 @@ type Session struct {
 	id        string
 
 	mu       sync.Mutex // guards the fields below; held while appending, so that log and state agree
-	events   []Event    // events of the log after base
-	base     int64      // sequence number of the event before the first of events
+	events   []Event    // events of the current branch after Options.State, in order
 	state    State
 	inflight map[loadKey]*inflightLoad // loads whose outcome is not final
 	closed   bool
@@ -67,7 +66,9 @@ type Session struct {
 var ErrClosed = errors.New("session is closed")
 
 // Open opens the conversation in o.Log with the skills that were active at its
-// end. Their servers are started when they are needed; see [Session.Tools].
+// end. If the conversation has branches, these are the skills of the current
+// one; see [Path]. Their servers are started when they are needed; see
+// [Session.Tools].
 // skills may be nil if nothing is loaded, and o may be nil. Open returns an
 // error only if the log cannot be read. The caller must close the session.
 func Open(ctx context.Context, skills Skills, o *Options) (*Session, error) {
@@ -78,13 +79,17 @@ func Open(ctx context.Context, skills Skills, o *Options) (*Session, error) {
 	if s.log == nil {
 		s.log = &MemoryLog{}
 	}
-	s.base, s.state = o.State.Seq, o.State.Clone()
-	events, err := s.log.Read(ctx, s.base)
+	s.state = o.State.Clone()
+	events, err := s.log.Read(ctx, s.state.Seq)
+	if err == nil && leaves(events, s.state.Seq) { // the state is that of another branch
+		s.state = State{}
+		events, err = s.log.Read(ctx, 0)
+	}
 	if err != nil {
 		return nil, err
 	}
-	s.events = events
-	for _, e := range events {
+	s.events = Path(events)
+	for _, e := range s.events {
 		s.state.Apply(e)
 	}
 	return s, nil
@@ -109,7 +114,8 @@ func (s *Session) Close() error {
 // Append appends events to the log and applies them to the state. It sets their
 // sequence numbers and types, and their times if they are zero. Append keeps
 // copies and does not modify events. If the log returns an error, Append returns
-// it and the state does not change.
+// it and the state does not change. Append refuses a [Branch]: append it to the
+// log while no session is open.
 func (s *Session) Append(ctx context.Context, events ...Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,6 +126,9 @@ func (s *Session) append(ctx context.Context, events ...Event) error {
 	own := make([]Event, len(events))
 	ptrs := make([]*Event, len(events))
 	for i, e := range events {
+		if e.Branched != nil {
+			return errors.New("append events: a session cannot change its branch: close it, append the branch to the log and open the log again")
+		}
 		own[i] = e
 		if e.Time.IsZero() {
 			own[i].Time = time.Now().UTC()
@@ -238,13 +247,15 @@ func (s *Session) TurnsLeft(id ID) (turns int, bounded bool) {
 // ID returns [Options.ID].
 func (s *Session) ID() string { return s.id }
 
-// Events returns the events whose sequence number is greater than after, in
-// order. If after is 0 or negative, these are all events. Events that precede
-// [Options.State] are never returned. The caller must not modify the events.
+// Events returns the events of the current branch whose sequence number is
+// greater than after, in order. If after is 0 or negative, these are all events.
+// Events up to [Options.State] are returned only if State belongs to another
+// branch. The caller must not modify the events.
 func (s *Session) Events(after int64) []Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clip(s.events[min(max(after-s.base, 0), int64(len(s.events))):])
+	first, _ := slices.BinarySearchFunc(s.events, after+1, func(e Event, seq int64) int { return cmp.Compare(e.Seq, seq) })
+	return slices.Clip(s.events[first:])
 }
 
 // Active returns copies of the active skills in load order.
