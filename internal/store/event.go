@@ -144,6 +144,23 @@ func (t Events) Read(ctx context.Context, stream string, after int64, limit int)
 	return events, nil
 }
 
+// ReadBranched is like [Events.Read], but returns only events of the kind
+// "branched", of which a stream has few.
+func (t Events) ReadBranched(ctx context.Context, stream string, after int64, limit int) ([]Event, error) {
+	if limit <= 0 || limit > MaxRead {
+		limit = MaxRead
+	}
+	events, err := queryAll[Event](ctx, t.c, branchedSQL, stream, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read branches of event stream %q: %w", stream, err)
+	}
+	return events, nil
+}
+
+// branchedSQL names the kind literally, because the index events_branched
+// contains no other.
+const branchedSQL = "SELECT " + eventColumns + " FROM events WHERE stream = $1 AND seq > $2 AND kind = 'branched' ORDER BY seq LIMIT $3"
+
 // Last returns the number of the last event in a stream, or 0 if it is empty.
 func (t Events) Last(ctx context.Context, stream string) (int64, error) {
 	n, err := queryScalar[int64](ctx, t.c, "SELECT COALESCE(max(seq), 0) FROM events WHERE stream = $1", stream)

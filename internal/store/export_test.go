@@ -23,6 +23,9 @@ var dialects = map[string]dialect{sqliteDialect.name: sqliteDialect, postgresDia
 // PruneSecrets is the statement of [Secrets.Prune].
 const PruneSecrets = pruneSecrets
 
+// BranchedSQL is the query of [Events.ReadBranched].
+const BranchedSQL = branchedSQL
+
 // Exec runs a statement unchanged.
 func Exec(ctx context.Context, db *DB, query string, args ...any) (int64, error) {
 	return conn{db: db}.exec(ctx, query, args...)

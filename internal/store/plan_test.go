@@ -120,6 +120,7 @@ func TestQueriesUseIndexes(t *testing.T) {
 			"versions to review":  {"SELECT v.number FROM skills s JOIN versions v ON v.id = (SELECT w.id FROM versions w WHERE w.skill_id = s.id AND w.review = 'pending' ORDER BY w.number DESC LIMIT 1) WHERE s.id IN ($1, $2)", []any{"s00005", "s00006"}},
 			"groups of a user":    {"SELECT role FROM members WHERE user_id = $1", []any{"u3"}},
 			"events after one":    {"SELECT data FROM events WHERE stream = $1 AND seq > $2 ORDER BY seq LIMIT 100", []any{"session 3", 50}},
+			"branches":            {store.BranchedSQL, []any{"session 3", 0, 100}},
 			"end of a stream":     {"SELECT max(seq) FROM events WHERE stream = $1", []any{"session 3"}},
 			"questions to answer": {"SELECT data FROM asks WHERE principal = $1 AND settled = 0", []any{"user:u3"}},
 			"what is overdue":     {"SELECT data FROM asks WHERE settled = 0 AND deadline > 0 AND deadline <= $1", []any{1}},

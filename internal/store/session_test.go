@@ -84,10 +84,17 @@ func TestEvents(t *testing.T) {
 		if n := len(must(db.Events.Read(ctx, "s", 0, 0))(t)); n != 4 {
 			t.Errorf("%d events", n)
 		}
+		if last := must(add(4, "branched", "x", "branched", "branched"))(t); last != 8 {
+			t.Errorf("last is %d", last)
+		}
+		wantEqual(t, must(db.Events.ReadBranched(ctx, "s", 5, 1))(t), []store.Event{{Seq: 7, Kind: "branched", Data: json.RawMessage(`{"k": "branched"}`), Created: at(1)}})
+		if n := len(must(db.Events.ReadBranched(ctx, "s", 0, 0))(t)); n != 3 {
+			t.Errorf("%d branches", n)
+		}
 		must(db.Events.Append(ctx, "other", 0, store.Event{Kind: "z"}))(t)
-		wantEqual(t, must(db.Events.LastOfEach(ctx, []string{"s", "other", "none"}))(t), map[string]int64{"s": 4, "other": 1})
+		wantEqual(t, must(db.Events.LastOfEach(ctx, []string{"s", "other", "none"}))(t), map[string]int64{"s": 8, "other": 1})
 		mustDo(t, db.Events.Delete(ctx, "s"))
-		_, err = add(4, "x")
+		_, err = add(8, "x")
 		wantError(t, err, store.ErrConflict)
 	})
 }
