@@ -35,6 +35,8 @@ var authorityOfSessions = []row{
 	{"cancel-session", "of oneself", mySession, nil, "401 204 204 204 204 204 204", "204 chat admin"},
 	{"compact-session", "", theirSession, nil, "401 404 404 404 404 404 403", "403 any"},
 	{"compact-session", "of oneself", mySession, nil, "401 202 202 202 202 202 202", "202 chat"},
+	{"branch-session", "", theirSession, aBranch, "401 404 404 404 404 404 403", "403 any"},
+	{"branch-session", "of oneself", mySession, aBranch, "401 202 202 202 202 202 202", "202 chat"},
 	{"get-session-usage", "", theirSession, nil, "401 404 404 404 404 404 403", "403 any"},
 	{"get-session-usage", "of oneself", mySession, nil, "401 200 200 200 200 200 200", "200 read chat"},
 	{"list-session-skills", "", theirSession, nil, "401 404 404 404 404 404 403", "403 any"},
@@ -82,6 +84,7 @@ func myRequests(s *scene) map[string]string {
 func aSession(*scene) any   { return map[string]string{"title": "Tides"} }
 func aTitle(*scene) any     { return map[string]string{"title": "Tides"} }
 func aMessage(*scene) any   { return map[string]string{"text": "hello"} }
+func aBranch(*scene) any    { return map[string]int{"after": 0} }
 func aSkillName(*scene) any { return map[string]string{"name": "nothing"} }
 func aFile(*scene) any      { return "high water" }
 func anAnswer(*scene) any   { return map[string]string{"outcome": "declined"} }

@@ -29,10 +29,7 @@ type activeConversation struct {
 // open opens the conversation for an input. A worker opens it again for each
 // input, because permissions, the agent and secrets may have changed.
 func (w *worker) open(ctx context.Context, j *job) error {
-	if w.active != nil {
-		w.active.close()
-		w.active, w.journal.beforeResults, w.journal.uses, w.journal.meter = nil, nil, nil, nil
-	}
+	w.closeActive()
 	p, err := w.principal(ctx, j)
 	if err != nil {
 		return err
@@ -49,6 +46,14 @@ func (w *worker) open(ctx context.Context, j *job) error {
 	}
 	w.active = t
 	return w.preload(ctx)
+}
+
+// closeActive closes the conversation of the previous input.
+func (w *worker) closeActive() {
+	if w.active != nil {
+		w.active.close()
+		w.active, w.journal.beforeResults, w.journal.uses, w.journal.meter = nil, nil, nil, nil
+	}
 }
 
 // openSession opens the session and creates the agent with its tools.

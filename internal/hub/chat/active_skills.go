@@ -61,7 +61,7 @@ func (e *Engine) ActiveSkills(ctx context.Context, p account.Principal, id strin
 		load := steps[a.Seq-1]
 		f := ActiveSkill{Skill: a.Skill, Title: cmp.Or(a.Title, a.Skill.Name), Tokens: a.Tokens, Tools: a.Tools, RequiredBy: a.RequiredBy, Retention: a.Retention,
 			Origin: a.Skill.Origin, SkillID: load.SkillID, Version: a.Version, Digest: a.Digest, Changed: a.Current != a.Digest, Since: load.Time,
-			LoadReason: findLoadReason(steps[:a.Seq-1], a)}
+			LoadReason: findLoadReason(currentPath(steps[:a.Seq-1]), a)}
 		if left, bounded := s.TurnsLeft(a.Skill); bounded {
 			f.TurnsLeft = &left
 		}
@@ -70,8 +70,8 @@ func (e *Engine) ActiveSkills(ctx context.Context, p account.Principal, id strin
 	return out, nil
 }
 
-// findLoadReason determines why a skill is active. earlier holds the steps
-// before the skill was loaded.
+// findLoadReason determines why a skill is active. earlier holds the steps on
+// its branch before the skill was loaded.
 func findLoadReason(earlier []step, a session.ActiveSkill) LoadReason {
 	c := LoadReason{By: loadCause(a)}
 	switch c.By {

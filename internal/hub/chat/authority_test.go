@@ -54,6 +54,7 @@ func TestAuthority(t *testing.T) {
 			return err
 		}, yes, scope, yes, hidden, refused},
 		{"Compact", func(p account.Principal, id string) error { _, err := e.Compact(t.Context(), p, id); return err }, yes, scope, yes, hidden, refused},
+		{"Switch", func(p account.Principal, id string) error { _, err := e.Switch(t.Context(), p, id, 0); return err }, yes, scope, yes, hidden, refused},
 		{"Cancel", func(p account.Principal, id string) error { return e.Cancel(t.Context(), p, id) }, yes, scope, yes, hidden, yes},
 		{"Watch", func(p account.Principal, id string) error {
 			for _, err := range e.Watch(t.Context(), p, id, 0) {

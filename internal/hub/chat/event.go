@@ -44,7 +44,10 @@ type Event struct {
 	Text string    `json:"text,omitempty"`
 	// Skill is the skill that a message names, or that a command loads or
 	// unloads.
-	Skill           string            `json:"skill,omitempty"`
+	Skill string `json:"skill,omitempty"`
+	// After is the step after which a message or command continues the
+	// conversation, on another branch.
+	After           *int64            `json:"after,omitempty"`
 	Step            *session.Event    `json:"step,omitempty"`
 	Call            *llm.Call         `json:"call,omitempty"`
 	ApprovalRequest *approval.Request `json:"ask,omitempty"`

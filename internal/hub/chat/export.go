@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/transcript"
@@ -16,8 +17,8 @@ type Format string
 
 // Export formats.
 const (
-	Markdown Format = "markdown" // messages and calls, for reading
-	JSONL    Format = "jsonl"    // one transcript event per line, readable by [session.FileLog]
+	Markdown Format = "markdown" // messages and calls of the current branch, for reading
+	JSONL    Format = "jsonl"    // one transcript event of any branch per line, readable by [session.FileLog]
 )
 
 // Export writes a conversation to w. It reads the conversation in parts. Errors
@@ -32,7 +33,16 @@ func (e *Engine) Export(ctx context.Context, p account.Principal, id string, f F
 	case JSONL:
 		write = writeLine
 	case Markdown:
-		write = writeMarkdown
+		path, err := readPath(ctx, e.db.Events, id)
+		if err != nil {
+			return err
+		}
+		write = func(w io.Writer, e *session.Event) error {
+			if _, ok := slices.BinarySearch(path, e.Seq); !ok {
+				return nil
+			}
+			return writeMarkdown(w, e)
+		}
 		title := s.Title
 		if title == "" {
 			title = "Conversation " + s.ID

@@ -17,6 +17,9 @@ type Line struct {
 	Time  time.Time `json:"time"`
 	Model string    `json:"model,omitempty"`
 	session.PastMessage
+	// After and Versions are set on the user's messages only.
+	After    *int64    `json:"after,omitempty" doc:"Pass it as after of another message, which then replaces this one on a new branch. Set on messages of users"`
+	Versions []Version `json:"versions,omitempty" doc:"All versions of this message including itself, oldest first; absent if there is only one"`
 }
 
 // History is a page of a conversation's messages.
@@ -28,13 +31,16 @@ type History struct {
 	// LastEvent is the number of the last event before the history was read. Pass
 	// it to [Engine.Watch] to receive everything that follows.
 	LastEvent int64 `json:"told"`
+	// Versions are the messages that continue the conversation on other branches
+	// after the last message of the current one.
+	Versions []Version `json:"versions,omitempty"`
 }
 
 // maxHistoryMessages is the maximum number of messages per page.
 const maxHistoryMessages = 200
 
-// History returns the messages after a step, or all messages if after is 0. It
-// returns up to limit messages, but no more than 200. The last answer of each
+// History returns the messages on the current branch after a step, or all of them
+// if after is 0. It returns up to limit messages, but no more than 200. The last answer of each
 // finished turn has loaded_skills, from which [session.Session.Restore] computes the
 // active skills.
 func (e *Engine) History(ctx context.Context, p account.Principal, id string, after int64, limit int) (*History, error) {
@@ -53,7 +59,8 @@ func (e *Engine) History(ctx context.Context, p account.Principal, id string, af
 		return nil, err
 	}
 	out := &History{LastEvent: told}
-	all := historyMessages(steps)
+	all := historyMessages(currentPath(steps))
+	out.Versions = addVersions(all, steps)
 	from := slices.IndexFunc(all, func(l Line) bool { return l.Seq > after })
 	if from < 0 {
 		return out, nil
@@ -84,7 +91,7 @@ func historyMessages(steps []step) []Line {
 	}
 	for _, s := range steps {
 		switch {
-		case s.Message != nil && s.Message.Role == llm.User:
+		case s.isUserMessage():
 			note() // the next turn starts
 			named, next = next, nil
 		case s.Loaded != nil && s.Loaded.Direct:

@@ -23,6 +23,7 @@ const (
 	LoadInput    InputKind = "load"
 	UnloadInput  InputKind = "unload"
 	CompactInput InputKind = "compact"
+	SwitchInput  InputKind = "branch" // continue after an earlier step
 
 	// The following kinds are notes for the running turn.
 	cancelNote InputKind = "cancel"
@@ -47,6 +48,9 @@ type input struct {
 	SetRetention bool                  `json:"set,omitempty"` // whether to also shorten a longer retention
 	Cascade      bool                  `json:"cascade,omitempty"`
 	Approval     string                `json:"ask,omitempty"` // ID of the approval request that a note is about
+	// After is the step after which the conversation continues, or 0 to start
+	// again. nil means the last step.
+	After *int64 `json:"after,omitempty"`
 }
 
 // Message is a user's message to a conversation.
@@ -59,6 +63,10 @@ type Message struct {
 	// adding it twice. It has at most [MaxKey] bytes and is unique per user and
 	// conversation. "" means that there is no key.
 	Key string
+	// After is the number of an earlier step after which the message continues
+	// the conversation on a new branch; 0 starts again. Every call before the step
+	// must have its result. nil means the last step when the turn starts.
+	After *int64
 }
 
 // SendMessage adds a message to a conversation's inbox and returns the message's
@@ -78,7 +86,7 @@ func (e *Engine) SendMessage(ctx context.Context, p account.Principal, id string
 	case len(m.Key) > MaxKey || !utf8.ValidString(m.Key):
 		return 0, fmt.Errorf("message: %w: key must be UTF-8 of at most %d bytes, got %d bytes", ErrInvalid, MaxKey, len(m.Key))
 	}
-	in := input{Kind: MessageInput, Text: m.Text, Skill: m.Skill}
+	in := input{Kind: MessageInput, Text: m.Text, Skill: m.Skill, After: m.After}
 	if m.Key == "" {
 		return e.submit(ctx, p, id, in, nil)
 	}
@@ -118,9 +126,14 @@ func (e *Engine) findSentMessage(ctx context.Context, p account.Principal, s sto
 	return before.Input, nil
 }
 
-// digest returns a hash of the input's text and skill.
+// digest returns a hash of the input's text and skill, and of the step after which
+// it continues the conversation.
 func (in input) digest() string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q", in.Text, in.Skill))
+	text := fmt.Appendf(nil, "%q %q", in.Text, in.Skill)
+	if in.After != nil {
+		text = fmt.Appendf(text, " %d", *in.After)
+	}
+	sum := sha256.Sum256(text)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
@@ -147,6 +160,11 @@ func (e *Engine) Cancel(ctx context.Context, p account.Principal, id string) err
 func (e *Engine) submit(ctx context.Context, p account.Principal, id string, in input, fn func(c *conversationTx, seq int64) error) (int64, error) {
 	if _, err := e.authorize(ctx, p, account.SessionWrite, id); err != nil {
 		return 0, err
+	}
+	if in.After != nil {
+		if err := e.checkBranch(ctx, id, *in.After); err != nil {
+			return 0, err
+		}
 	}
 	in.Scopes, in.Token = p.Scopes.String(), p.Token
 	return e.enqueue(ctx, id, in, func(c *conversationTx, seq int64) error {
@@ -251,7 +269,7 @@ func (c *conversationTx) appendInput(ctx context.Context, s store.Session, st st
 	if err := c.setState(ctx, s, st); err != nil || in.Kind.isNote() {
 		return st.Wanted, err
 	}
-	events := []eventRow{{Event: Event{Type: MessageReceived, Input: st.Wanted, Kind: in.Kind, Text: in.Text, Skill: in.Skill}}}
+	events := []eventRow{{Event: Event{Type: MessageReceived, Input: st.Wanted, Kind: in.Kind, Text: in.Text, Skill: in.Skill, After: in.After}}}
 	if take {
 		events = append(events, eventRow{Event: Event{Type: TurnStarted, Input: st.Wanted}})
 	}

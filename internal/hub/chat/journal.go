@@ -23,7 +23,11 @@ type step struct {
 	Input int64 `json:"input,omitempty"`
 	// SkillID is the store ID of a loaded skill.
 	SkillID string `json:"skill_id,omitempty"`
+	// Turn is the number of the input for which the step was added; 0 if unknown.
+	Turn int64 `json:"turn,omitempty"`
 }
+
+func (s *step) isUserMessage() bool { return s.Message != nil && s.Message.Role == llm.User }
 
 func readStep(r store.Event) (step, error) {
 	var s step
@@ -76,6 +80,7 @@ type journal struct {
 	read           bool       // whether last and lastMessage are known
 	last           int64      // number of the transcript's last step
 	lastMessage    int64      // number of the last message in the transcript
+	lastBranch     int64      // number of the last input that continued after an earlier step
 	pendingMessage int64      // number of the message in the next user step; 0 means none
 	broken         error      // first fatal write error; stops all writes
 	trace          Trace      // trace of the turn; nil if the turn is not traced
@@ -97,7 +102,7 @@ func (j *journal) readSnapshot(ctx context.Context) (*snapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read transcript: %w", err)
 	}
-	j.read, j.last, j.lastMessage = true, s.seq(), max(j.lastMessage, s.LastMessage)
+	j.read, j.last, j.lastMessage, j.lastBranch = true, s.seq(), max(j.lastMessage, s.LastMessage), s.LastBranch
 	if j.lastMessage >= j.pendingMessage {
 		j.pendingMessage = 0
 	}
@@ -140,8 +145,8 @@ func (j *journal) Append(ctx context.Context, events ...*session.Event) error {
 	for i, ev := range events {
 		ev.Seq = j.last + int64(i) + 1
 		ev.SetType()
-		s := step{Event: *ev, SkillID: j.uses.StoreID(ev.Loaded)}
-		if ev.Message != nil && ev.Message.Role == llm.User && saying > 0 {
+		s := step{Event: *ev, SkillID: j.uses.StoreID(ev.Loaded), Turn: j.input}
+		if s.isUserMessage() && saying > 0 {
 			s.Input, said, saying = saying, saying, 0
 		}
 		data, err := json.Marshal(s)

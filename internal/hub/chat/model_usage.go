@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"slices"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/usage"
@@ -14,15 +15,16 @@ type ModelUsage struct {
 	// Unreported counts the responses whose usage was not reported, by model
 	// name.
 	Unreported map[string]int
-	// Last is the usage of the last request, and Model is its model. Last shows
+	// Last is the usage of the last request on the current branch, and Model is
+	// its model. Last shows
 	// how much of the context is used. It is nil before the first response, after
 	// compaction, and if the provider reported no usage.
 	Last  *llm.Usage
 	Model string
 }
 
-// ModelUsage returns the conversation's token usage, computed from its
-// transcript.
+// ModelUsage returns the token usage of all branches of the conversation,
+// computed from its transcript.
 func (e *Engine) ModelUsage(ctx context.Context, p account.Principal, id string) (*ModelUsage, error) {
 	if _, err := e.authorize(ctx, p, account.SessionRead, id); err != nil {
 		return nil, err
@@ -43,16 +45,19 @@ func (e *Engine) ModelUsage(ctx context.Context, p account.Principal, id string)
 		switch {
 		case s.Message != nil && s.Message.Role == llm.Assistant:
 			add(s.Message.Model, s.Message.Usage)
-			out.Last, out.Model = nil, ""
-			if usage.IsReported(s.Message.Usage) {
-				last := *s.Message.Usage
-				out.Last, out.Model = &last, s.Message.Model
+		case s.Compacted != nil && s.Compacted.Model != "":
+			add(s.Compacted.Model, s.Compacted.Usage)
+		}
+	}
+	for _, s := range slices.Backward(currentPath(steps)) {
+		if s.Compacted != nil {
+			break
+		}
+		if m := s.Message; m != nil && m.Role == llm.Assistant {
+			if usage.IsReported(m.Usage) {
+				out.Last, out.Model = m.Usage, m.Model
 			}
-		case s.Compacted != nil:
-			out.Last, out.Model = nil, ""
-			if s.Compacted.Model != "" {
-				add(s.Compacted.Model, s.Compacted.Usage)
-			}
+			break
 		}
 	}
 	return out, nil

@@ -33,7 +33,7 @@ func (e *CommandError) Error() string {
 }
 
 // replay returns a read-only session with the conversation's current state, and
-// the steps of its transcript.
+// all steps of its transcript.
 func (e *Engine) replay(ctx context.Context, p account.Principal, id string) (*session.Session, []step, error) {
 	if _, err := e.authorize(ctx, p, account.SessionRead, id); err != nil {
 		return nil, nil, err

@@ -15,15 +15,16 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// snapshot is the state of a conversation after a step of its transcript. It
-// depends only on the stored steps: it is the same on every node, no matter
+// snapshot is the state of a conversation after a step of its transcript, on the
+// branch that ends with the step. It depends only on the stored steps: it is the same on every node, no matter
 // whether it was computed from all steps or from an earlier snapshot.
 type snapshot struct {
 	Conversation string `json:"conversation"` // conversation ID
 	// Last is the hash of the last step. A snapshot is valid only for a
 	// transcript that contains this step.
 	Last        string        `json:"last"`
-	LastMessage int64         `json:"last_message"` // number of the last message in the transcript
+	LastMessage int64         `json:"last_message"`          // number of the last message in the transcript
+	LastBranch  int64         `json:"last_branch,omitempty"` // number of the last input that added a [session.Branch]
 	Session     session.State `json:"session"`
 	Agent       *fold.State   `json:"agent"`
 
@@ -40,16 +41,20 @@ func newSnapshot(id string) *snapshot { return &snapshot{Conversation: id, Agent
 // seq returns the number of the last step applied to the snapshot.
 func (s *snapshot) seq() int64 { return s.Session.Seq }
 
-// apply updates the snapshot with the next step of the transcript.
-func (s *snapshot) apply(row store.Event) error {
-	step, err := readStep(row)
-	if err != nil {
-		return err
+// count updates what the snapshot knows of all branches with the next step of the
+// transcript.
+func (s *snapshot) count(step step) {
+	s.LastMessage = max(s.LastMessage, step.Input)
+	if step.Branched != nil {
+		s.LastBranch = max(s.LastBranch, step.Turn)
 	}
-	s.Last, s.LastMessage = hashRow(row), max(s.LastMessage, step.Input)
+}
+
+// apply updates the snapshot with the next step of its branch.
+func (s *snapshot) apply(step step, row store.Event) {
+	s.Last = hashRow(row)
 	s.Session.Apply(step.Event)
 	s.Agent.Apply(step.Event)
-	return nil
 }
 
 func hashRow(row store.Event) string {
@@ -76,19 +81,21 @@ func (s *snapshot) size() int {
 // errForeign is returned for a snapshot of another transcript.
 var errForeign = errors.New("snapshot does not match the transcript")
 
+// snapshotPage is the number of steps that a snapshot reads at once.
+const snapshotPage = 100
+
 // advance applies the steps that follow the snapshot in the transcript.
 func (s *snapshot) advance(ctx context.Context, from store.Events) error {
-	const page = 100
 	for check := s.seq() > 0; ; check = false {
 		after := s.seq()
 		if check {
 			after-- // to compare the last step
 		}
-		rows, err := from.Read(ctx, s.Conversation, after, page)
+		rows, err := from.Read(ctx, s.Conversation, after, snapshotPage)
 		if err != nil {
 			return err
 		}
-		full := len(rows) == page
+		full := len(rows) == snapshotPage
 		if check {
 			if len(rows) == 0 || rows[0].Seq != s.seq() || hashRow(rows[0]) != s.Last {
 				return errForeign
@@ -96,14 +103,53 @@ func (s *snapshot) advance(ctx context.Context, from store.Events) error {
 			rows = rows[1:]
 		}
 		for _, r := range rows {
-			if err := s.apply(r); err != nil {
+			step, err := readStep(r)
+			if err != nil {
 				return err
 			}
+			if step.Parent() != s.seq() {
+				return s.recompute(ctx, from)
+			}
+			s.count(step)
+			s.apply(step, r)
 		}
 		if !full {
 			return nil
 		}
 	}
+}
+
+// recompute computes the snapshot from the whole transcript, because its end
+// belongs to another branch.
+func (s *snapshot) recompute(ctx context.Context, from store.Events) error {
+	path, err := readPath(ctx, from, s.Conversation)
+	if err != nil {
+		return err
+	}
+	stored := s.stored
+	*s = *newSnapshot(s.Conversation)
+	s.stored = stored
+	for after := int64(0); len(path) > 0; {
+		rows, err := from.Read(ctx, s.Conversation, after, snapshotPage)
+		if err == nil && len(rows) == 0 {
+			err = fmt.Errorf("read step %d of transcript: %w", path[0], store.ErrNotFound)
+		}
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			step, err := readStep(r)
+			if err != nil {
+				return err
+			}
+			s.count(step)
+			if after = r.Seq; len(path) > 0 && path[0] == after {
+				s.apply(step, r)
+				path = path[1:]
+			}
+		}
+	}
+	return nil
 }
 
 // readSnapshot returns the state of a conversation at the end of its transcript.

@@ -30,7 +30,7 @@ func anyStep() *rapid.Generator[session.Event] {
 	id := rapid.SampledFrom([]string{"1", "2"})
 	text := rapid.SampledFrom([]string{"", "a", "bad \xff UTF-8", "<&>\u2028"})
 	return rapid.Custom(func(t *rapid.T) session.Event {
-		switch rapid.IntRange(0, 9).Draw(t, "kind") {
+		switch rapid.IntRange(0, 10).Draw(t, "kind") {
 		case 0, 1:
 			return session.Event{Message: &session.Message{Role: llm.User, Text: text.Draw(t, "text")}}
 		case 2, 3:
@@ -49,6 +49,8 @@ func anyStep() *rapid.Generator[session.Event] {
 			return session.Event{Unloaded: &session.SkillUnload{Skill: tides}}
 		case 8:
 			return session.Event{Compacted: &session.Compaction{Text: "So far."}}
+		case 9:
+			return session.Event{Branched: &session.Branch{After: rapid.Int64Range(-1, 20).Draw(t, "after")}}
 		}
 		return session.Event{Start: &session.Start{Instructions: text.Draw(t, "text")}}
 	})
@@ -70,11 +72,12 @@ func TestSnapshotsEqualTranscript(t *testing.T) {
 				for i, e := range steps {
 					clock = clock.Add(time.Nanosecond)
 					e.Seq, e.Time = last[id]+int64(i)+1, clock
+					e.SetType()
 					data, err := json.Marshal(e)
 					if err != nil {
 						rt.Fatal(err)
 					}
-					rows = append(rows, store.Event{Kind: "step", Data: data})
+					rows = append(rows, store.Event{Kind: e.Type, Data: data})
 				}
 				end, err := db.Events.Append(t.Context(), id, last[id], rows...)
 				if err != nil {

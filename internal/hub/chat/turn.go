@@ -127,6 +127,14 @@ func (w *worker) executeInput(ctx context.Context, j *job) (Event, error) {
 		err := fmt.Errorf("turn was interrupted %d times", maxTries)
 		return Event{}, errors.Join(err, w.closeCalls(ctx, "The turn was interrupted too often."))
 	}
+	if j.After != nil {
+		if err := w.branch(ctx, j); err != nil {
+			return Event{}, err
+		}
+	}
+	if j.Kind == SwitchInput {
+		return Event{Reason: Done}, nil
+	}
 	if err := w.open(ctx, j); err != nil {
 		if j.Kind == MessageInput && ctx.Err() == nil && w.journal.writeError() == nil {
 			err = errors.Join(err, w.recordMessage(ctx, j)) // otherwise the message would be lost

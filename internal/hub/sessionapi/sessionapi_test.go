@@ -82,6 +82,22 @@ func TestSessions(t *testing.T) {
 	user.CheckFailures("/sessions", at, at+"/messages", at+"/usage", at+"/skills", at+"/files", "/asks")
 
 	user.Check(
+		request("GET", at+"/messages", nil, 200, `"after":0 & !"versions"`),
+		request("POST", at+"/messages", `{"text": "Hello again.", "after": 0}`, 202, `"input":`),
+		request("POST", at+"/messages", `{"text": "x", "after": -1}`, 422, "body.after"),
+		request("POST", at+"/messages", `{"text": "x", "after": 1000}`, 422, "after step 1000"),
+		request("POST", at+"/branch", `{"after": 1000}`, 422, "after step 1000"),
+		request("POST", at+"/branch", `{}`, 422, "after"),
+		request("POST", "/sessions/none/branch", `{"after": 0}`, 404, ""),
+	)
+	readEvents(t, user, id, `"input":2,"reason":`)
+	user.Check(
+		request("GET", at+"/messages", nil, 200, `Hello again. & "versions":[{"seq":`),
+		request("POST", at+"/branch", `{"after": 0}`, 202, `"input":3`),
+	)
+	readEvents(t, user, id, `"input":3,"reason":`)
+	user.Check(
+		request("GET", at+"/messages", nil, 200, `"items":[] & "versions":[{"seq":`),
 		request("POST", at+"/compact", nil, 202, `"input":`),
 		request("POST", "/sessions/none/compact", nil, 404, ""),
 		request("POST", at+"/cancel", nil, 204, ""),

@@ -55,6 +55,12 @@ type sessionChange struct {
 type newMessage struct {
 	Text  string `json:"text,omitempty" maxLength:"262144"`
 	Skill string `json:"skill,omitempty" maxLength:"1024" doc:"Skill to use; default the model decides"`
+	After *int64 `json:"after,omitempty" minimum:"0" doc:"Step after which the message continues the conversation, on a new branch: after of the message that it replaces, seq of an earlier answer, or 0 to start again. Default the last step"`
+}
+
+// otherBranch identifies a branch by a step.
+type otherBranch struct {
+	After int64 `json:"after" minimum:"0" doc:"Step after which the conversation continues: last of a version, seq of an earlier answer, or 0 to start again"`
 }
 
 // inputJSON identifies a queued input.
@@ -64,9 +70,10 @@ type inputJSON struct {
 
 // historyJSON is a page of a conversation's messages.
 type historyJSON struct {
-	Items     []chat.Line `json:"items" nullable:"false" doc:"The last answer of each turn lists the loaded or used skills in loaded_skills, others an empty list; messages of users have none"`
-	Next      string      `json:"next,omitempty" doc:"Pass as after to get the next page; absent on the last page"`
-	LastEvent int64       `json:"told" doc:"Number of the last event included here"`
+	Items     []chat.Line    `json:"items" nullable:"false" doc:"The last answer of each turn lists the loaded or used skills in loaded_skills, others an empty list; messages of users have none"`
+	Next      string         `json:"next,omitempty" doc:"Pass as after to get the next page; absent on the last page"`
+	LastEvent int64          `json:"told" doc:"Number of the last event included here"`
+	Versions  []chat.Version `json:"versions,omitempty" doc:"Messages that follow the last message of this branch on other branches, oldest first"`
 }
 
 func (h *Handlers) sessionsAPI() {
@@ -76,7 +83,8 @@ func (h *Handlers) sessionsAPI() {
 	api.Add(h.Server, api.Operation("change-session", "PATCH", "/sessions/{session}", "Rename a conversation"), h.changeSession)
 	api.Add(h.Server, api.Operation("delete-session", "DELETE", "/sessions/{session}", "Delete a conversation with its messages, approval requests, platform values and files"), h.deleteSession)
 	api.Add(h.Server, withAcceptedStatus(api.Operation("say", "POST", "/sessions/{session}/messages", "Send a message; it is queued")), h.sendMessage)
-	api.Add(h.Server, api.Operation("get-history", "GET", "/sessions/{session}/messages", "List the messages"), h.getHistory)
+	api.Add(h.Server, api.Operation("get-history", "GET", "/sessions/{session}/messages", "List the messages of the current branch"), h.getHistory)
+	api.Add(h.Server, withAcceptedStatus(api.Operation("branch-session", "POST", "/sessions/{session}/branch", "Continue a conversation after an earlier step, on another branch; it is queued")), h.switchBranch)
 	api.Add(h.Server, api.Operation("cancel-session", "POST", "/sessions/{session}/cancel", "Cancel the running turn and the queued inputs"), h.cancelSession)
 	api.Add(h.Server, withAcceptedStatus(api.Operation("compact-session", "POST", "/sessions/{session}/compact", "Compact the context of a conversation")), h.compactSession)
 	api.Add(h.Server, api.Operation("get-session-usage", "GET", "/sessions/{session}/usage", "Get the token usage by model"), h.getSessionUsage)
@@ -180,7 +188,7 @@ func (h *Handlers) sendMessage(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	input, err := h.Chat.SendMessage(ctx, account.FromContext(ctx), in.Session, chat.Message{Text: in.Body.Text, Skill: in.Body.Skill, Key: key})
+	input, err := h.Chat.SendMessage(ctx, account.FromContext(ctx), in.Session, chat.Message{Text: in.Body.Text, Skill: in.Body.Skill, Key: key, After: in.Body.After})
 	return api.BodyOf(inputJSON{input}, err)
 }
 
@@ -197,7 +205,7 @@ func (h *Handlers) getHistory(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	out := historyJSON{Items: found.Messages, LastEvent: found.LastEvent}
+	out := historyJSON{Items: found.Messages, LastEvent: found.LastEvent, Versions: found.Versions}
 	if out.Items == nil {
 		out.Items = []chat.Line{}
 	}
@@ -221,6 +229,14 @@ func parseEventNumber(where, text string) (int64, error) {
 
 func (h *Handlers) cancelSession(ctx context.Context, in *SessionPath) (*api.NoBody, error) {
 	return nil, h.Chat.Cancel(ctx, account.FromContext(ctx), in.Session)
+}
+
+func (h *Handlers) switchBranch(ctx context.Context, in *struct {
+	SessionPath
+	Body otherBranch
+}) (*api.Body[inputJSON], error) {
+	input, err := h.Chat.Switch(ctx, account.FromContext(ctx), in.Session, in.Body.After)
+	return api.BodyOf(inputJSON{input}, err)
 }
 
 func (h *Handlers) compactSession(ctx context.Context, in *SessionPath) (*api.Body[inputJSON], error) {

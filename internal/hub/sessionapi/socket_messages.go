@@ -1,6 +1,7 @@
 package sessionapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -13,7 +14,7 @@ type clientMessage struct {
 	Type       string `json:"type"`
 	ID         string `json:"id"` // chosen by the client; the reply repeats it
 	Session    string `json:"session"`
-	After      int64  `json:"after"`
+	After      *int64 `json:"after"` // last known event, or the step after which a message continues
 	Text       string `json:"text"`
 	Skill      string `json:"skill"`
 	Key        string `json:"key"` // idempotency key of a message
@@ -41,9 +42,9 @@ func (s *socket) handleMessage(data []byte) (answer reply, then func()) {
 	var err error
 	switch m.Type {
 	case "attach":
-		then, err = s.attach(ctx, m.Session, m.After)
+		then, err = s.attach(ctx, m.Session, *cmp.Or(m.After, new(int64)))
 	case "message":
-		answer.Input, err = s.h.Chat.SendMessage(ctx, s.principal(), m.Session, chat.Message{Text: m.Text, Skill: m.Skill, Key: m.Key})
+		answer.Input, err = s.h.Chat.SendMessage(ctx, s.principal(), m.Session, chat.Message{Text: m.Text, Skill: m.Skill, Key: m.Key, After: m.After})
 	default:
 		err = s.execute(ctx, m)
 	}

@@ -905,6 +905,23 @@ export interface paths {
         patch: operations["change-session"];
         trace?: never;
     };
+    "/api/v1/sessions/{session}/branch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Continue a conversation after an earlier step, on another branch; it is queued */
+        post: operations["branch-session"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sessions/{session}/cancel": {
         parameters: {
             query?: never;
@@ -1020,7 +1037,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the messages */
+        /** List the messages of the current branch */
         get: operations["get-history"];
         put?: never;
         /** Send a message; it is queued */
@@ -1808,7 +1825,7 @@ export interface paths {
          * Open a WebSocket for conversations
          * @description Conversations in both directions, as JSON objects in text messages.
          *
-         *     A client sends {type: attach, session, after}, {type: detach, session}, {type: message, session, text, skill, key}, {type: cancel, session}, {type: answer, ask, outcome, content, feedback, scope} and {type: skill:response, request_id, skill_name, action, success, result, error}. The server answers each with {type: ok} or {type: error, code, detail, next}, and repeats its id as to. A message with the key of an earlier one is not sent twice.
+         *     A client sends {type: attach, session, after}, {type: detach, session}, {type: message, session, text, skill, key, after}, {type: cancel, session}, {type: answer, ask, outcome, content, feedback, scope} and {type: skill:response, request_id, skill_name, action, success, result, error}. The server answers each with {type: ok} or {type: error, code, detail, next}, and repeats its id as to. A message with the key of an earlier one is not sent twice.
          *
          *     The server sends {type: event, session, event} for events of attached conversations, as in the schema ChatEvent, {type: skill:request, session, request_id, skill_name, action, data} for actions of the client, {type: error, session, …} if an attached conversation ends early, and {type: bye} when the node shuts down.
          *
@@ -2028,6 +2045,8 @@ export interface components {
             words?: string[] | null;
         };
         ChatEvent: {
+            /** Format: int64 */
+            after?: number;
             answer?: components["schemas"]["ChatResolution"];
             ask?: components["schemas"]["ApprovalRequest"];
             call?: components["schemas"]["SessionCall"];
@@ -2055,6 +2074,11 @@ export interface components {
             updated: string;
         };
         ChatLine: {
+            /**
+             * Format: int64
+             * @description Pass it as after of another message, which then replaces this one on a new branch. Set on messages of users
+             */
+            after?: number;
             calls?: components["schemas"]["SessionPastCall"][] | null;
             loaded_skills: string[] | null;
             model?: string;
@@ -2064,6 +2088,8 @@ export interface components {
             text?: string;
             /** Format: date-time */
             time: string;
+            /** @description All versions of this message including itself, oldest first; absent if there is only one */
+            versions?: components["schemas"]["ChatVersion"][] | null;
         };
         ChatLoaded: {
             brought?: string[] | null;
@@ -2078,6 +2104,18 @@ export interface components {
         ChatResolution: {
             id: string;
             outcome: string;
+        };
+        ChatVersion: {
+            /**
+             * Format: int64
+             * @description Last step of the version's newest branch. Pass it as after to return to it
+             */
+            last: number;
+            /**
+             * Format: int64
+             * @description Step number of the message
+             */
+            seq: number;
         };
         Checked: {
             asks: components["schemas"]["DraftAsks"];
@@ -2551,6 +2589,8 @@ export interface components {
              * @description Number of the last event included here
              */
             told: number;
+            /** @description Messages that follow the last message of this branch on other branches, oldest first */
+            versions?: components["schemas"]["ChatVersion"][] | null;
         };
         ImportRequest: {
             /** @description Commit that was inspected; default the current one */
@@ -2999,6 +3039,11 @@ export interface components {
             requiredApprovers?: number;
         };
         NewMessage: {
+            /**
+             * Format: int64
+             * @description Step after which the message continues the conversation, on a new branch: after of the message that it replaces, seq of an earlier answer, or 0 to start again. Default the last step
+             */
+            after?: number;
             /** @description Skill to use; default the model decides */
             skill?: string;
             text?: string;
@@ -3115,6 +3160,13 @@ export interface components {
             same: boolean;
             /** @description Version given by the author */
             version?: string;
+        };
+        OtherBranch: {
+            /**
+             * Format: int64
+             * @description Step after which the conversation continues: last of a version, seq of an earlier answer, or 0 to start again
+             */
+            after: number;
         };
         PasswordChange: {
             /** @description Required for your own password, if you have one */
@@ -3609,6 +3661,10 @@ export interface components {
              */
             updated: string;
         };
+        SessionBranch: {
+            /** Format: int64 */
+            after: number;
+        };
         SessionCall: {
             arguments: string;
             id: string;
@@ -3637,6 +3693,7 @@ export interface components {
         };
         SessionEvent: {
             begun?: components["schemas"]["SessionStart"];
+            branched?: components["schemas"]["SessionBranch"];
             compacted?: components["schemas"]["SessionCompaction"];
             loaded?: components["schemas"]["SessionSkillLoad"];
             message?: components["schemas"]["SessionMessage"];
@@ -6955,6 +7012,45 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Session"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "branch-session": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The id of a session */
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OtherBranch"];
+            };
+        };
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Input"];
                 };
             };
             /** @description Error */

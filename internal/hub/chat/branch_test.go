@@ -1,0 +1,261 @@
+package chat_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/hub/chat"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/store/storetest"
+	"github.com/loadout-dev/loadout/llm"
+	"github.com/loadout-dev/loadout/session"
+)
+
+// recorder is a model that records the messages of its last request.
+type recorder struct {
+	mu   sync.Mutex
+	last string
+}
+
+func (r *recorder) answer(ctx context.Context, req *llm.Request) (*llm.Answer, error) {
+	var seen []string
+	for _, m := range req.Messages {
+		if m.Role != llm.Notice {
+			seen = append(seen, fmt.Sprintf("%s: %s", m.Role, m.Text()))
+		}
+	}
+	r.mu.Lock()
+	r.last = strings.Join(seen, "\n")
+	r.mu.Unlock()
+	return echo(ctx, req)
+}
+
+func (r *recorder) check(t *testing.T, want ...string) {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if joined := strings.Join(want, "\n"); r.last != joined {
+		t.Errorf("the model got\n%s\nwant\n%s", r.last, joined)
+	}
+}
+
+// send sends a message after a step and waits until its turn is done.
+func send(t *testing.T, e *chat.Engine, id string, m chat.Message, after int64) {
+	t.Helper()
+	m.After = &after
+	n, err := e.SendMessage(t.Context(), ada, id, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ev := end(t, e, id, n); ev.Reason != chat.Done {
+		t.Fatalf("turn ended as %+v", ev)
+	}
+}
+
+func switchTo(t *testing.T, e *chat.Engine, id string, after int64) {
+	t.Helper()
+	n, err := e.Switch(t.Context(), ada, id, after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ev := end(t, e, id, n); ev.Reason != chat.Done {
+		t.Fatalf("command ended as %+v", ev)
+	}
+}
+
+func history(t *testing.T, e *chat.Engine, id string) *chat.History {
+	t.Helper()
+	h, err := e.History(t.Context(), ada, id, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// line returns the message with a text on the current branch.
+func line(t *testing.T, e *chat.Engine, id, text string) chat.Line {
+	t.Helper()
+	for _, l := range history(t, e, id).Messages {
+		if l.Text == text {
+			return l
+		}
+	}
+	t.Fatalf("no message %q", text)
+	return chat.Line{}
+}
+
+func TestEditRegenerateAndSwitch(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
+		r := &recorder{}
+		e := node(t, open(), setupFixture{model: model(r.answer)})
+		other := node(t, open(), setupFixture{model: model(r.answer)})
+		id := begin(t, e)
+		for _, text := range []string{"one", "two", "three"} {
+			end(t, e, id, say(t, e, id, text))
+		}
+		first := line(t, e, id, "two")
+		if first.Versions != nil {
+			t.Errorf("a message without versions has %v", first.Versions)
+		}
+
+		// Edit and resend.
+		send(t, e, id, chat.Message{Text: "zwei"}, *first.After)
+		r.check(t, "user: one", "assistant: you said: one", "user: zwei")
+		if got, want := transcript(t, e, id), "user: one\nassistant: you said: one\nuser: zwei\nassistant: you said: zwei"; got != want {
+			t.Errorf("the transcript is\n%s\nwant\n%s", got, want)
+		}
+		edited := line(t, e, id, "zwei")
+		if len(edited.Versions) != 2 || edited.Versions[0].Seq != first.Seq || edited.Versions[1].Seq != edited.Seq {
+			t.Errorf("versions are %v, want those at steps %d and %d", edited.Versions, first.Seq, edited.Seq)
+		}
+
+		// Regenerate, on another node.
+		send(t, other, id, chat.Message{Text: "zwei"}, *edited.After)
+		r.check(t, "user: one", "assistant: you said: one", "user: zwei")
+		again := line(t, e, id, "zwei")
+		if len(again.Versions) != 3 || again.Versions[2].Seq != again.Seq || again.Seq == edited.Seq {
+			t.Errorf("versions are %v, want the last at step %d", again.Versions, again.Seq)
+		}
+
+		// Switch back, and continue there.
+		switchTo(t, other, id, again.Versions[0].Last)
+		end(t, e, id, say(t, e, id, "four"))
+		r.check(t, "user: one", "assistant: you said: one", "user: two", "assistant: you said: two", "user: three", "assistant: you said: three", "user: four")
+		if got := line(t, e, id, "three"); got.Versions != nil {
+			t.Errorf("a message without versions has %v", got.Versions)
+		}
+
+		// Branch from an earlier answer.
+		send(t, other, id, chat.Message{Text: "drei"}, line(t, e, id, "you said: two").Seq)
+		r.check(t, "user: one", "assistant: you said: one", "user: two", "assistant: you said: two", "user: drei")
+		if got := line(t, e, id, "drei").Versions; len(got) != 2 {
+			t.Errorf("versions are %v, want two", got)
+		}
+		if got := line(t, e, id, "two").Versions; len(got) != 3 || got[0].Last < line(t, e, id, "drei").Seq {
+			t.Errorf("versions are %v, want three, the first with the newest branch", got)
+		}
+
+		// Start again.
+		send(t, e, id, chat.Message{Text: "eins"}, 0)
+		r.check(t, "user: eins")
+		if got := line(t, e, id, "eins").Versions; len(got) != 2 {
+			t.Errorf("versions are %v, want two", got)
+		}
+
+		// The messages that continue a shorter branch can still be found.
+		switchTo(t, e, id, line(t, e, id, "eins").Versions[0].Last)
+		switchTo(t, e, id, line(t, e, id, "you said: one").Seq)
+		if got := history(t, e, id); len(got.Messages) != 2 || len(got.Versions) != 3 {
+			t.Errorf("got %d messages, which continue with %v, want 2 and three versions", len(got.Messages), got.Versions)
+		}
+		switchTo(t, e, id, 0)
+		if got := history(t, e, id); len(got.Messages) != 0 || len(got.Versions) != 2 {
+			t.Errorf("got %d messages, which continue with %v, want none and two versions", len(got.Messages), got.Versions)
+		}
+	})
+}
+
+// A message that replaces one with a skill does not see the load of the replaced
+// one.
+func TestSkillsBelongToTheirBranch(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
+		e := node(t, open(), setupFixture{})
+		id := begin(t, e)
+		end(t, e, id, say(t, e, id, "one"))
+		active := func(want ...string) {
+			t.Helper()
+			found, err := e.ActiveSkills(t.Context(), ada, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := []string{}
+			for _, a := range found {
+				got = append(got, a.Skill.Name)
+			}
+			if fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("active skills are %v, want %v", got, want)
+			}
+		}
+		n, err := e.SendMessage(t.Context(), ada, id, chat.Message{Text: "now", Skill: "tides"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		end(t, e, id, n)
+		active("tides")
+		with := line(t, e, id, "/tides now")
+		send(t, e, id, chat.Message{Text: "call load_skill {\"name\":\"ships\"}"}, *with.After)
+		active("ships")
+		found, err := e.ActiveSkills(t.Context(), ada, id)
+		if err != nil || len(found) != 1 || found[0].By != session.ByModel || found[0].Call == "" {
+			t.Errorf("got %+v, %v, want a skill that the model loaded", found, err)
+		}
+		switchTo(t, e, id, line(t, e, id, `call load_skill {"name":"ships"}`).Versions[0].Last)
+		active("tides")
+		end(t, e, id, say(t, e, id, "more"))
+		active("tides")
+	})
+}
+
+func TestStepsThatCannotBeContinued(t *testing.T) {
+	e := node(t, storetest.Open(t, storetest.SQLite(t)), setupFixture{tools: looking})
+	id := begin(t, e)
+	end(t, e, id, say(t, e, id, "call look"))
+	steps := int64(0)
+	open := int64(0) // step with the call
+	for ev, err := range e.ReadEvents(t.Context(), ada, id, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ev.Step != nil {
+			steps = ev.Step.Seq
+			if m := ev.Step.Message; m != nil && len(m.Calls) > 0 {
+				open = steps
+			}
+		}
+	}
+	for _, after := range []int64{-1, open, steps + 1, 1 << 62} {
+		if _, err := e.SendMessage(t.Context(), ada, id, chat.Message{Text: "x", After: &after}); !errors.Is(err, chat.ErrInvalid) {
+			t.Errorf("message after step %d: %v", after, err)
+		}
+		if _, err := e.Switch(t.Context(), ada, id, after); !errors.Is(err, chat.ErrInvalid) {
+			t.Errorf("branch after step %d: %v", after, err)
+		}
+	}
+	if got := lastOf(until(t, e, id, 0, isType(chat.TurnEnded))); got.Input != 1 {
+		t.Errorf("a refused message was queued: %+v", got)
+	}
+	for after := range steps + 1 {
+		if after == open || after == open+1 {
+			continue
+		}
+		if _, err := e.Switch(t.Context(), ada, id, after); err != nil {
+			t.Errorf("branch after step %d: %v", after, err)
+		}
+	}
+}
+
+// A message sent again with its key must continue the same branch.
+func TestKeyIncludesBranch(t *testing.T) {
+	e := node(t, storetest.Open(t, storetest.SQLite(t)), setupFixture{})
+	id := begin(t, e)
+	end(t, e, id, say(t, e, id, "one"))
+	start, first := int64(0), int64(1)
+	m := chat.Message{Text: "two", Key: "k", After: &start}
+	n, err := e.SendMessage(t.Context(), ada, id, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := e.SendMessage(t.Context(), ada, id, m); err != nil || again != n {
+		t.Errorf("sent again: got %d, %v, want %d", again, err, n)
+	}
+	for _, after := range []*int64{nil, &first} {
+		m.After = after
+		if _, err := e.SendMessage(t.Context(), ada, id, m); !errors.Is(err, chat.ErrKeyUsed) {
+			t.Errorf("after %v: got %v, want ErrKeyUsed", after, err)
+		}
+	}
+}
