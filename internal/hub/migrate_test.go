@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -24,6 +25,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/quota"
+	"github.com/loadout-dev/loadout/internal/remote/remotetest"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/internal/untrusted/untrustedtest"
@@ -67,9 +69,9 @@ func archiveOf(t testing.TB, files map[string]string) typed {
 }
 
 type migrationReport struct {
-	System, Source, Namespace string
-	Done                      bool
-	Items                     []struct {
+	System, Source, Commit, Namespace string
+	Done                              bool
+	Items                             []struct {
 		Kind, Name, From, Outcome string
 		New                       bool
 		Does                      string
@@ -524,6 +526,54 @@ func TestMigrationsOfOneUserAreSerial(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.developer.migrate(t, "system=wegent&file_name=task.json", task)
+}
+
+// A repository at an address is migrated like uploaded files: the report comes first,
+// and then exactly the commit that it describes is stored.
+func TestMigrationFromSource(t *testing.T) {
+	n := start(t, hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true, Private: thisMachine, Keys: []encryption.Key{encryption.NewKey()}})
+	root := n.signIn(t, "root", secret)
+	_, user := n.newUser(t, root, "user")
+	g := remotetest.NewGit(t)
+	first := g.Commit(filesOf(t, "wegent", "export"))
+	migrate := func(more map[string]any) (out migrationReport) {
+		t.Helper()
+		body := map[string]any{"system": "wegent", "source": g.URL}
+		maps.Copy(body, more)
+		user.send(t, "POST", "/api/v1/migrate/source", body).want(t, 200).into(t, &out)
+		return out
+	}
+	dry := migrate(nil)
+	want := []string{
+		"conversation Write a report: new, changed", "document Ghost helper: new, changed", "document Shell other: lost", "file broken.mcp.json: lost",
+		"server images: new, changed", "server plugin: lost", "skill report: new, kept", "skill wegent/skills/broken: lost"}
+	wantSame(t, "report", dry.lines(), want)
+	if dry.Done || dry.Commit != first || dry.Source != g.URL {
+		t.Errorf("report of %q, commit %q, done %t; want %q, %q, false", dry.Source, dry.Commit, dry.Done, g.URL, first)
+	}
+	g.Commit(map[string]string{"skills/later/SKILL.md": skillText("later", "Not in the report.")})
+	done := migrate(map[string]any{"commit": dry.Commit, "apply": true})
+	wantSame(t, "what was stored", done.lines(), want)
+	if !done.Done {
+		t.Error("stored nothing")
+	}
+	if again := migrate(map[string]any{"commit": dry.Commit, "apply": true}); again.Done {
+		t.Errorf("the second run stored %q", again.lines())
+	}
+	if latest := migrate(map[string]any{"ref": "main"}); !slices.Contains(latest.lines(), "skill later: new, kept") {
+		t.Errorf("report of the branch: %q", latest.lines())
+	}
+}
+
+// A hub migrates from no address from which it imports no skills.
+func TestMigrationFromForbiddenSource(t *testing.T) {
+	c := newGroupHub(t, "")
+	for _, source := range []string{"/etc", "file:///etc", "http://127.0.0.1:1/x.zip", "https://localhost/x.git", "ssh://git@example.com/x.git"} {
+		body := map[string]any{"system": "wegent", "source": source}
+		c.developer.send(t, "POST", "/api/v1/migrate/source", body).want(t, 422)
+	}
+	body := map[string]any{"system": "wegent", "source": "https://example.com/x.git", "namespace": c.in}
+	c.reporter.send(t, "POST", "/api/v1/migrate/source", body).want(t, 403)
 }
 
 // Who may not upload skills to a group may not migrate into it.

@@ -1,6 +1,7 @@
 // User scenarios in a browser, on a real hub.
 import assert from "node:assert/strict";
-import { mkdir, readFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fits, launch, open, pictures, reached } from "./browser.mjs";
@@ -928,7 +929,9 @@ test("a new conversation waits for the hub as it was written, and keeps a messag
 });
 
 test("migration: a report of the files, then the skill and the conversation, which continues", async (t) => {
-  const hub = await scene(t);
+  const other = await mkdtemp(join(tmpdir(), "loadout-other-"));
+  t.after(() => rm(other, { recursive: true }));
+  const hub = await scene(t, { env: { LOADOUT_HUB_IMPORT_FROM: other } });
   const page = await window_(t, hub);
   const task = {
     id: 7,
@@ -989,6 +992,20 @@ test("migration: a report of the files, then the skill and the conversation, whi
   };
   await page.locator('input[type="file"]').first().setInputFiles(lost);
   await page.getByText("Nothing in the files can be migrated.").waitFor();
+
+  // Files that the hub reads itself.
+  await page.getByRole("button", { name: "Choose other files" }).click();
+  page.allowed.push(/422/);
+  await page.getByRole("textbox", { name: "Or an address" }).fill("https://127.0.0.1/x.zip");
+  await page.keyboard.press("Enter");
+  await page.getByText(/127\.0\.0\.1/).waitFor();
+  await mkdir(join(other, "tides"));
+  await writeFile(join(other, "tides", "SKILL.md"), skill("tides", "Finds tides. Use for tides."));
+  await page.getByRole("textbox", { name: "Or an address" }).fill(other);
+  await page.keyboard.press("Enter");
+  await report.getByText("1 kept, 0 changed, 0 lost").waitFor();
+  await report.getByRole("button", { name: "Migrate", exact: true }).click();
+  await done.getByRole("link", { name: "tides", exact: true }).waitFor();
 
   // The hub stores nothing, because the quota is exceeded in the meantime.
   await page.getByRole("button", { name: "Choose other files" }).click();

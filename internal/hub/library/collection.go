@@ -12,8 +12,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Collection is an uploaded file with any number of skills and other files, for a
-// namespace. It is not safe for concurrent use.
+// Collection is an uploaded file or a source with any number of skills and other
+// files, for a namespace. It is not safe for concurrent use.
 type Collection struct {
 	*remote.Collection
 	l       *Library
@@ -49,6 +49,16 @@ func (l *Library) WithCollection(ctx context.Context, p account.Principal, in Na
 	}
 	defer offer.Close()
 	return f(&Collection{Collection: offer, l: l, p: p, in: in})
+}
+
+// WithSource opens a source and calls f, which must not keep the collection. The
+// source is as for [Library.Inspect]. If it is a repository and commit is not "",
+// WithSource reads the files of this commit. The principal must be allowed to
+// upload to the namespace.
+func (l *Library) WithSource(ctx context.Context, p account.Principal, in Namespace, source, commit string, f func(*Collection) error) error {
+	return l.openSourceFor(ctx, p, in, source, commit, func(offer *remote.Collection) error {
+		return f(&Collection{Collection: offer, l: l, p: p, in: in})
+	})
 }
 
 // uploadError converts an error from opening an uploaded file. Errors other than

@@ -1,6 +1,6 @@
 // Package migrateapi serves the migration from other agent systems over HTTP. Package
-// migrate reads the uploaded files; packages library, agents and chat check the user's
-// permissions and store what is new.
+// migrate reads the files, which are uploaded or at a source; packages library, agents
+// and chat check the user's permissions and store what is new.
 package migrateapi
 
 import (
@@ -16,12 +16,13 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/hub/library"
+	"github.com/loadout-dev/loadout/internal/hub/skillapi"
 	"github.com/loadout-dev/loadout/internal/migrate"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Handlers serves the operation of this package. All exported fields are required.
+// Handlers serves the operations of this package. All exported fields are required.
 type Handlers struct {
 	*api.Server
 	Library *library.Library
@@ -52,16 +53,19 @@ func (h *Handlers) begin(u account.UserID) (end func(), err error) {
 	}, nil
 }
 
-// Register adds the operation to the API.
+// Register adds the operations to the API.
 func (h *Handlers) Register() {
 	api.AddUpload(h.Server, api.Operation("migrate", "POST", "/migrate", "Migrate skills, agents, MCP servers and conversations from files of another system. Existing items are never changed; a second call changes nothing"),
-		"A ZIP or gzipped tar of the files, or one file", h.migrate)
+		"A ZIP or gzipped tar of the files, or one file", h.migrateUpload)
+	api.AddFor(h.Server, api.Operation("migrate-source", "POST", "/migrate/source", "Migrate like migrate, but from a repository or an archive at an address"),
+		skillapi.ImportTimeout, h.migrateSource)
 }
 
 // migrationJSON is the report of a migration.
 type migrationJSON struct {
 	System    string             `json:"system"`
-	Source    string             `json:"source" doc:"Name of the file"`
+	Source    string             `json:"source" doc:"Name of the file, or the address"`
+	Commit    string             `json:"commit,omitempty" doc:"Commit that was read, if the source is a repository"`
 	Namespace string             `json:"namespace" doc:"Namespace of the skills, agents and servers: user:ID, group:ID or public. Conversations are always your own"`
 	Done      bool               `json:"done" doc:"Whether something was stored; false after a dry run, and if nothing is new"`
 	Items     []migratedItemJSON `json:"items" nullable:"false"`
@@ -96,14 +100,52 @@ func visibleTexts(list []string) []string {
 	return out
 }
 
-func (h *Handlers) migrate(ctx context.Context, in *struct {
+func (h *Handlers) migrateUpload(ctx context.Context, in *struct {
 	System    string `query:"system" required:"true" enum:"wegent,weknora,ba-agent,local-llm-provider,loadout" doc:"System that the files are from; loadout is another machine or hub"`
 	Namespace string `query:"namespace" maxLength:"100" doc:"Namespace as in lists; default your own"`
 	FileName  string `query:"file_name" maxLength:"255" doc:"Name of the file, for example export.zip or task.json, if neither Content-Disposition nor the form has it"`
 	Apply     bool   `query:"apply" doc:"Store what is new. Without it, the response only reports what would be stored"`
 }) (*api.Body[migrationJSON], error) {
+	return h.migrate(ctx, in.System, in.Namespace, func(m *migration) error {
+		err := api.ReceiveUpload(ctx, func(name string, data io.Reader) error {
+			m.source = cmp.Or(in.FileName, name, "upload")
+			return h.Library.WithCollection(ctx, m.p, m.in, m.source, data, func(c *library.Collection) error {
+				return m.run(ctx, c, in.Apply)
+			})
+		})
+		if refused, ok := errors.AsType[*skill.RefusedError](err); ok {
+			return api.RefusedPackage(refused, "make another archive of the files, and upload that")
+		}
+		return err
+	})
+}
+
+func (h *Handlers) migrateSource(ctx context.Context, in *struct {
+	Body struct {
+		System string `json:"system" enum:"wegent,weknora,ba-agent,local-llm-provider,loadout" doc:"System that the files are from; loadout is another machine or hub"`
+		skillapi.SourceRequest
+		Commit string `json:"commit,omitempty" maxLength:"64" doc:"Commit of the report; default the current one"`
+		Apply  bool   `json:"apply,omitempty" doc:"Store what is new. Without it, the response only reports what would be stored"`
+	}
+}) (*api.Body[migrationJSON], error) {
+	r := in.Body
+	return h.migrate(ctx, r.System, r.Namespace, func(m *migration) error {
+		source, err := r.WithRef()
+		if err != nil {
+			return err
+		}
+		err = h.Library.WithSource(ctx, m.p, m.in, source, r.Commit, func(c *library.Collection) error {
+			m.source, m.commit = c.Location.String(), c.Revision.Commit
+			return m.run(ctx, c, r.Apply)
+		})
+		return api.WithSource(source, err)
+	})
+}
+
+// migrate calls run, which runs a migration for the namespace, and returns the report.
+func (h *Handlers) migrate(ctx context.Context, system, namespace string, run func(m *migration) error) (*api.Body[migrationJSON], error) {
 	p := account.FromContext(ctx)
-	to, err := h.Agents.ResolveNamespace(ctx, p, in.Namespace)
+	to, err := h.Agents.ResolveNamespace(ctx, p, namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -112,19 +154,9 @@ func (h *Handlers) migrate(ctx context.Context, in *struct {
 		return nil, err
 	}
 	defer end()
-	m := &migration{Handlers: h, p: p, in: to, system: migrate.System(in.System), skipped: map[string]string{}, ids: map[string]string{}}
+	m := &migration{Handlers: h, p: p, in: to, system: migrate.System(system), skipped: map[string]string{}, ids: map[string]string{}}
 	defer m.close()
-	err = api.ReceiveUpload(ctx, func(name string, data io.Reader) error {
-		m.source = cmp.Or(in.FileName, name, "upload")
-		return h.Library.WithCollection(ctx, p, to, m.source, data, func(c *library.Collection) error {
-			m.files = c
-			return m.run(ctx, in.Apply)
-		})
-	})
-	if refused, ok := errors.AsType[*skill.RefusedError](err); ok {
-		return nil, api.RefusedPackage(refused, "make another archive of the files, and upload that")
-	}
-	if err != nil {
+	if err := run(m); err != nil {
 		return nil, err
 	}
 	return api.BodyOf(m.report(), nil)

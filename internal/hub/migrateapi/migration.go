@@ -35,6 +35,7 @@ type migration struct {
 	in     store.Namespace // of skills and documents
 	system migrate.System
 	source string
+	commit string // of a repository
 	files  *library.Collection
 
 	skills   []uploadedSkill
@@ -57,8 +58,9 @@ type uploadedSkill struct {
 	digest string // of its files
 }
 
-// run compares the upload with what the user has. With apply, it stores what is new.
-func (m *migration) run(ctx context.Context, apply bool) error {
+// run compares the files with what the user has. With apply, it stores what is new.
+func (m *migration) run(ctx context.Context, files *library.Collection, apply bool) error {
+	m.files = files
 	if err := m.compareSkills(ctx); err != nil {
 		return err
 	}
@@ -364,7 +366,7 @@ func (m *migration) notes() []string {
 
 // report returns the report of the migration.
 func (m *migration) report() migrationJSON {
-	out := migrationJSON{System: string(m.system), Source: visible(m.source), Namespace: string(m.in), Done: m.done,
+	out := migrationJSON{System: string(m.system), Source: visible(m.source), Commit: m.commit, Namespace: string(m.in), Done: m.done,
 		Items: []migratedItemJSON{}, Notes: visibleTexts(m.notes()), Secrets: visibleTexts(m.change.Unset)}
 	for _, s := range m.skills {
 		s.item.Clip()

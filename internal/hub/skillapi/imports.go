@@ -65,18 +65,28 @@ func (h *Handlers) inspectSource(ctx context.Context, in *struct{ Body SourceReq
 // resolveSource returns the namespace of a request, and the source with its ref.
 func (h *Handlers) resolveSource(ctx context.Context, p account.Principal, r SourceRequest) (store.Namespace, string, error) {
 	in, err := h.Agents.ResolveNamespace(ctx, p, r.Namespace)
-	if err != nil || r.Ref == "" {
-		return in, r.Source, err
+	if err != nil {
+		return in, "", err
+	}
+	source, err := r.WithRef()
+	return in, source, err
+}
+
+// WithRef returns the source with the ref of the request. It returns a source that
+// cannot be parsed unchanged: the library reports it to users who may import.
+func (r SourceRequest) WithRef() (string, error) {
+	if r.Ref == "" {
+		return r.Source, nil
 	}
 	at, err := remote.Parse(r.Source, "/")
 	if err != nil {
-		return in, r.Source, nil // the library reports a bad source to users who may import
+		return r.Source, nil
 	}
 	if at.Kind != remote.Git {
-		return in, "", &api.Problem{Status: 422, Code: "invalid", Detail: "ref needs a repository, but the source is not one", Next: "omit ref"}
+		return "", &api.Problem{Status: 422, Code: "invalid", Detail: "ref needs a repository, but the source is not one", Next: "omit ref"}
 	}
 	at.Ref = r.Ref
-	return in, at.String(), nil
+	return at.String(), nil
 }
 
 func (h *Handlers) importSkills(ctx context.Context, in *struct{ Body importRequest }) (*api.Body[library.ImportResult], error) {

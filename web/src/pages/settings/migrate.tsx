@@ -2,11 +2,11 @@ import { useRef, useState } from "preact/hooks";
 import { mayAdd, useScopes } from "../../features/skills/namespaces";
 import { send } from "../../features/upload/send";
 import { isIgnored, pack } from "../../features/upload/zip";
-import type { Schema } from "../../shared/api/client";
+import { api, got, type Schema } from "../../shared/api/client";
 import { limits } from "../../shared/api/limits";
 import { count, size } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
-import { Button, Empty, Problem, SelectField, Tag, Waiting } from "../../shared/ui";
+import { Button, Empty, Problem, SelectField, Tag, TextField, Waiting } from "../../shared/ui";
 import { Part } from "../../shared/ui/sections";
 import "./migrate.css";
 
@@ -29,26 +29,42 @@ interface Upload {
   file: Blob;
 }
 
+/** A repository or an archive that the hub reads. */
+interface Address {
+  address: string;
+  /** The commit of the report. */
+  commit?: string;
+}
+
 type Step =
   | { at: "ask" }
   | { at: "reading" | "storing"; share: number }
-  | { at: "report"; upload: Upload; report: Report }
+  | { at: "report"; source: Upload | Address; report: Report }
   | { at: "done"; report: Report };
 
-/** Migrate uploads files of another system, shows what would be stored, and stores it. */
+/**
+ * Migrate uploads files of another system or lets the hub read them, shows what would be
+ * stored, and stores it.
+ */
 export function Migrate() {
   const places = useScopes().filter(([n]) => mayAdd(n));
   const [system, setSystem] = useState<System>("wegent");
   const [chosen, choose] = useState("");
   const [step, setStep] = useState<Step>({ at: "ask" });
   const [error, setError] = useState<unknown>();
+  const [address, setAddress] = useState("");
   const namespace = chosen || places[0]?.[0] || "";
 
-  const request = (upload: Upload, at: "reading" | "storing") => {
+  const request = (source: Upload | Address, at: "reading" | "storing"): Promise<Report> => {
     setStep({ at, share: 0 });
-    const query = new URLSearchParams({ system, namespace, file_name: upload.name });
+    if ("address" in source) {
+      const { address, commit } = source;
+      const body = { system, namespace, source: address, commit, apply: at === "storing" };
+      return got(api.POST("/api/v1/migrate/source", { body }));
+    }
+    const query = new URLSearchParams({ system, namespace, file_name: source.name });
     if (at === "storing") query.set("apply", "true");
-    return send<Report>(`/api/v1/migrate?${query}`, upload.file, (share) => setStep({ at, share }));
+    return send<Report>(`/api/v1/migrate?${query}`, source.file, (share) => setStep({ at, share }));
   };
   const attempt = async (back: Step, act: () => Promise<Step>) => {
     setError(undefined);
@@ -61,11 +77,17 @@ export function Migrate() {
   };
   const read = (files: File[]) =>
     attempt({ at: "ask" }, async () => {
-      const upload = await uploadOf(files);
-      return { at: "report", upload, report: await request(upload, "reading") };
+      const source = await uploadOf(files);
+      return { at: "report", source, report: await request(source, "reading") };
     });
-  const store = (upload: Upload, report: Report) =>
-    attempt({ at: "report", upload, report }, async () => ({ at: "done", report: await request(upload, "storing") }));
+  const readAddress = () =>
+    attempt({ at: "ask" }, async () => {
+      const source = { address: address.trim() };
+      const report = await request(source, "reading");
+      return { at: "report", source: { ...source, commit: report.commit }, report };
+    });
+  const store = (source: Upload | Address, report: Report) =>
+    attempt({ at: "report", source, report }, async () => ({ at: "done", report: await request(source, "storing") }));
   const again = () => setStep({ at: "ask" });
 
   return (
@@ -93,6 +115,26 @@ export function Migrate() {
             <Choose text={msg("migrate.choose")} onFiles={(files) => void read(files)} />
             <Choose text={msg("migrate.folder")} folder onFiles={(files) => void read(files)} />
           </div>
+          <form
+            class="settings-form stack"
+            onSubmit={(e) => {
+              e.preventDefault();
+              void readAddress();
+            }}
+          >
+            <TextField
+              label={msg("migrate.address")}
+              hint={msg("migrate.addressHint")}
+              value={address}
+              onText={setAddress}
+              required
+            />
+            <div>
+              <Button type="submit" icon="search" disabled={!address.trim()}>
+                {msg("migrate.readAddress")}
+              </Button>
+            </div>
+          </form>
         </div>
       )}
       {(step.at === "reading" || step.at === "storing") && (
@@ -108,7 +150,7 @@ export function Migrate() {
         <ReportView
           report={step.report}
           title={msg("migrate.report")}
-          onStore={() => void store(step.upload, step.report)}
+          onStore={() => void store(step.source, step.report)}
           onAgain={again}
         />
       )}

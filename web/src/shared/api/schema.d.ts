@@ -472,6 +472,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/migrate/source": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Migrate like migrate, but from a repository or an archive at an address */
+        post: operations["migrate-source"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/models": {
         parameters: {
             query?: never;
@@ -2950,6 +2967,23 @@ export interface components {
             /** @enum {string} */
             role: "reporter" | "developer" | "maintainer" | "owner";
         };
+        "Migrate-sourceRequest": {
+            /** @description Store what is new. Without it, the response only reports what would be stored */
+            apply?: boolean;
+            /** @description Commit of the report; default the current one */
+            commit?: string;
+            /** @description Target: public, the name of a group, user:ID or group:ID; default your own */
+            namespace?: string;
+            /** @description Branch, tag or commit of a repository, instead of the one in source */
+            ref?: string;
+            /** @description owner/repo, owner/repo/dir@ref, https://host/repo.git//dir@ref, https://host/x.zip, or https://host of a site that publishes skills */
+            source: string;
+            /**
+             * @description System that the files are from; loadout is another machine or hub
+             * @enum {string}
+             */
+            system: "wegent" | "weknora" | "ba-agent" | "local-llm-provider" | "loadout";
+        };
         MigratedItem: {
             /** @description What changed, or why it is lost */
             details: string[];
@@ -2968,6 +3002,8 @@ export interface components {
             outcome: "kept" | "changed" | "lost";
         };
         Migration: {
+            /** @description Commit that was read, if the source is a repository */
+            commit?: string;
             /** @description Whether something was stored; false after a dry run, and if nothing is new */
             done: boolean;
             items: components["schemas"]["MigratedItem"][];
@@ -2977,7 +3013,7 @@ export interface components {
             notes: string[];
             /** @description Names of the secrets that new servers and Models need. Set and grant them; values are never migrated */
             secrets: string[];
-            /** @description Name of the file */
+            /** @description Name of the file, or the address */
             source: string;
             system: string;
         };
@@ -5834,6 +5870,42 @@ export interface operations {
                      */
                     file: string;
                 };
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Migration"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "migrate-source": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Migrate-sourceRequest"];
             };
         };
         responses: {
