@@ -13,6 +13,7 @@ var authorityOfImports = []row{
 	{"update-skills", "one that was uploaded", nil, aSkillOfGroup, "401 404 403 200 200 200 200", "200 write"},
 	{"get-upgrade", "of one that was uploaded", theSkill, nil, "401 404 403 403 422 422 422", "422 write"},
 
+	{"migrate-source", "a place that none may name", nil, aFolderOfWegent, "401 404 403 422 422 422 422", "422 write"},
 	{"migrate", "", fromWegent, anUpload, "401 200 200 200 200 200 200", "200 write"},
 	{"migrate", "into the group", fromWegentIntoTheGroup, anUpload, "401 404 403 200 200 200 200", "200 write"},
 	{"migrate", "for a user", fromWegentForTheUser, anUpload, "401 404 404 404 404 404 200", "200 write"},
@@ -61,6 +62,9 @@ func anUpload(s *scene) any {
 
 func aFolder(s *scene) any {
 	return map[string]string{"source": "./folder", "namespace": "group:" + s.group}
+}
+func aFolderOfWegent(s *scene) any {
+	return map[string]string{"system": "wegent", "source": "./folder", "namespace": "group:" + s.group}
 }
 func allOfTheGroup(s *scene) any { return map[string]string{"namespace": "group:" + s.group} }
 func aSkillOfGroup(s *scene) any {

@@ -242,6 +242,58 @@ func TestMigrationTakesNoNameOfAModel(t *testing.T) {
 	c.developer.send(t, "GET", "/api/v1/kinds/Model/default/gpt", nil).wantProblem(t, 404, "not_found")
 }
 
+// A document that refers to a lost one uses an existing resource with its name, and the
+// report says so.
+func TestMigrationNamesExistingResources(t *testing.T) {
+	c := newGroupHub(t, "")
+	const kinds = "apiVersion: agent.wecode.io/v1\n"
+	model := kinds + "kind: Model\nmetadata: {name: gpt, namespace: %s}\nspec: {vendor: openai, model: x, baseUrl: 'https://%s.example.com'}\n"
+	ghost := kinds + "kind: Ghost\nmetadata: {name: helper}\nspec: {systemPrompt: Help., skills: [report]}\n"
+	bot := kinds + "kind: Bot\nmetadata: {name: helper}\nspec: {ghostRef: {name: helper}, modelRef: {name: gpt}}\n"
+	c.maintainer.send(t, "POST", "/api/v1/apply", typed{"application/yaml", fmt.Sprintf(model, "team", "ours")}).want(t, 200)
+	c.developer.upload(t, "", "report", "Mine.")
+	upload := archiveOf(t, map[string]string{"m.yaml": fmt.Sprintf(model, "x", "theirs"), "g.yaml": ghost, "b.yaml": bot,
+		"report/SKILL.md": skillText("report", "Theirs.")})
+	want := []string{"document Bot helper: new, changed", "document Ghost helper: new, changed", "document Model gpt: lost", "skill report: lost"}
+	for _, apply := range []string{"", "&apply=true"} {
+		r := c.developer.migrate(t, "system=wegent"+apply, upload)
+		wantSame(t, "report", r.lines(), want)
+		if got := r.details("Bot helper"); !strings.Contains(got, "uses the existing Model gpt, not that of the files") || strings.Contains(got, "Ghost") {
+			t.Errorf("the Bot: %q", got)
+		}
+		if got := r.details("Ghost helper"); !strings.Contains(got, "uses the existing Skill report, not that of the files") {
+			t.Errorf("the Ghost: %q", got)
+		}
+	}
+}
+
+// What a user may not add is recorded in the audit log, unless it is a dry run.
+func TestMigrationRecordsDenials(t *testing.T) {
+	c := newGroupHub(t, "")
+	upload := archiveOf(t, map[string]string{"k.yaml": "apiVersion: agent.wecode.io/v1\nkind: Model\nmetadata: {name: gpt}\nspec: {vendor: openai, model: x}\n"})
+	denied := func() int {
+		var page struct {
+			Items []struct{ Actor, Decision string }
+		}
+		c.root.send(t, "GET", "/api/v1/audit?subject=Model/gpt", nil).want(t, 200).into(t, &page)
+		for _, i := range page.Items {
+			if i.Decision != "denied" || i.Actor != c.ids["developer"] {
+				t.Errorf("recorded %+v", i)
+			}
+		}
+		return len(page.Items)
+	}
+	query := "system=wegent&namespace=" + c.in
+	wantSame(t, "report", c.developer.migrate(t, query, upload).lines(), []string{"document Model gpt: lost"})
+	if n := denied(); n != 0 {
+		t.Errorf("%d records of a dry run", n)
+	}
+	c.developer.migrate(t, query+"&apply=true", upload)
+	if n := denied(); n != 1 {
+		t.Errorf("%d records, want 1", n)
+	}
+}
+
 // An uploaded server does not take the place of another one that the user can use.
 func TestMigrationTakesNoNameOfAServer(t *testing.T) {
 	c := newGroupHub(t, "")

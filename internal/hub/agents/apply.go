@@ -132,7 +132,7 @@ func (r *Registry) applyWith(ctx context.Context, p account.Principal, docs []*D
 			return nil, fmt.Errorf("apply: %w", err)
 		}
 		if !dry {
-			err = r.recordDenials(ctx, p, result)
+			err = r.RecordDenials(ctx, p, result.Changes)
 		}
 		return result, err
 	}
@@ -182,7 +182,7 @@ func (a *documentBatch) run(ctx context.Context) error {
 		if err := a.checkDocument(ctx, i); err != nil {
 			return err
 		}
-		if d.Spec == nil {
+		if d.Spec == nil || a.result.Changes[i].Outcome != "" {
 			continue
 		}
 		n := len(d.Spec.references())
@@ -459,10 +459,12 @@ func (a actor) appendAudit(ctx context.Context, action account.Action, in store.
 	return a.Audit.Append(ctx, store.AuditRecord{Actor: string(a.p.User), Action: string(action), Namespace: in, Subject: subject, Decision: decision, Details: raw})
 }
 
-// recordDenials writes an audit record for each denied document.
-func (r *Registry) recordDenials(ctx context.Context, p account.Principal, result *Result) error {
+// RecordDenials writes an audit record for each of the changes that was refused
+// because of a missing permission. [Registry.Apply] does this itself unless it is a
+// dry run.
+func (r *Registry) RecordDenials(ctx context.Context, p account.Principal, changes []Change) error {
 	a := r.newActor(p)
-	for _, c := range result.Changes {
+	for _, c := range changes {
 		if !slices.ContainsFunc(c.Findings, func(d skill.Diagnostic) bool { return d.Code == codeDenied }) {
 			continue
 		}

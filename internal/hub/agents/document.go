@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"iter"
 
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -53,6 +54,21 @@ type reference struct {
 	name string
 	in   string   // namespace as written; may be empty
 	ref  SkillRef // only for a skill
+}
+
+// References yields the kind and the name of each resource to which the document
+// refers. A resource can occur more than once.
+func (d *Document) References() iter.Seq2[string, string] {
+	return func(yield func(kind, name string) bool) {
+		if d.Spec == nil {
+			return
+		}
+		for _, ref := range d.Spec.references() {
+			if !yield(ref.kind, ref.name) {
+				return
+			}
+		}
+	}
 }
 
 // Ref names a resource. Without a namespace, it is looked up in all namespaces

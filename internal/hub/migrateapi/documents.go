@@ -26,8 +26,9 @@ const maxDocumentBytes = 1 << 20
 // the kind MCPServer. It never changes existing documents.
 type documents struct {
 	*migration
-	all  []*uploadedDocument
-	size int // of the texts of all documents that are not lost, in bytes
+	all    []*uploadedDocument
+	size   int             // of the texts of all documents that are not lost, in bytes
+	denied []agents.Change // changes refused by a dry run because the user may not make them
 }
 
 // uploadedDocument is a document of the upload.
@@ -180,13 +181,14 @@ func (d *documents) fits(text []byte) bool {
 	return true
 }
 
-// settle determines by a dry run which documents are new. If early is set, the skills
+// settle determines by dry runs which documents are new. If early is set, the skills
 // of the upload will be added first. If a document is refused, others that refer to it
-// are refused in the next dry run.
+// use an existing one with its name; without one, the next dry run refuses them too.
 func (d *documents) settle(ctx context.Context, early bool) error {
 	skills := d.comingSkills()
 	files := map[[2]string]string{} // by kind and name of the documents
-	for i, doc := range d.all {
+	count := 0
+	for _, doc := range d.all {
 		if doc.Document == nil || doc.item.Outcome == migrate.Lost {
 			continue
 		}
@@ -200,17 +202,19 @@ func (d *documents) settle(ctx context.Context, early bool) error {
 		switch {
 		case twice && doc.Name != "":
 			doc.lose("duplicate of the %s with this name in %s; remove one", doc.Kind, file)
-		case i >= agents.MaxDocuments:
+		case count == agents.MaxDocuments:
 			doc.lose("too many documents (limit %d)", agents.MaxDocuments)
 		case doc.Kind == agents.SkillKind && taken:
 			doc.lose("the files have another skill with this name")
 		default:
 			files[id] = doc.item.From
+			count++
 		}
 	}
 	for {
 		docs, parsed := d.fresh()
 		if len(docs) == 0 {
+			d.compareLost()
 			return nil
 		}
 		result, err := d.Agents.Apply(ctx, d.p, parsed, true)
@@ -219,10 +223,48 @@ func (d *documents) settle(ctx context.Context, early bool) error {
 		}
 		lost := false
 		for i, c := range result.Changes {
-			lost = docs[i].update(c) || lost
+			if docs[i].update(c) {
+				lost, d.denied = true, append(d.denied, c)
+			}
 		}
 		if !lost {
+			d.compareLost()
 			return nil
+		}
+	}
+}
+
+// compareLost adds to documents that refer to lost documents or skills that they use
+// existing ones with these names.
+func (d *documents) compareLost() {
+	lost, kept := map[[2]string]bool{}, map[[2]string]bool{} // by kind and name
+	for _, s := range d.skills {
+		if s.item.Outcome == migrate.Lost && s.id != "" {
+			lost[[2]string{agents.SkillKind, s.Name}] = true
+		}
+	}
+	for name := range d.comingSkills() {
+		kept[[2]string{agents.SkillKind, name}] = true
+	}
+	for _, doc := range d.all {
+		switch {
+		case doc.Document == nil:
+		case doc.item.Outcome == migrate.Lost:
+			lost[[2]string{doc.Kind, doc.Name}] = true
+		default:
+			kept[[2]string{doc.Kind, doc.Name}] = true
+		}
+	}
+	for _, doc := range d.all {
+		if doc.Document == nil || doc.item.Outcome == migrate.Lost {
+			continue
+		}
+		for kind, name := range doc.References() {
+			id := [2]string{kind, name}
+			detail := fmt.Sprintf("uses the existing %s %s, not that of the files", kind, name)
+			if lost[id] && !kept[id] && !slices.Contains(doc.item.Details, detail) {
+				doc.item.Outcome, doc.item.Details = migrate.Changed, append(doc.item.Details, detail)
+			}
 		}
 	}
 }

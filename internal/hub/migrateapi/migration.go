@@ -72,6 +72,9 @@ func (m *migration) run(ctx context.Context, files *library.Collection, apply bo
 		return err
 	}
 	m.change, err = m.plan.Compare(ctx, m.target(ctx))
+	if err == nil && apply {
+		err = m.Agents.RecordDenials(ctx, m.p, m.docs.denied)
+	}
 	if err != nil || !apply || m.change.IsEmpty() && !slices.ContainsFunc(m.skills, func(s uploadedSkill) bool { return s.item.New }) {
 		return err
 	}
