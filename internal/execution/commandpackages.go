@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// maxInstallTime is how long a command waits for its packages.
+	// maxInstallTime is how long a command waits for each installation.
 	maxInstallTime = 5 * time.Minute
 	// retryInstall is the time after which commands try a failed installation again.
 	retryInstall = 5 * time.Minute
@@ -84,20 +84,18 @@ func (v *commandView) addPackages() {
 	if all == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeoutCause(v.ctx, maxInstallTime, fmt.Errorf("installation took longer than %v", maxInstallTime))
-	defer cancel()
-	if err = v.ensurePackages(ctx, all); err == nil {
+	if err = v.ensurePackages(all); err == nil {
 		return
 	}
 	v.addNote("packages not installed: %v", v.withoutHostPaths(err))
-	if first != nil && first.Digest != all.Digest && v.ensurePackages(ctx, first) == nil {
+	if first != nil && first.Digest != all.Digest && v.ensurePackages(first) == nil {
 		v.addNote("only the configured packages are installed")
 	}
 }
 
 // ensurePackages adds packages to the view. It installs them only if the command
 // starts Python, and not if that failed recently.
-func (v *commandView) ensurePackages(ctx context.Context, needs *script.Needs) error {
+func (v *commandView) ensurePackages(needs *script.Needs) error {
 	plan, err := script.ResolvePython(needs, v.runner.opts.Host)
 	if err != nil {
 		return err
@@ -115,6 +113,8 @@ func (v *commandView) ensurePackages(ctx context.Context, needs *script.Needs) e
 		if err := failures.recent(key); err != nil {
 			return fmt.Errorf("%w (tried at most every %v)", err, retryInstall)
 		}
+		ctx, cancel := context.WithTimeoutCause(v.ctx, maxInstallTime, fmt.Errorf("installation took longer than %v", maxInstallTime))
+		defer cancel()
 		p, err = b.Ensure(ctx, needs, nil, plan, v.logProgress)
 		if v.ctx.Err() == nil { // otherwise, the command was cancelled
 			failures.record(key, err)

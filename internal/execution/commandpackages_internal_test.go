@@ -1,9 +1,11 @@
 package execution
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/packages"
 	"github.com/loadout-dev/loadout/internal/script"
+	"github.com/loadout-dev/loadout/sandbox"
 )
 
 func TestInstallFailuresExpire(t *testing.T) {
@@ -55,4 +58,41 @@ func TestNotesHaveNoHostPaths(t *testing.T) {
 			t.Error(got)
 		}
 	}
+}
+
+// stuckBackend starts no sandbox before its context is done.
+type stuckBackend struct {
+	sandbox.Backend
+	started int // with a context that was not done
+}
+
+func (b *stuckBackend) Start(ctx context.Context, _ *sandbox.Spec) (sandbox.Sandbox, error) {
+	if ctx.Err() == nil {
+		b.started++
+	}
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
+}
+
+// An installation of a skill's packages that takes too long leaves time to install the
+// configured ones.
+func TestEachInstallationHasItsOwnTimeout(t *testing.T) {
+	backend, dir := &stuckBackend{}, t.TempDir()
+	host := script.HostOf(os.Getenv)
+	if _, err := script.ResolvePython(nil, host); err != nil {
+		t.Skip(err)
+	}
+	of, err := script.DeclaredPython("requirements.txt", []string{"slow"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		v := &commandView{ctx: t.Context(), command: &Command{Args: []string{"python3"}}, needs: []skillNeeds{{"s", of}},
+			runner: New(Options{Host: host, CommandPackages: []string{"quick"}, Packages: &packages.Options{Backend: backend, Dir: dir, Host: host}})}
+		start := time.Now()
+		v.addPackages()
+		if took := time.Since(start); backend.started != 2 || took != 2*maxInstallTime {
+			t.Errorf("%d installations in %v, notes %q", backend.started, took, v.notes)
+		}
+	})
 }
