@@ -21,6 +21,14 @@ def block():
             sys.modules[name] = None
 
 
+def position():
+    """Returns the index of the first site-packages after the standard library."""
+    library = os.path.dirname(os.__file__)
+    after = max((i + 1 for i, p in enumerate(sys.path) if p == library or os.path.basename(p) == "lib-dynload"), default=len(sys.path))
+    sites = (i for i in range(after, len(sys.path)) if os.path.basename(sys.path[i]) in ("site-packages", "dist-packages"))
+    return next(sites, len(sys.path))
+
+
 itself = sys.modules.pop(__name__)
 directory = os.path.dirname(os.path.abspath(__file__))
 sys.path[:] = [p for p in sys.path if os.path.abspath(p) != directory]
@@ -32,5 +40,4 @@ except ImportError as e:
 finally:
     sys.modules.setdefault(__name__, itself)
     block()
-    sites = [i for i, p in enumerate(sys.path) if os.path.basename(p) in ("site-packages", "dist-packages")]
-    sys.path.insert(sites[0] if sites else len(sys.path), PACKAGES)
+    sys.path.insert(position(), PACKAGES)

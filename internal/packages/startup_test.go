@@ -31,9 +31,11 @@ func TestPackagesDoNotRunWhenPythonStarts(t *testing.T) {
 	skill := fstest.MapFS{"run.py": {Data: []byte(`# /// script
 # dependencies = ["greeting>=1"]
 # ///
-import subprocess, sys
+import os, subprocess, sys
 import greeting
 subprocess.run([sys.executable, "-m", "greeting.again"], check=True)
+vendored = os.environ | {"PYTHONPATH": os.environ["PYTHONPATH"] + ":/skill/vendor/site-packages"}
+subprocess.run([sys.executable, "-c", "import json, greeting; print(greeting.text(), flush=True)"], env=vendored, check=True)
 print(greeting.text())
 ` + importAll)}}
 	f := newFake(t)
@@ -51,7 +53,7 @@ print(greeting.text())
 	}
 	f.wheel("greeting", "1.0", makeWheel("greeting", "1.0", members...))
 	plan.Needs = resolve(t, skill, "run.py").Needs
-	if got := s.run(t, skill, plan, s.ensure(t, skill, plan)); got != "again\nhello\n" {
+	if got := s.run(t, skill, plan, s.ensure(t, skill, plan)); got != "again\nhello\nhello\n" {
 		t.Errorf("the script printed %q", got)
 	}
 }
