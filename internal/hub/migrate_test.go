@@ -324,7 +324,7 @@ func TestMigrationTakesNoNameOfASkill(t *testing.T) {
 	c.developer.upload(t, "", "my-browser", "Open pages.")
 	for _, apply := range []string{"", "&apply=true"} {
 		r := c.developer.migrate(t, "system=local-llm-provider"+apply, archiveOf(t, filesOf(t, "llp")))
-		if got := r.details("my-browser"); got != "another skill with this name exists\n" || !slices.Contains(r.lines(), "skill my-browser: lost") {
+		if got := r.details("my-browser"); got != "a skill with this name and other content exists\n" || !slices.Contains(r.lines(), "skill my-browser: lost") {
 			t.Errorf("%s: %q, %s", apply, r.lines(), got)
 		}
 	}

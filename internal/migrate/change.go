@@ -32,7 +32,7 @@ type Target struct {
 	SkillName func(name string) string
 	// IsInstalled reports whether the user's skills directory has this skill. The
 	// error is a [*SkippedError] if the directory has, or gets from the same source,
-	// another skill with this name.
+	// a skill with this name and other content.
 	IsInstalled func(context.Context, skill.Draft) (bool, error)
 	// CreateSkill creates a skill in that directory.
 	CreateSkill func(context.Context, skill.Draft) error
@@ -80,7 +80,7 @@ type Documents interface {
 type SkippedError struct{ Reason string }
 
 // ErrNameTaken is returned by [Target.IsInstalled].
-var ErrNameTaken = &SkippedError{"another skill with this name exists"}
+var ErrNameTaken = &SkippedError{"a skill with this name and other content exists"}
 
 func (e *SkippedError) Error() string { return e.Reason }
 

@@ -222,7 +222,7 @@ func TestPythonSkillOfLocalLLMProvider(t *testing.T) {
 		}
 	}
 	to.IsInstalled = func(context.Context, skill.Draft) (bool, error) { return false, migrate.ErrNameTaken }
-	if c, err := p.Compare(t.Context(), to); err != nil || !c.IsEmpty() || c.Items[0].Outcome != migrate.Lost || c.Items[0].Details[0] != "another skill with this name exists" {
+	if c, err := p.Compare(t.Context(), to); err != nil || !c.IsEmpty() || c.Items[0].Outcome != migrate.Lost || c.Items[0].Details[0] != "a skill with this name and other content exists" {
 		t.Errorf("with another skill of its name: %v, items %+v", err, c.Items)
 	}
 	if got := created["my-browser"]; len(created) != 1 || !strings.Contains(got, "Opens pages.") || !strings.Contains(got, "- `open`: Open `a` page") {
