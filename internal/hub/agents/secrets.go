@@ -544,9 +544,12 @@ func (s *Secrets) ServerVariables(ctx context.Context, p account.Principal, serv
 func HowToSet(owner upstream.Owner, kind, name string) string {
 	if kind == upstream.FromPlatform {
 		name = VariablePrefix + name
-		document := "an MCPServer" // the agents that use it have no values for it
-		if _, _, ok := owner.Skill(); ok {
-			document = "a Ghost"
+		document := "a Ghost or Bot" // that uses the skill
+		if _, _, ok := owner.Skill(); !ok {
+			document = "an MCPServer"
+			if kind, _, ok := strings.Cut(string(owner), " "); ok && kind != ServerKind {
+				document = "a " + kind
+			}
 		}
 		return fmt.Sprintf("PUT /api/v1/secrets/%s?owner=OWNER, where OWNER is a group, server:ID of %s, or session:ID, then POST /api/v1/secrets/%s/grants with the same owner, or without one for a session", name, document, name)
 	}

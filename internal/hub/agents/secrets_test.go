@@ -140,11 +140,14 @@ func TestSecretLimit(t *testing.T) {
 }
 
 // The instructions for a platform value name an owner whose values the server gets:
-// a Ghost for the server of a skill, and the document itself for an MCPServer.
+// a Ghost or Bot for the server of a skill, and otherwise the document that defines it.
 func TestHowToSetPlatformValue(t *testing.T) {
 	for owner, want := range map[upstream.Owner]string{
-		upstream.SkillOwner("team/pdf", "sha256:0123"): "server:ID of a Ghost,",
-		"": "server:ID of an MCPServer,",
+		upstream.SkillOwner("team/pdf", "sha256:0123"): "server:ID of a Ghost or Bot,",
+		"Ghost helper (1)":     "server:ID of a Ghost,",
+		"Bot helper (2)":       "server:ID of a Bot,",
+		"MCPServer search (3)": "server:ID of an MCPServer,",
+		"":                     "server:ID of an MCPServer,",
 	} {
 		if got := agents.HowToSet(owner, upstream.FromPlatform, "task_token"); !strings.Contains(got, want) {
 			t.Errorf("for a server of %q: %s, want %s", owner, got, want)
