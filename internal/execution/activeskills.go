@@ -262,7 +262,7 @@ func (v *commandView) addTree(p part, files skill.Manifest) {
 	}
 	v.bytes, v.files = v.bytes+files.Size(), v.files+len(files)
 	switch {
-	case path.Dir(path.Clean(at)) != mountpoint.Needs || path.Clean(at) != at || len(path.Base(at)) > maxDirName || strings.HasPrefix(path.Base(at), "."):
+	case path.Clean(at) != at || len(path.Base(at)) > maxDirName:
 		v.bytes, v.files = v.bytes-files.Size(), v.files-len(files)
 		v.addNote("skill %s is not in %s: its name is not a directory name", p.entry.Name, mountpoint.Needs)
 	case v.bytes > maxActiveBytes || v.files > maxActiveFiles:

@@ -195,6 +195,10 @@ func TestNamesOfActiveSkills(t *testing.T) {
 	if out, notes := m.command(t, "ls /needs", m.active(t, "mine/long"), one); out != "pdf\n" || !strings.HasSuffix(notes, "its name is not a directory name") {
 		t.Errorf("with a long name it sees %q, notes %q", out, notes)
 	}
+	m.put(t, "hidden", ".python")
+	if out, notes := m.command(t, `echo /needs/*; env | grep ^LOADOUT_SKILL`, m.active(t, "mine/hidden")); out != "/needs/_python\nLOADOUT_SKILL__PYTHON=/needs/_python\n" || notes != "" {
+		t.Errorf("of a name with a dot it sees %q, notes %q", out, notes)
+	}
 	gone := m.active(t, "clock")
 	delete(m.files, "clock/SKILL.md")
 	m.put(t, "other", "clock")

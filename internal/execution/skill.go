@@ -168,9 +168,13 @@ func (s *openedSkill) trees() []sandbox.Tree {
 }
 
 // needsPath returns the path in the sandbox of a skill other than the one whose
-// script runs.
+// script runs. The names of other directories there begin with a dot.
 func needsPath(name string) string {
-	return mountpoint.Needs + "/" + strings.ReplaceAll(name, "/", "_")
+	name = strings.ReplaceAll(name, "/", "_")
+	if rest, ok := strings.CutPrefix(name, "."); ok {
+		name = "_" + rest
+	}
+	return mountpoint.Needs + "/" + name
 }
 
 // skillTree returns the files of a skill as a tree.

@@ -153,7 +153,7 @@ func Environment(s *sandbox.Spec, cmd *sandbox.Cmd, translate func(string) strin
 		if t.Path == mountpoint.Skill {
 			env["LOADOUT_SKILL"] = translate(mountpoint.Skill)
 		}
-		if name, ok := strings.CutPrefix(t.Path, mountpoint.Needs+"/"); ok {
+		if name, ok := strings.CutPrefix(t.Path, mountpoint.Needs+"/"); ok && !strings.HasPrefix(name, ".") { // others are not skills
 			variable := needVariable(name)
 			for n := 2; env[variable] != ""; n++ { // different names may map to the same variable
 				variable = needVariable(name) + "_" + strconv.Itoa(n)

@@ -122,9 +122,10 @@ func TestSpecCheck(t *testing.T) {
 	}
 }
 
-// Dependencies whose names differ only in punctuation have variables of their own.
+// Dependencies whose names differ only in punctuation have variables of their own. Other
+// directories have none.
 func TestEnvironmentOfDependencies(t *testing.T) {
-	s := &sandbox.Spec{Trees: []sandbox.Tree{{Path: "/skill"}, {Path: "/needs/az-AZ.09"}, {Path: "/needs/az_az_09"}, {Path: "/needs/{[:@/"}},
+	s := &sandbox.Spec{Trees: []sandbox.Tree{{Path: "/skill"}, {Path: "/needs/az-AZ.09"}, {Path: "/needs/az_az_09"}, {Path: "/needs/{[:@/"}, {Path: "/needs/.python"}},
 		Mounts: []sandbox.Mount{{Host: "/h", Path: "/workspace"}}, Secrets: []sandbox.Secret{{Name: "KEY"}}}
 	got := prepare.Environment(s, &sandbox.Cmd{Env: map[string]string{"X": "1"}}, func(p string) string { return "/at" + p })
 	for _, want := range []string{"LOADOUT_SKILL=/at/skill", "LOADOUT_SKILL_AZ_AZ_09=/at/needs/az-AZ.09", "LOADOUT_SKILL_AZ_AZ_09_2=/at/needs/az_az_09",
@@ -132,6 +133,9 @@ func TestEnvironmentOfDependencies(t *testing.T) {
 		if !slices.Contains(got, want) {
 			t.Errorf("no %s in %q", want, got)
 		}
+	}
+	if slices.ContainsFunc(got, func(kv string) bool { return strings.Contains(kv, "/.python") }) {
+		t.Errorf("a variable for a directory that is not a skill: %q", got)
 	}
 	for _, e := range prepare.Environment(&sandbox.Spec{}, &sandbox.Cmd{}, nil) {
 		if name, _, _ := strings.Cut(e, "="); name == "LOADOUT_SKILL" || name == "LOADOUT_WORKSPACE" || name == "LOADOUT_SECRETS" {
