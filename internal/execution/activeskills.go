@@ -71,7 +71,7 @@ func (r *Runner) RunCommand(ctx context.Context, c *Command) (*Result, error) {
 		if len(v.trees) > 0 && res.Tier < sandbox.Isolated && v.mentions(mountpoint.Needs) { // files may be elsewhere, and text is not translated
 			v.addNote("if this sandbox has no %s, $LOADOUT_SKILL_NAME is the path of a skill; NAME is its name in capitals, with _ for all characters except letters and digits", mountpoint.Needs)
 		}
-		if v.usesPython() || v.mentions(mountpoint.Needs) || missingModule.Match(res.Stderr) {
+		if v.usesPython() || v.mentions(mountpoint.Needs) || missingModule.Match(res.Stderr) || missingModule.Match(res.Stdout) { // Stdout in case of 2>&1
 			res.Notes = append(v.notes, res.Notes...)
 		}
 	}

@@ -57,6 +57,9 @@ func TestCommandReadsActiveSkillsOnly(t *testing.T) {
 	if _, notes = m.command(t, "true", m.active(t, "tides")); notes != "" {
 		t.Errorf("another command gets the notes %q", notes)
 	}
+	if _, notes = m.command(t, `echo "ModuleNotFoundError: No module named 'tide'"`, m.active(t, "tides")); !strings.Contains(notes, "skill tides is not approved") {
+		t.Errorf("a command whose output has the error of Python gets the notes %q", notes)
+	}
 	if got := m.decisions(); got != "" {
 		t.Errorf("recorded %s", got)
 	}
