@@ -1,7 +1,6 @@
 package session
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -117,31 +116,7 @@ func hasEvidence(history []PastMessage) bool {
 
 // skill returns the name of the skill that the call loads, or "" for other
 // calls.
-func (c *PastCall) skill() string {
-	switch c.Name {
-	case toolname.LoadSkill, toolname.ActivateSkill, toolname.ReadSkill:
-	default:
-		return ""
-	}
-	if len(c.Arguments) > maxObject {
-		return ""
-	}
-	var in struct {
-		SkillName string `json:"skill_name"`
-		Name      string `json:"name"`
-		Skill     string `json:"skill"`
-		FilePath  string `json:"file_path"` // with a path, read_skill reads a file instead
-	}
-	if json.Unmarshal([]byte(c.Arguments), &in) != nil || in.FilePath != "" {
-		return ""
-	}
-	for _, name := range []string{in.SkillName, in.Name, in.Skill} {
-		if name != "" {
-			return name
-		}
-	}
-	return ""
-}
+func (c *PastCall) skill() string { return toolname.LoadedSkill(c.Name, c.Arguments) }
 
 // loadSentence matches a line that an earlier system wrote to the model's
 // messages.

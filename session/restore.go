@@ -43,7 +43,6 @@ const (
 	maxLookups = 64  // maximum number of names to look up
 	maxName    = 256 // maximum number of bytes in a name
 	maxText    = 64 << 10
-	maxObject  = 64 << 10 // maximum number of bytes in the arguments of a call
 )
 
 // Restore loads the skills that would still be active in a conversation stored

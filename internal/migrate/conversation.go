@@ -13,6 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/skillname"
+	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
@@ -123,9 +124,9 @@ func (c *PastConversation) events() []session.Event {
 }
 
 // history returns the messages for [session.Session.Restore], with the names
-// that find returns for the recorded skills. It calls find for the last
-// maxLookups names, each once. Other skills, and those for which find returns
-// "", are not restored.
+// that find returns for the recorded skills and for those that calls load. It
+// calls find for the last maxLookups names, each once. Other skills, and those for
+// which find returns "", are not restored.
 func (c *PastConversation) history(find func(string) string) []session.PastMessage {
 	out := make([]session.PastMessage, len(c.Messages))
 	found := map[string]string{}
@@ -143,12 +144,22 @@ func (c *PastConversation) history(find func(string) string) []session.PastMessa
 		}
 		out[i].Calls = slices.Clone(m.Calls)
 		for n, call := range slices.Backward(m.Calls) {
-			if name := skillOf(call); name != "" && lookUp(name) == "" {
-				out[i].Calls[n].Arguments = "" // loads nothing
+			if name := toolname.LoadedSkill(call.Name, call.Arguments); name != "" {
+				out[i].Calls[n].Arguments = loadArguments(lookUp(name))
 			}
 		}
 	}
 	return out
+}
+
+// loadArguments returns the arguments of a call that loads a skill, or "" if name
+// is "".
+func loadArguments(name string) string {
+	if name == "" {
+		return ""
+	}
+	text, _ := json.Marshal(map[string]string{"name": name})
+	return string(text)
 }
 
 // FindSkill returns the name of the skill that another system calls name, or ""
@@ -203,28 +214,11 @@ func (m PastMessage) usedSkills() []string {
 	}
 	var out []string
 	for _, call := range m.Calls {
-		if name := skillOf(call); name != "" && !call.Error {
+		if name := toolname.LoadedSkill(call.Name, call.Arguments); name != "" && !call.Error {
 			out = appendName(out, name)
 		}
 	}
 	return out
-}
-
-// skillOf returns the name of the skill that a call loads, or "".
-func skillOf(call session.PastCall) string {
-	switch call.Name {
-	case "load_skill", "activate_skill", "read_skill":
-	default:
-		return ""
-	}
-	var args struct {
-		SkillName string `json:"skill_name"`
-		Name      string `json:"name"`
-	}
-	if json.Unmarshal([]byte(call.Arguments), &args) != nil {
-		return ""
-	}
-	return cmp.Or(args.SkillName, args.Name)
 }
 
 // appendName appends the name of a skill to list unless it has over maxName bytes.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -136,6 +137,36 @@ func TestSkillsOfAllConversationsAreLookedUpOnce(t *testing.T) {
 	}
 	if len(fetched) != 2 || fetched["pdf"] != 50 || fetched["docx"] != 50 {
 		t.Errorf("restored %v", fetched)
+	}
+}
+
+// A skill that only a call names is looked up, and restored under the name that it has
+// here. A call that reads a file of a skill loads none.
+func TestSkillsOfCallsAreRestoredUnderTheirOwnNames(t *testing.T) {
+	turn := func(tool, args string) string {
+		return `{"role": "user", "content": "q"}, {"role": "assistant", "content": "a", "tool_calls": [{"name": "` + tool + `", "args": ` + args + `}]}`
+	}
+	p := readSystem(t, migrate.WeKnora, map[string]string{"a.json": "[" + turn("load_skill", `{"skill_name": "wiki_submit"}`) + "," + turn("activate_skill", `{"skill": "data_chart"}`) + "," +
+		turn("read_skill", `{"skill_name": "other", "file_path": "a.md"}`) + "]"})
+	fetched := map[string]int{}
+	to := target(t.TempDir())
+	to.HasSkill = func(string) bool { return false }
+	to.SkillName = func(name string) string { return strings.ReplaceAll(name, "_", "-") }
+	to.OpenSession = func(ctx context.Context, log session.Log, id string) (*session.Session, error) {
+		return session.Open(ctx, countedSkills{counts: fetched}, &session.Options{Log: log, ID: id})
+	}
+	c, err := p.Compare(t.Context(), to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := c.Items[0].Details[1], "it used 2 skills that you do not have: data_chart, wiki_submit; "; !strings.HasPrefix(got, want) {
+		t.Errorf("details %q, want %q", got, want)
+	}
+	if err := c.Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if want := map[string]int{"wiki-submit": 1, "data-chart": 1}; !maps.Equal(fetched, want) {
+		t.Errorf("restored %v, want %v", fetched, want)
 	}
 }
 

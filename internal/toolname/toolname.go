@@ -1,7 +1,7 @@
 // Package toolname defines the names of the tools that this program serves over
-// MCP and provides to its agents. Clients and transcripts depend on the names,
-// so they never change. The package imports nothing, so that any package may
-// import it.
+// MCP and provides to its agents, and finds the skills that their calls load.
+// Clients and transcripts depend on the names, so they never change. The package
+// imports only the standard library, so that any package may import it.
 package toolname
 
 // Names of tools for skills and for the tools of other MCP servers.
