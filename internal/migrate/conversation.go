@@ -26,9 +26,10 @@ const (
 	maxText          = 256 << 10 // bytes of one message
 	maxAllText       = 8 << 20   // bytes of all messages of one conversation
 	maxCalls         = 1000      // skills and calls of one message
-	maxAllCalls      = 64 << 20  // bytes of the calls of all conversations; each call counts as 64 more
+	maxCallBytes     = 8 << 20   // bytes of the calls of one conversation, as JSON, before they are hashed
+	unnamedCallBytes = 8 << 10   // what a call without a name counts as, because it may have two bytes in the file
 	maxLoads         = 10_000    // events of one conversation that load a skill
-	maxName          = 256       // bytes of a skill's or a tool's name
+	maxName          = 256       // bytes of a skill's name
 	maxLookups       = 100       // names of one conversation that are looked up; Restore uses 64
 )
 
@@ -43,14 +44,31 @@ type PastConversation struct {
 
 	source string // ID in the other system, or ""
 
-	bytes int  // of the texts
-	full  bool // a message exceeded a limit
+	bytes     int  // of the texts
+	full      bool // a message exceeded a limit
+	callBytes int  // as for maxCallBytes
 }
 
-// PastMessage is a message with its time, which is zero if it is unknown.
+// PastMessage is a message with its time, which is zero if it is unknown. Its Calls
+// are those that load a skill; if there are only others, it has an empty one.
 type PastMessage struct {
 	session.PastMessage
 	Time time.Time
+
+	calls allCalls
+}
+
+// allCalls are all calls of a message. The ID of the conversation depends on them.
+type allCalls struct {
+	text json.RawMessage // a list, or a string with its hash; nil if there are none
+	size int             // bytes, as for maxCallBytes
+}
+
+// hash replaces the list with its hash.
+func (c *allCalls) hash() {
+	if c.text != nil {
+		c.text = fmt.Appendf(nil, `"sha256:%x"`, sha256.Sum256(c.text))
+	}
 }
 
 // add appends a message. It returns false if the message, or an earlier one,
@@ -61,7 +79,22 @@ func (c *PastConversation) add(m PastMessage) bool {
 	}
 	c.bytes += len(m.Text)
 	c.Messages = append(c.Messages, m)
+	c.limitCalls()
 	return true
+}
+
+// limitCalls counts the calls of the last message. If the conversation has over
+// maxCallBytes, the calls of all its messages are hashed, so that its ID does not
+// depend on their order.
+func (c *PastConversation) limitCalls() {
+	first, last := 0, len(c.Messages)-1
+	if c.callBytes > maxCallBytes { // those of the others are hashed already
+		first = last
+	}
+	c.callBytes += c.Messages[last].calls.size
+	for i := first; i <= last && c.callBytes > maxCallBytes; i++ {
+		c.Messages[i].calls.hash()
+	}
 }
 
 // addConversation adds a conversation, unless the user wrote nothing in it or
@@ -76,17 +109,10 @@ func (r *reader) addConversation(c *PastConversation) {
 		r.plan.lose(Conversation, c.Title, c.From, "too many conversations (limit %d)", maxConversations)
 		return
 	}
-	var past []session.PastMessage
-	for _, m := range c.Messages {
-		past = append(past, m.PastMessage)
-	}
-	text, err := json.Marshal(past)
-	if err != nil {
+	if err := c.setID(r.plan.System); err != nil {
 		r.plan.lose(Conversation, c.Title, c.From, "cannot encode: %v", err)
 		return
 	}
-	sum := sha256.Sum256(text)
-	c.ID = string(r.plan.System) + "-" + hex.EncodeToString(sum[:6])
 	c.Title = cmp.Or(c.Title, c.ID)
 	i := slices.IndexFunc(r.plan.Conversations, func(o *PastConversation) bool { return o.ID == c.ID })
 	if i < 0 {
@@ -94,6 +120,28 @@ func (r *reader) addConversation(c *PastConversation) {
 	} else if same := r.plan.Conversations[i].source; c.source != same && c.source != "" && same != "" {
 		r.plan.lose(Conversation, c.Title, c.From, "it has the same messages as another conversation")
 	}
+}
+
+// setID sets the ID, and drops what only the ID depends on. A change of the
+// encoding would give other IDs to conversations that are stored already.
+func (c *PastConversation) setID(system System) error {
+	type message struct {
+		session.PastMessage
+		Calls json.RawMessage `json:"calls,omitempty"`
+	}
+	var all []message
+	for i := range c.Messages {
+		m := &c.Messages[i]
+		all = append(all, message{m.PastMessage, m.calls.text})
+		m.calls = allCalls{}
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(text)
+	c.ID = string(system) + "-" + hex.EncodeToString(sum[:6])
+	return nil
 }
 
 // quotedTitle returns the title in quotation marks, truncated to 60 bytes.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
@@ -125,7 +126,7 @@ func (r *reader) addMessages(p, title string, list []any) {
 			return
 		}
 		if c == nil {
-			c = &exported{seen: map[string]bool{}, callBytes: &r.callBytes, PastConversation: PastConversation{Title: title, From: p, source: id}}
+			c = &exported{seen: map[string]bool{}, PastConversation: PastConversation{Title: title, From: p, source: id}}
 			r.exports[key] = c
 			r.order = append(r.order, key)
 		}
@@ -151,8 +152,6 @@ func (r *reader) addExports() {
 type exported struct {
 	PastConversation
 	seen map[string]bool // IDs of the messages
-
-	callBytes *int // of the calls of all conversations, as for maxAllCalls
 
 	calls, others, parts, references, further, truncated int
 }
@@ -216,14 +215,14 @@ func (e *exported) addOne(m map[string]any, at any) {
 		return
 	}
 	result, _ := m["result"].(map[string]any)
-	past := session.PastMessage{Role: role}
+	past := PastMessage{PastMessage: session.PastMessage{Role: role}, Time: timeOf(at)}
 	for _, content := range []any{m["content"], m["prompt"], result["value"]} {
 		if past.Text == "" && (role == llm.Assistant || content != nil) {
 			past.Text = e.clean(withoutThinking(role, e.textOf(content)))
 		}
 	}
 	if role == llm.Assistant {
-		past.Calls = e.callsOf(m)
+		past.Calls, past.calls = e.callsOf(m)
 		for _, from := range []any{result["loaded_skills"], m["loaded_skills"]} {
 			if s := skillNames(from); s != nil {
 				past.LoadedSkills = s
@@ -236,7 +235,7 @@ func (e *exported) addOne(m map[string]any, at any) {
 	}
 	references, _ := m["knowledge_references"].([]any)
 	e.references += len(references)
-	if (past.Text != "" || past.LoadedSkills != nil || len(past.Calls) > 0) && !e.add(PastMessage{past, timeOf(at)}) {
+	if (past.Text != "" || past.LoadedSkills != nil || len(past.Calls) > 0) && !e.add(past) {
 		e.further++
 	}
 }
@@ -283,11 +282,11 @@ func (e *exported) textOf(content any) string {
 	return ""
 }
 
-// callsOf returns the tool calls of a message. They show which skills were
-// loaded if the export does not list the skills. It only counts values that are
-// not calls, and calls over the limits. It keeps calls that load no skill too,
-// because the ID of the conversation depends on them.
-func (e *exported) callsOf(m map[string]any) []session.PastCall {
+// callsOf returns the tool calls of a message: those that load a skill, by which
+// the skills are restored if the export does not list them, and all for the ID. It
+// returns an empty call if none loads a skill, because a message with calls is an
+// answer. It only counts calls over the limit.
+func (e *exported) callsOf(m map[string]any) (loads []session.PastCall, all allCalls) {
 	calls, _ := m["tool_calls"].([]any)
 	steps, _ := m["agent_steps"].([]any)
 	for _, one := range steps {
@@ -296,7 +295,7 @@ func (e *exported) callsOf(m map[string]any) []session.PastCall {
 		calls = append(calls, more...)
 	}
 	e.calls += len(calls)
-	var out []session.PastCall
+	var list []session.PastCall
 	for _, one := range calls[:min(len(calls), maxCalls)] {
 		call, _ := one.(map[string]any)
 		if f, ok := call["function"].(map[string]any); ok {
@@ -308,16 +307,27 @@ func (e *exported) callsOf(m map[string]any) []session.PastCall {
 			text, _ := json.Marshal(object)
 			args = string(text)
 		}
-		size := len(name) + len(args) + 64
-		if name == "" || len(name) > maxName || *e.callBytes+size > maxAllCalls {
-			continue
+		if name == "" {
+			all.size += unnamedCallBytes
 		}
-		*e.callBytes += size
 		result, _ := call["result"].(map[string]any)
 		ok, known := result["success"].(bool)
-		out = append(out, session.PastCall{Name: name, Arguments: args, Error: known && !ok})
+		past := session.PastCall{Name: name, Arguments: args, Error: known && !ok}
+		list = append(list, past)
+		if skill := toolname.LoadedSkill(name, args); skill != "" && len(skill) <= maxName {
+			past.Arguments = loadArguments(skill)
+			loads = append(loads, past)
+		}
 	}
-	return out
+	if list == nil {
+		return nil, allCalls{}
+	}
+	if loads == nil {
+		loads = []session.PastCall{{}}
+	}
+	all.text, _ = json.Marshal(list)
+	all.size += len(all.text)
+	return loads, all
 }
 
 // withoutThinking returns the text of a message without the thinking that some

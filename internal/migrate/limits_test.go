@@ -2,6 +2,7 @@ package migrate_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -225,35 +226,76 @@ func TestSkillsOfEventsAreLimited(t *testing.T) {
 	}
 }
 
-// Values that are not calls are only counted, and the memory for calls is limited.
-func TestToolCallsAreLimited(t *testing.T) {
+// Of the tool calls, only those that load skills are kept. The report counts all.
+func TestCallsThatLoadSkillsAreKept(t *testing.T) {
 	message := func(calls string) string {
 		return `{"role": "assistant", "content": "a", "tool_calls": [` + calls + `]}`
 	}
 	question := `[{"role": "user", "content": "%s"}`
-	contents := map[string]string{
+	p := read(t, map[string]string{
 		"none.json": fmt.Sprintf(question, "one") + strings.Repeat(","+message("0"+strings.Repeat(",0", 999)), 400) + "]",
-		"long.json": fmt.Sprintf(question, "two") + "," + message(`{"name": "`+strings.Repeat("x", 257)+`"}, {"name": "pdf"}`) + "]",
+		"some.json": fmt.Sprintf(question, "two") + "," + message(`{"name": "`+strings.Repeat("x", 257)+`"}, {"name": "load_skill", "args": {"skill_name": "pdf", "x": "y"}}, {"name": "write", "args": {"name": "a"}}`) + "]",
+	})
+	none, some := p.Conversations[0], p.Conversations[1]
+	if m := none.Messages[1]; len(none.Messages) != 401 || !slices.Equal(m.Calls, []session.PastCall{{}}) || !slices.Equal(none.Lost, []string{"400000 tool calls"}) {
+		t.Errorf("%d messages with calls %+v, lost %q", len(none.Messages), m.Calls, none.Lost)
 	}
-	for i := range 9 { // 70 MiB of arguments
-		contents[fmt.Sprintf("z%d.json", i)] = fmt.Sprintf(question, fmt.Sprint(i)) + "," + message(`{"name": "write", "arguments": "`+strings.Repeat("x", 7<<20)+`"}, {"name": "write", "arguments": "`+strings.Repeat("x", 1<<20)+`"}`) + "]"
+	if m := some.Messages[1]; !slices.Equal(m.Calls, []session.PastCall{{Name: "load_skill", Arguments: `{"name":"pdf"}`}}) {
+		t.Errorf("calls %+v", m.Calls)
 	}
-	p := read(t, contents)
-	want := map[string]int{"none.json": 0, "long.json": 1, "z6.json": 2, "z7.json": 1, "z8.json": 0}
-	for _, c := range p.Conversations {
-		calls := 0
-		for _, m := range c.Messages {
-			calls += len(m.Calls)
-		}
-		if n, ok := want[c.From]; ok && calls != n {
-			t.Errorf("%s: %d calls, want %d", c.From, calls, n)
-		}
-		if c.From == "none.json" && !slices.Equal(c.Lost, []string{"400000 tool calls"}) {
-			t.Errorf("lost %q", c.Lost)
+}
+
+// idOf returns the ID of a conversation of Wegent whose messages are encoded as text.
+func idOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return fmt.Sprintf("wegent-%x", sum[:6])
+}
+
+// All tool calls are part of the ID of a conversation, so that conversations that were
+// stored before are recognized. They are hashed if they have over 8 MiB.
+func TestCallsArePartOfTheID(t *testing.T) {
+	const encoded = `[{"role":"user","text":"q","loaded_skills":null},{"role":"assistant","text":"a","loaded_skills":null,"calls":%s}]`
+	write := func(n int) string {
+		return `{"name":"write","arguments":"` + strings.Repeat("x", n) + `"}`
+	}
+	hashed := func(calls string) string { return fmt.Sprintf(`"sha256:%x"`, sha256.Sum256([]byte(calls))) }
+	unnamed := strings.Repeat(`{"name":"","arguments":""},`, 999) + `{"name":"","arguments":""}`
+	for _, tt := range []struct{ name, calls, want string }{
+		{"some", `{"name": "write", "args": {"x": "<"}}, {"name": "load_skill", "arguments": "{\"name\":\"pdf\"}"}, 0, {"name": "run", "result": {"success": false}}`,
+			`[{"name":"write","arguments":"{\"x\":\"\\u003c\"}"},{"name":"load_skill","arguments":"{\"name\":\"pdf\"}"},{"name":"","arguments":""},{"name":"run","arguments":"","error":true}]`},
+		{"large", write(8000 << 10), "[" + write(8000<<10) + "]"},
+		{"too large", write(8<<20) + `, {"name": "load_skill"}`, hashed("[" + write(8<<20) + `,{"name":"load_skill","arguments":""}]`)},
+		{"without names", strings.Repeat("0, ", 999) + "0", "[" + unnamed + "]"},
+	} {
+		p := read(t, map[string]string{"a.json": `[{"role": "user", "content": "q"}, {"role": "assistant", "content": "a", "tool_calls": [` + tt.calls + `]}]`})
+		if got, want := p.Conversations[0].ID, idOf(fmt.Sprintf(encoded, tt.want)); got != want {
+			t.Errorf("%s: ID %s, want %s", tt.name, got, want)
 		}
 	}
-	if len(p.Conversations) != len(contents) {
-		t.Errorf("%d conversations, lost %+v", len(p.Conversations), p.Lost)
+}
+
+// The ID of a conversation depends neither on other files nor on the order of its pages.
+func TestIDDependsOnTheConversationOnly(t *testing.T) {
+	message := func(id int, role, calls string) string {
+		return fmt.Sprintf(`{"id": %d, "session_id": "s", "created_at": "2026-05-01T10:00:0%dZ", "role": "%s", "content": "c", "tool_calls": [%s]}`, id, id, role, calls)
+	}
+	write := func(c string) string {
+		return `{"name": "write", "arguments": "` + strings.Repeat(c, 5<<20) + `"}`
+	}
+	first, second := "["+message(1, "user", "")+","+message(2, "assistant", write("x"))+"]", "["+message(3, "user", "")+","+message(4, "assistant", write("y"))+"]"
+	contents := map[string]string{"1.json": first, "2.json": second}
+	id := read(t, contents).Conversations[0].ID
+	if got := read(t, map[string]string{"1.json": second, "2.json": first}).Conversations; len(got) != 1 || got[0].ID != id {
+		t.Errorf("with the pages in the other order, %d conversations, ID %s, want %s", len(got), got[0].ID, id)
+	}
+	if got := read(t, map[string]string{"1.json": first, "2.json": strings.Replace(second, "y", "z", 1)}).Conversations[0].ID; got == id {
+		t.Errorf("a conversation with another call has the same ID %s", id)
+	}
+	for i := range 9 { // 72 MiB of calls
+		contents[fmt.Sprintf("0/%d.json", i)] = fmt.Sprintf(`[{"role": "user", "content": "%d"}, {"role": "assistant", "content": "a", "tool_calls": [{"name": "write", "arguments": "%s"}]}]`, i, strings.Repeat("x", 8<<20))
+	}
+	if all := read(t, contents).Conversations; len(all) != 10 || !slices.ContainsFunc(all, func(c *migrate.PastConversation) bool { return c.ID == id }) {
+		t.Errorf("%d conversations, none is %s", len(all), id)
 	}
 }
 

@@ -43,8 +43,6 @@ type reader struct {
 	order   []string
 	titles  map[string]string
 
-	callBytes int // of the calls in exports, as for maxAllCalls
-
 	memory PastConversation // memory of ba-agent
 
 	servers map[definitionKey]int // indexes in plan.Servers
