@@ -1,12 +1,20 @@
 package chat_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/store"
@@ -258,4 +266,174 @@ func TestKeyIncludesBranch(t *testing.T) {
 			t.Errorf("after %v: got %v, want ErrKeyUsed", after, err)
 		}
 	}
+}
+
+// A node that dies after it continued the conversation on another branch, and
+// before it added the message, leaves nothing that the next node adds again.
+func TestBranchSurvivesItsNode(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
+		r := &recorder{}
+		k := setupFixture{model: model(r.answer)}
+		first := open()
+		dead := make(chan struct{})
+		var dies atomic.Bool
+		a := node(t, first, k, mortal, func(o *chat.Options) {
+			o.Setup = func(ctx context.Context, r chat.Request) (*chat.Setup, error) {
+				if dies.Load() {
+					first.Close()
+					close(dead)
+					<-ctx.Done() // as it cannot keep its lease
+					return nil, context.Cause(ctx)
+				}
+				return k.setup(ctx, r)
+			}
+		})
+		id := begin(t, a)
+		end(t, a, id, say(t, a, id, "one"))
+		end(t, a, id, say(t, a, id, "two"))
+		after := *line(t, a, id, "two").After
+		dies.Store(true)
+		n, err := a.SendMessage(t.Context(), ada, id, chat.Message{Text: "zwei", After: &after})
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-dead
+		b := node(t, open(), k)
+		if ev := end(t, b, id, n); ev.Reason != chat.Done {
+			t.Errorf("turn ended as %+v", ev)
+		}
+		r.check(t, "user: one", "assistant: you said: one", "user: zwei")
+		branches := 0
+		for ev, err := range b.ReadEvents(t.Context(), ada, id, 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ev.Step != nil && ev.Step.Branched != nil {
+				branches++
+			}
+		}
+		if branches != 1 {
+			t.Errorf("%d branches were added, want 1", branches)
+		}
+		if got := line(t, b, id, "zwei").Versions; len(got) != 2 {
+			t.Errorf("versions are %v, want two", got)
+		}
+	})
+}
+
+// A compaction shortens only its branch.
+func TestCompactionBelongsToItsBranch(t *testing.T) {
+	r := &recorder{}
+	e := node(t, storetest.Open(t, storetest.SQLite(t)), setupFixture{model: model(r.answer)})
+	id := begin(t, e)
+	for _, text := range []string{"one", "two"} {
+		end(t, e, id, say(t, e, id, text))
+	}
+	n, err := e.Compact(t.Context(), ada, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end(t, e, id, n)
+	end(t, e, id, say(t, e, id, "three"))
+	r.mu.Lock()
+	compacted := r.last
+	r.mu.Unlock()
+	if strings.Contains(compacted, "assistant: you said: one") || !strings.HasSuffix(compacted, "user: three") {
+		t.Fatalf("the model got\n%s", compacted)
+	}
+	send(t, e, id, chat.Message{Text: "zwei"}, *line(t, e, id, "two").After)
+	r.check(t, "user: one", "assistant: you said: one", "user: zwei")
+	switchTo(t, e, id, line(t, e, id, "zwei").Versions[0].Last)
+	end(t, e, id, say(t, e, id, "four"))
+	r.check(t, compacted, "assistant: you said: three", "user: four")
+}
+
+// A turn on another branch ignores the snapshots of this one, in memory and stored.
+func TestSnapshotOfAnotherBranch(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
+		r := &recorder{}
+		k := setupFixture{model: model(r.answer)}
+		e := node(t, open(), k)
+		id := begin(t, e)
+		end(t, e, id, say(t, e, id, "one"))
+		end(t, e, id, say(t, e, id, "two"))
+		if _, err := chat.SnapshotOf(t.Context(), e, id); err != nil {
+			t.Fatal(err)
+		}
+		chat.StoreSnapshot(t, e, id)
+		after := *line(t, e, id, "two").After
+		for i, fresh := range []bool{false, true} {
+			if fresh {
+				chat.ForgetSnapshots(e)
+			}
+			text := fmt.Sprint("two, version ", i+2)
+			send(t, e, id, chat.Message{Text: text}, after)
+			r.check(t, "user: one", "assistant: you said: one", "user: "+text)
+			end(t, e, id, say(t, e, id, "three"))
+			r.check(t, "user: one", "assistant: you said: one", "user: "+text, "assistant: you said: "+text, "user: three")
+		}
+	})
+}
+
+// The next request and the active skills on a branch equal those of a conversation
+// with only the steps of the branch.
+func TestBranchEqualsLinearConversation(t *testing.T) {
+	db := storetest.Open(t, storetest.SQLite(t))
+	e := node(t, db, setupFixture{})
+	rapid.Check(t, func(rt *rapid.T) {
+		write := func(id string, steps []session.Event) {
+			for i, s := range steps {
+				s.Seq, s.Time = int64(i)+1, time.Unix(1e9, 0)
+				s.SetType()
+				data, err := json.Marshal(s)
+				if err == nil {
+					_, err = db.Events.Append(t.Context(), id, int64(i), store.Event{Kind: s.Type, Data: data})
+				}
+				if err != nil {
+					rt.Fatal(err)
+				}
+			}
+		}
+		var steps []session.Event
+		paths := [][]session.Event{nil} // the steps on the branch that ends with each step
+		for range rapid.IntRange(1, 20).Draw(rt, "steps") {
+			s := anyStep().Draw(rt, "step")
+			path := paths[len(steps)]
+			if s.Branched != nil {
+				after := rapid.IntRange(0, len(steps)).Draw(rt, "after")
+				s.Branched.After, path = int64(after), paths[after]
+			} else {
+				path = append(slices.Clip(path), s)
+			}
+			steps, paths = append(steps, s), append(paths, path)
+		}
+		tree, linear := begin(t, e), begin(t, e)
+		write(tree, steps)
+		write(linear, paths[len(steps)])
+		_, want, err := chat.RequestOf(t.Context(), db, linear)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		_, got, err := chat.RequestOf(t.Context(), db, tree)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			rt.Fatalf("the request differs (-linear +branch):\n%s", diff)
+		}
+		if got, want := transcript(t, e, tree), transcript(t, e, linear); got != want {
+			rt.Fatalf("the transcript is\n%s\nwant\n%s", got, want)
+		}
+		markdown := func(id string) string {
+			var b bytes.Buffer
+			if err := e.Export(t.Context(), ada, id, chat.Markdown, &b); err != nil {
+				rt.Fatal(err)
+			}
+			_, text, _ := strings.Cut(b.String(), "\n") // without the title
+			return text
+		}
+		if diff := cmp.Diff(markdown(linear), markdown(tree)); diff != "" {
+			rt.Fatalf("the export differs (-linear +branch):\n%s", diff)
+		}
+	})
 }
