@@ -198,6 +198,82 @@ test("defaults: the list is short, and a search finds another skill", async (t) 
   page.calm();
 });
 
+test("library: the start page leads to lists, which are sorted, filtered and loaded page by page, by keyboard too", async (t) => {
+  const hub = await scene(t);
+  const add = (name, category, more = {}) =>
+    hub.upload(name, {
+      "SKILL.md": skill(name, `Helps with ${name}.`, "Do it well.\n", `author: Ann\ncategory: ${category}\n`),
+      ...more,
+    });
+  for (let i = 10; i < 74; i++) await add(`chart-${i}`, "Charts");
+  const tides = await add("tides", "Sea", { "scripts/tide.sh": "echo high\n" });
+  await hub.ask("PUT", `/skills/${tides.id}/versions/1/review`, { decision: "approved", digest: tides.digest });
+  await add("locks", "Sea", { "scripts/lock.sh": "echo open\n" });
+  const session = await hub.ask("POST", "/sessions", { title: "Tides", message: "use the skill tides" });
+  await over(hub, session.id);
+  const all = (await hub.ask("GET", "/skills?limit=1")).total;
+  for (let i = 0; ; i++) {
+    const { sections } = await hub.ask("GET", "/skills/sections"); // the use is counted within seconds
+    if (sections.some((s) => s.name === "team")) break;
+    assert.ok(i < 300, "the use is not counted");
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+
+  const page = await window_(t, hub, { width: 360, height: 740 });
+  await page.goto("/library");
+  const section = (name) => page.getByRole("region", { name });
+  await section("Needs attention").getByRole("heading", { name: "locks" }).waitFor();
+  await section("Recently approved").getByRole("heading", { name: "tides" }).waitFor();
+  await section("Most used by you").getByText("used once in 30 days").waitFor();
+  await section("Categories").getByRole("link", { name: "Charts (64)" }).waitFor();
+  assert.equal(await section("New").locator(".library-card:visible").count(), 2);
+  await fits(page, "the start page of the library");
+  await page.setViewportSize({ width: 1440, height: 900 });
+  assert.equal(await section("New").locator(".library-card:visible").count(), 4);
+  await page.screenshot({ path: join(pictures, "library-start.png"), fullPage: true });
+
+  const status = page.getByRole("status").filter({ hasText: "skill" });
+  const focused = () => page.evaluate(() => document.activeElement.textContent);
+  await page.keyboard.press("/");
+  await page.keyboard.press("ArrowDown");
+  assert.equal(await focused(), "locks");
+  await page.keyboard.press("ArrowDown");
+  assert.equal(await focused(), "tides");
+  await section("Most used by you").getByRole("link", { name: "Show all" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: `Show ${all - 24} more` }).waitFor();
+  assert.equal(await focused(), `${all} skills.`);
+  assert.equal(await page.locator(".library-open").first().textContent(), "tides");
+  assert.equal(await page.getByLabel("Sort").inputValue(), "team");
+
+  await page.getByLabel("Sort").selectOption({ label: "Name" });
+  await page.waitForURL(/sort=name/);
+  const more = page.getByRole("button", { name: `Show ${all - 24} more` });
+  await more.waitFor();
+  assert.equal(await page.locator(".library-card").count(), 24);
+  await more.focus();
+  await page.keyboard.press("Enter");
+  await page.waitForFunction((n) => document.querySelectorAll(".library-card").length === n, all);
+  const names = await page.locator(".library-open").allTextContents();
+  assert.deepEqual([...new Set(names)].length, all);
+  assert.equal(await focused(), names[24], "the first skill of the next page");
+
+  await page.getByLabel("Category", { exact: true }).selectOption({ label: "Sea (2)" });
+  await status.getByText(`2 of ${all} skills.`).waitFor();
+  await page.getByLabel("Review", { exact: true }).selectOption("approved");
+  await status.getByText(`1 of ${all} skills.`).waitFor();
+  await page.getByRole("button", { name: "Clear filters" }).click();
+  await page.getByRole("button", { name: "Needs attention (1)" }).click();
+  await page.locator(".library-card", { hasText: "Your review" }).getByText("By Ann").waitFor();
+  await page.locator(".library-card").getByRole("link", { name: "locks" }).click();
+
+  await page.getByRole("heading", { level: 1, name: "locks" }).waitFor();
+  await page.getByRole("button", { name: "Copy the install command" }).click();
+  await page.getByText("Copied").waitFor();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), `loadout add ${hub.url} --skill locks`);
+  page.calm();
+});
+
 test("an error that nothing catches is shown, and fails the scene", async (t) => {
   const hub = await scene(t);
   const page = await window_(t, hub);

@@ -1,4 +1,4 @@
-import { useNamespaceNames } from "../../features/skills/namespaces";
+import { useNamespaceNames, useUserNames } from "../../features/skills/namespaces";
 import type { Schema } from "../../shared/api/client";
 import { ways } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
@@ -29,6 +29,47 @@ export function Rated({ rating }: { rating?: Schema["SkillScore"] }) {
       <span class="visually-hidden">{text}</span>
     </span>
   );
+}
+
+/** AttentionTags says why a skill needs the user's attention. */
+export function AttentionTags({ skill }: { skill: Schema["Skill"] }) {
+  return (
+    <>
+      {skill.attention?.map((why) => (
+        <Tag key={why} look="warn">
+          {msg(`library.attentions.${why}`)}
+        </Tag>
+      ))}
+    </>
+  );
+}
+
+const tileColours = 5;
+
+/** Tile is the icon of a skill: its first letter, on a colour that depends on the name. */
+export function Tile({ name }: { name: string }) {
+  const [letter = ""] = name;
+  const colour = [...name].reduce((sum, c) => sum + c.codePointAt(0)!, 0) % tileColours;
+  return (
+    <span class={`library-tile colour-${colour}`} aria-hidden="true">
+      {letter.toUpperCase()}
+    </span>
+  );
+}
+
+/** Origin shows the author of a skill, or else who uploaded it, and its source. */
+export function Origin({ skill }: { skill: Schema["Skill"] }) {
+  const person = useUserNames();
+  const uploader = person(skill.createdBy);
+  const known = uploader !== skill.createdBy && !alone();
+  const who = skill.author || (known ? uploader : "");
+  const source = skill.source?.url.replace(/^\w+:\/\/|\.git$/g, "") ?? (skill.createdBy && msg("library.uploaded"));
+  const text = [who && msg("library.by", { who }), source].filter(Boolean).join(" · ");
+  return text ? (
+    <p class="small muted truncate" title={text}>
+      {text}
+    </p>
+  ) : null;
 }
 
 /** alone reports whether the hub has a single user, so that owners need not be shown. */

@@ -4,10 +4,11 @@ import { chatWith, packageOf, useAddress } from "../../features/skills/skilladdr
 import { TryVersion } from "../../features/skills/tryversion";
 import { api, got, useLoad } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
-import { Button, Icon, Shown, Tabs, Tag } from "../../shared/ui";
+import { Button, Copy, Icon, Shown, Tabs, Tag } from "../../shared/ui";
 import { Page } from "../../shared/ui/page";
 import { Actions } from "./actions";
 import { NamespaceName, Rated, ReviewState } from "./cells";
+import { addLine } from "./clients";
 import { Connect } from "./connect";
 import { Files } from "./files";
 import { titleOf } from "./filter";
@@ -22,7 +23,7 @@ import { Use } from "./usage";
 import { Versions } from "./versions";
 
 /** Detail is the page of a skill. */
-export function Detail({ id }: { id: string }) {
+export default function Detail({ id }: { id: string }) {
   const load = useLoad(
     async (signal) => {
       const skill = await got(api.GET("/api/v1/skills/{skill}", { signal, params: { path: { skill: id } } }));
@@ -68,6 +69,7 @@ function SkillDetail({ skill, updates, again }: Pick<Looked, "skill" | "again"> 
   return (
     <Page
       title={titleOf(skill)}
+      beside={can(skill, "skill.download") && <Install name={skill.name} />}
       lead={<Lead text={skill.description} />}
       actions={
         <Buttons skill={skill} again={again} number={other ? Number(other) : skill.number}>
@@ -85,6 +87,17 @@ function SkillDetail({ skill, updates, again }: Pick<Looked, "skill" | "again"> 
         <p class="note">{msg("skill.noRead")}</p>
       )}
     </Page>
+  );
+}
+
+/** Install shows the command that installs the skill. */
+function Install({ name }: { name: string }) {
+  const line = addLine(location.origin, name);
+  return (
+    <div class="row keep library-install">
+      <code dir="ltr">{line}</code>
+      <Copy text={line} label={msg("skill.copyInstall")} />
+    </div>
   );
 }
 

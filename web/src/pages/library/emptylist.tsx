@@ -1,11 +1,12 @@
 import type { Address } from "../../features/skills/skilladdress";
 import { msg } from "../../shared/i18n/messages";
 import { Button, Empty } from "../../shared/ui";
+import { noFilters } from "./filter";
 
 /** None explains an empty list and offers the next action. */
 export function None({ at, empty }: { at: Address; empty: boolean }) {
   if (!empty) {
-    const clear = () => at.go({ q: "", code: "", review: "", origin: "", tag: "", hidden: "", unused: "" });
+    const clear = () => at.go({ ...noFilters, q: "" });
     const wider = at.get("in") ? <Button onClick={() => at.go({ in: "" })}>{msg("library.everywhere")}</Button> : null;
     return (
       <Empty

@@ -1,10 +1,10 @@
 import type { Address } from "../../features/skills/skilladdress";
 
-/** The filters that are shown as chips, with their names in the address. */
-export const chips = ["code", "review", "origin", "hidden", "unused"] as const;
+/** The filters, with their names in the address. */
+const filters = ["code", "review", "origin", "category", "tag", "attention", "hidden", "unused"] as const;
 
 export const reviews = ["pending", "approved", "rejected"] as const;
-export const sorts = ["name", "updated", "used", "rating", "tokens"] as const;
+export const sorts = ["name", "updated", "created", "approved", "used", "team", "rating", "tokens"] as const;
 export type Sort = (typeof sorts)[number];
 
 /**
@@ -16,8 +16,17 @@ export function sorting(at: Address): Sort | undefined {
   return said ?? (at.get("q") ? undefined : "name");
 }
 
-/** narrowed reports whether any filter is active. */
-export const narrowed = (at: Address) => chips.some((c) => at.get(c)) || !!at.get("tag") || !!at.get("q");
+/** filtered reports whether any filter is active. */
+export const filtered = (at: Address) => filters.some((f) => at.get(f));
+
+/** narrowed reports whether any filter or a search is active. */
+export const narrowed = (at: Address) => filtered(at) || !!at.get("q");
+
+/** isStart reports whether the address selects nothing, so that the start page is shown. */
+export const isStart = (at: Address) => !narrowed(at) && !at.get("in") && !at.get("sort");
+
+/** The changes of the address that remove all filters. */
+export const noFilters: Record<string, string> = Object.fromEntries(filters.map((f) => [f, ""]));
 
 const oneOf = <T extends string>(value: string, values: readonly T[]): T | undefined => values.find((v) => v === value);
 
@@ -32,7 +41,9 @@ export function listQuery(at: Address) {
     code: oneOf(at.get("code"), ["yes", "no"]),
     review: oneOf(at.get("review"), reviews),
     imported: origin && (origin === "imported" ? ("yes" as const) : ("no" as const)),
+    category: at.get("category") || undefined,
     tag: at.get("tag") || undefined,
+    attention: at.get("attention") ? true : undefined,
     unused: at.get("unused") ? true : undefined,
     only_hidden: at.get("hidden") ? true : undefined,
   };

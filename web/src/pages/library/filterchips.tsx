@@ -2,14 +2,24 @@ import { readOnlyScopes, useScopes } from "../../features/skills/namespaces";
 import type { Address } from "../../features/skills/skilladdress";
 import type { Schema } from "../../shared/api/client";
 import { hasRole } from "../../shared/api/me";
+import { count } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { Button, Icon } from "../../shared/ui";
-import { chips, reviews } from "./filter";
+import { filtered, noFilters, reviews } from "./filter";
 
-/** Chips shows the filters. */
-export function Chips({ at, tags }: { at: Address; tags: Schema["TagCount"][] }) {
+/** Chips shows the filters, with the numbers of skills once they are known. */
+export function Chips({ at, facets }: { at: Address; facets?: Schema["SkillFacets"] }) {
   const scopes = useScopes();
-  const active = chips.some((c) => at.get(c)) || !!at.get("tag");
+  const has = (n?: number) => facets && (n ?? 0);
+  const others = (n?: number) => facets && facets.total - (n ?? 0);
+  const categories = withChosen(
+    facets?.categories.map((c) => [c.category, c.count]),
+    at.get("category"),
+  );
+  const tags = withChosen(
+    facets?.tags.map((t) => [t.tag, t.count]),
+    at.get("tag"),
+  );
   return (
     <div class="library-chips">
       <div class="row" role="group" aria-label={msg("library.scopes")}>
@@ -24,42 +34,34 @@ export function Chips({ at, tags }: { at: Address; tags: Schema["TagCount"][] })
           name="code"
           label={msg("library.code")}
           options={[
-            ["yes", msg("library.withCode")],
-            ["no", msg("library.withoutCode")],
+            ["yes", msg("library.withCode"), has(facets?.code)],
+            ["no", msg("library.withoutCode"), others(facets?.code)],
           ]}
         />
         <Pick
           at={at}
           name="review"
           label={msg("library.review")}
-          options={reviews.map((r) => [r, msg(`library.reviews.${r}`)])}
+          options={reviews.map((r) => [r, msg(`library.reviews.${r}`), has(facets?.reviews[r])])}
         />
         <Pick
           at={at}
           name="origin"
           label={msg("library.origin")}
           options={[
-            ["imported", msg("library.imported")],
-            ["uploaded", msg("library.uploaded")],
+            ["imported", msg("library.imported"), has(facets?.imported)],
+            ["uploaded", msg("library.uploaded"), others(facets?.imported)],
           ]}
         />
-        {(tags.length > 0 || at.get("tag")) && (
-          <Pick
-            at={at}
-            name="tag"
-            label={msg("library.tag")}
-            options={withChosen(tags, at.get("tag")).map((t) => [t.tag, t.count ? `${t.tag} (${t.count})` : t.tag])}
-          />
+        {categories.length > 0 && <Pick at={at} name="category" label={msg("library.category")} options={categories} />}
+        {tags.length > 0 && <Pick at={at} name="tag" label={msg("library.tag")} options={tags} />}
+        {(facets?.attention || at.get("attention")) && (
+          <Chip at={at} name="attention" value="1" text={counted(msg("library.attention"), facets?.attention)} />
         )}
         <Chip at={at} name="unused" value="1" text={msg("library.unused")} />
         {seesHidden(at.get("in")) && <Chip at={at} name="hidden" value="1" text={msg("library.hidden")} />}
-        {active && (
-          <Button
-            small
-            look="quiet"
-            icon="close"
-            onClick={() => at.go({ code: "", review: "", origin: "", tag: "", hidden: "", unused: "" })}
-          >
+        {filtered(at) && (
+          <Button small look="quiet" icon="close" onClick={() => at.go(noFilters)}>
             {msg("library.clear")}
           </Button>
         )}
@@ -68,8 +70,17 @@ export function Chips({ at, tags }: { at: Address; tags: Schema["TagCount"][] })
   );
 }
 
-const withChosen = (tags: Schema["TagCount"][], chosen: string) =>
-  !chosen || tags.some((t) => t.tag === chosen) ? tags : [{ tag: chosen, count: 0 }, ...tags];
+/** An option with its text and the number of its skills, if known. */
+type Option = [value: string, text: string, n?: number];
+
+/** withChosen returns the options for names with counts. The chosen name is always among them. */
+function withChosen(names: [name: string, n: number][] = [], chosen: string): Option[] {
+  const options = names.map(([name, n]): Option => [name, name, n]);
+  return !chosen || names.some(([name]) => name === chosen) ? options : [[chosen, chosen], ...options];
+}
+
+/** counted adds a number of skills to a text. */
+export const counted = (text: string, n?: number) => (n === undefined ? text : `${text} (${count(n)})`);
 
 /** seesHidden reports whether the user manages the namespace and can list hidden skills. */
 function seesHidden(scope: string): boolean {
@@ -94,17 +105,7 @@ function Chip({ at, name, value, text }: { at: Address; name: string; value: str
 }
 
 /** Pick selects one of several values, or none. */
-function Pick({
-  at,
-  name,
-  label,
-  options,
-}: {
-  at: Address;
-  name: string;
-  label: string;
-  options: [value: string, text: string][];
-}) {
+function Pick({ at, name, label, options }: { at: Address; name: string; label: string; options: Option[] }) {
   const value = at.get(name);
   return (
     <select
@@ -114,9 +115,9 @@ function Pick({
       onChange={(e) => at.go({ [name]: e.currentTarget.value })}
     >
       <option value="">{label}</option>
-      {options.map(([v, text]) => (
+      {options.map(([v, text, n]) => (
         <option key={v} value={v}>
-          {text}
+          {counted(text, n)}
         </option>
       ))}
     </select>

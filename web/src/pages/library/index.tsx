@@ -1,10 +1,11 @@
 import { Route, Router, useRoute } from "preact-iso";
 import { withRest } from "../../shared/i18n/messages";
 import { lazyPart } from "../../shared/ui/lazypart";
-import { Detail } from "./detail";
 import { List } from "./list";
 import "./library.css";
 
+// The list is small; the page of a skill needs the Markdown parser, diagrams and diffs.
+const Detail = lazyPart(() => import("./detail"));
 const Add = lazyPart(() => withRest(import("./add")));
 
 /** Library shows the list, a skill, or the page to add skills. */

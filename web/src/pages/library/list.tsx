@@ -1,4 +1,4 @@
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { useAddress, type Address } from "../../features/skills/skilladdress";
 import { msg } from "../../shared/i18n/messages";
 import { stored } from "../../shared/i18n/storage";
@@ -8,8 +8,9 @@ import { Cards } from "./cards";
 import { None } from "./emptylist";
 import { narrowed } from "./filter";
 import { Chips } from "./filterchips";
-import { pageSize, useDefaults, useSkillList, type SkillList } from "./queries";
+import { nextSize, useDefaults, useSkillList, type SkillList } from "./queries";
 import { Search, Shape, SortBy } from "./searchbar";
+import { Start } from "./start";
 import { Table } from "./table";
 
 /** List shows all visible skills with search and filters. */
@@ -33,10 +34,10 @@ export function List() {
       <div class="stack">
         <div class="row">
           <Search at={at} />
-          <SortBy at={at} />
-          <Shape at={at} />
+          <SortBy at={at} start={!!skills.data?.sections} />
+          {!skills.data?.sections && <Shape at={at} />}
         </div>
-        <Chips at={at} tags={skills.data?.facets.tags ?? []} />
+        <Chips at={at} facets={skills.data?.facets} />
       </div>
       <Shown asked={skills} waiting={msg("library.waitingList")}>
         {(s) => <Results skills={s} more={skills.more} at={at} />}
@@ -50,20 +51,34 @@ function Results({ skills, more, at }: { skills: SkillList; more: () => Promise<
   const [busy, setBusy] = useState(false);
   const table = (at.get("view") || stored("loadout.library.view")) === "table";
   const left = skills.total - skills.skills.length;
+  const loaded = useRef(0); // the number of skills before the next page
+  const status = useFocusAfter(!skills.sections);
+  useEffect(() => {
+    if (loaded.current) focusSkill(loaded.current);
+    loaded.current = 0;
+  }, [skills.skills.length]);
   const showMore = () => {
     setBusy(true);
+    loaded.current = skills.skills.length;
     more()
       .catch(failed)
       .finally(() => setBusy(false));
   };
   return (
     <div class="stack">
-      <p class="small muted" role="status">
-        {narrowed(at)
-          ? msg("library.found", { n: skills.total, count: skills.facets.total })
-          : msg("library.all", { count: skills.total })}
+      <p class="row small muted">
+        <span role="status" tabIndex={-1} ref={status}>
+          {narrowed(at)
+            ? msg("library.found", { n: skills.total, count: skills.facets.total })
+            : msg("library.all", { count: skills.total })}
+        </span>
+        {skills.sections && <a href={at.with({ sort: "name" })}>{msg("library.showAll")}</a>}
       </p>
-      {!skills.total ? (
+      {skills.sections ? (
+        <Walk>
+          <Start skills={skills} defaults={defaults} at={at} />
+        </Walk>
+      ) : !skills.total ? (
         <None at={at} empty={!narrowed(at)} />
       ) : (
         <Walk>
@@ -77,13 +92,29 @@ function Results({ skills, more, at }: { skills: SkillList; more: () => Promise<
       {skills.next && (
         <div class="row">
           <Button onClick={showMore} disabled={busy}>
-            {msg("library.more", { n: Math.min(left, 2 * pageSize) })}
+            {msg("library.more", { n: Math.min(left, nextSize) })}
           </Button>
           <span class="small muted">{msg("library.shown", { n: skills.skills.length, all: skills.total })}</span>
         </div>
       )}
     </div>
   );
+}
+
+/** focusSkill moves the focus to a skill by its position. */
+const focusSkill = (n: number) =>
+  document.querySelectorAll<HTMLElement>("a.library-open")[n]?.focus({ preventScroll: true });
+
+/** useFocusAfter returns the element that gets the focus if the change of a value removed the focused one. */
+function useFocusAfter(value: unknown) {
+  const ref = useRef<HTMLSpanElement>(null);
+  const before = useRef(value);
+  useEffect(() => {
+    if (before.current !== value && document.activeElement === document.body)
+      ref.current?.focus({ preventScroll: true });
+    before.current = value;
+  }, [value]);
+  return ref;
 }
 
 /** Walk moves the focus between skills with the arrow keys. */

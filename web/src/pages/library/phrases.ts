@@ -1,4 +1,10 @@
+import { me } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
+import type { Sort } from "./filter";
+
+/** sortName names a sort order. Users without groups are their own team. */
+export const sortName = (sort: Sort): string =>
+  sort === "team" && !me.value?.groups.length ? msg("library.sorts.own") : msg(`library.sorts.${sort}`);
 
 /** rated says the mean of the ratings of a skill. */
 export const rated = (mean: number, count: number): string => msg("library.rated", { mean: mean.toFixed(1), count });

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { Address } from "../../features/skills/skilladdress";
 import { api, got, useLoad, type Load, type Schema } from "../../shared/api/client";
-import { listQuery } from "./filter";
+import { isStart, listQuery } from "./filter";
 
 type Skill = Schema["Skill"];
 
@@ -14,27 +14,38 @@ export interface SkillList {
   facets: Schema["SkillFacets"];
   /** The cursor of the next page. */
   next?: string;
+  /** The sections of the start page, which has no list. */
+  sections?: Schema["SkillSection"][];
 }
 
-/** The number of skills on a page. */
-export const pageSize = 60;
+/** The number of skills on the first page, which loads fast, and on each further page. */
+const firstSize = 24;
+export const nextSize = 96;
+
+/** The number of skills from which the library has a start page. Fewer are one short list. */
+const leastForStart = 9;
 
 const typingPause = 150;
 
-/** useSkillList loads the skills that an address selects. While the user types, it waits. */
+/** useSkillList loads the skills that an address selects, or the start page. While the user types, it waits. */
 export function useSkillList(at: Address): Load<SkillList> & { more: () => Promise<void> } {
   const query = listQuery(at);
-  const key = JSON.stringify(query);
+  const start = isStart(at);
+  const key = JSON.stringify([query, start]);
   const q = useRef(query.q);
   const list = useLoad(
     async (signal): Promise<SkillList> => {
       if (q.current !== query.q) await pause(typingPause);
       signal.throwIfAborted();
       q.current = query.q;
+      if (start) {
+        const { sections, total, facets } = await got(api.GET("/api/v1/skills/sections", { signal }));
+        if (total >= leastForStart) return { sections, total, facets, skills: [] };
+      }
       const page = await got(
         api.GET("/api/v1/skills", {
           signal,
-          params: { query: { ...query, limit: pageSize, facets: true, uses: true } },
+          params: { query: { ...query, limit: firstSize, facets: true, uses: true } },
         }),
       );
       return { skills: page.items, total: page.total, facets: page.facets!, next: page.next };
@@ -47,7 +58,7 @@ export function useSkillList(at: Address): Load<SkillList> & { more: () => Promi
     const before = list.data!;
     const page = await got(
       api.GET("/api/v1/skills", {
-        params: { query: { ...query, limit: 2 * pageSize, after: before.next, uses: true } },
+        params: { query: { ...query, limit: nextSize, after: before.next, uses: true } },
       }),
     );
     if (current.current !== key) return; // the user asked for something else meanwhile

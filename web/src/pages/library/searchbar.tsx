@@ -4,6 +4,7 @@ import { msg } from "../../shared/i18n/messages";
 import { store, stored } from "../../shared/i18n/storage";
 import { Button, Icon } from "../../shared/ui";
 import { sorting, sorts } from "./filter";
+import { sortName } from "./phrases";
 
 /** Search is the search field. The key / focuses it from anywhere on the page. */
 export function Search({ at }: { at: Address }) {
@@ -51,19 +52,19 @@ export function Search({ at }: { at: Address }) {
   );
 }
 
-/** SortBy selects the sort order. */
-export function SortBy({ at }: { at: Address }) {
+/** SortBy selects the sort order. The start page has none. */
+export function SortBy({ at, start }: { at: Address; start: boolean }) {
   return (
     <select
       class="input library-sort"
       aria-label={msg("library.sort")}
-      value={sorting(at) ?? ""}
+      value={start ? "" : (sorting(at) ?? "")}
       onChange={(e) => at.go({ sort: e.currentTarget.value })}
     >
-      {at.get("q") && <option value="">{msg("library.sorts.relevance")}</option>}
+      {(start || at.get("q")) && <option value="">{msg(start ? "library.sort" : "library.sorts.relevance")}</option>}
       {sorts.map((s) => (
         <option key={s} value={s}>
-          {msg(`library.sorts.${s}`)}
+          {sortName(s)}
         </option>
       ))}
     </select>

@@ -5,6 +5,8 @@ let drawn = false;
 
 interface PageProps {
   title: string;
+  /** What is shown beside the title. */
+  beside?: ComponentChildren;
   /** One sentence about the page. */
   lead?: ComponentChildren;
   /** The buttons beside the title. */
@@ -15,7 +17,7 @@ interface PageProps {
 }
 
 /** Page is a page with a title, which gets the focus after a navigation. */
-export function Page({ title, lead, actions, wide, children }: PageProps) {
+export function Page({ title, beside, lead, actions, wide, children }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   useTitle(title);
   useEffect(() => {
@@ -26,9 +28,12 @@ export function Page({ title, lead, actions, wide, children }: PageProps) {
     <div class={wide ? "page wide" : "page"}>
       <header>
         <div class="grow">
-          <h1 tabIndex={-1} ref={heading}>
-            {title}
-          </h1>
+          <div class="row">
+            <h1 tabIndex={-1} ref={heading}>
+              {title}
+            </h1>
+            {beside}
+          </div>
           {lead && <p class="lead">{lead}</p>}
         </div>
         {actions && <div class="row">{actions}</div>}
