@@ -296,6 +296,39 @@ func TestConversationsOfLoadout(t *testing.T) {
 	}
 }
 
+// Of a conversation with branches, the current one is imported, with its skills.
+func TestConversationWithBranches(t *testing.T) {
+	said := func(role llm.Role, text string) session.Event {
+		return session.Event{Message: &session.Message{Role: role, Text: text}}
+	}
+	var lines strings.Builder
+	for i, e := range []session.Event{
+		said(llm.User, "one"), said(llm.Assistant, "1"), {Loaded: &session.SkillLoad{Skill: session.ID{Name: "pdf", Dir: "pdf"}}},
+		said(llm.User, "two"), said(llm.Assistant, "2"),
+		{Branched: &session.Branch{After: 2}}, said(llm.User, "zwei"), said(llm.Assistant, "3"),
+		{Branched: &session.Branch{After: 5}}, said(llm.User, "three"), said(llm.Assistant, "4"),
+		{Branched: &session.Branch{After: 8}}, said(llm.User, "drei"), said(llm.Assistant, "5"),
+	} {
+		e.Seq = int64(i + 1)
+		text, _ := json.Marshal(e)
+		lines.WriteString(string(text) + "\n")
+	}
+	p := readSystem(t, migrate.Loadout, map[string]string{"a.jsonl": lines.String() + `{"seq": 15, "mess`})
+	if len(p.Conversations) != 1 || len(p.Lost) > 0 {
+		t.Fatalf("conversations %+v, lost %+v", p.Conversations, p.Lost)
+	}
+	var got []string
+	for _, m := range p.Conversations[0].Messages {
+		got = append(got, m.Text)
+		if len(m.LoadedSkills) > 0 {
+			t.Errorf("active skills are %q, want none", m.LoadedSkills)
+		}
+	}
+	if want := []string{"one", "1", "zwei", "3", "drei", "5"}; !slices.Equal(got, want) {
+		t.Errorf("messages %q, want %q", got, want)
+	}
+}
+
 // A message that does not end its code block does not contain the next turn.
 func TestConversationWithOpenCodeBlock(t *testing.T) {
 	events := []session.Event{
@@ -317,7 +350,7 @@ func TestConversationWithOpenCodeBlock(t *testing.T) {
 
 func TestOtherFilesAreNoConversationsOfLoadout(t *testing.T) {
 	for name, text := range map[string]string{
-		"README.md": "# Title\n\n## demo:one\n\nText.\n", "notes.md": "## You, 2026-05-01 10:00\n\nhi\n", "log.jsonl": "{\"level\": \"info\"}\n", "empty.jsonl": "",
+		"README.md": "# Title\n\n## demo:one\n\nText.\n", "notes.md": "## You, 2026-05-01 10:00\n\nhi\n", "log.jsonl": "{\"level\": \"info\", \"branched\": 1}\n", "empty.jsonl": "",
 	} {
 		if p := readSystem(t, migrate.Loadout, map[string]string{name: text}); len(p.Conversations)+len(p.Lost) > 0 {
 			t.Errorf("%s: conversations %+v, lost %+v", name, p.Conversations, p.Lost)

@@ -19,10 +19,20 @@ const titleLength = 60
 
 // parseEvents adds a Loadout conversation that was exported as JSON lines. It
 // ignores the skill texts and permissions in the export: the skills that were
-// active at the end are loaded again from the user's own skills.
+// active at the end are loaded again from the user's own skills. Of a conversation
+// with branches, it adds the current one.
 func (r *reader) parseEvents(p string, data []byte) {
 	e := exported{PastConversation: PastConversation{From: p}}
 	var state session.State
+	var branch []session.Event // later events of the current branch
+	branched := bytes.Contains(data, []byte(`"branched"`))
+	if branched {
+		ok := true
+		if branch, ok = currentBranch(data); !ok {
+			r.plan.lose(File, path.Base(p), p, "too many events of a conversation with branches (limit %d)", maxBranchedEvents)
+			return
+		}
+	}
 	n, loads := int64(0), 0
 	for line := range bytes.Lines(data) {
 		var event session.Event
@@ -50,6 +60,12 @@ func (r *reader) parseEvents(p string, data []byte) {
 			r.plan.lose(File, path.Base(p), p, "line %d: too many loads of skills (limit %d)", n, maxLoads)
 			return
 		}
+		if branched {
+			if len(branch) == 0 || branch[0].Seq != n {
+				continue
+			}
+			branch = branch[1:]
+		}
 		state.Apply(event)
 		e.addEvent(&event)
 	}
@@ -58,6 +74,31 @@ func (r *reader) parseEvents(p string, data []byte) {
 		active = appendName(active, a.Skill.Name)
 	}
 	r.addOwn(&e, active)
+}
+
+// maxBranchedEvents is the maximum number of events of a conversation with
+// branches.
+const maxBranchedEvents = 100_000
+
+// currentBranch returns the events on the current branch of an exported
+// conversation, up to the first line that is not an event, without their content.
+// It returns false if there are more than [maxBranchedEvents] events.
+func currentBranch(data []byte) (branch []session.Event, ok bool) {
+	var events []session.Event
+	for line := range bytes.Lines(data) {
+		var e struct {
+			Seq      int64
+			Branched *session.Branch
+		}
+		if json.Unmarshal(line, &e) != nil || e.Seq != int64(len(events))+1 {
+			break
+		}
+		if len(events) == maxBranchedEvents {
+			return nil, false
+		}
+		events = append(events, session.Event{Seq: e.Seq, Branched: e.Branched})
+	}
+	return session.Path(events), true
 }
 
 // addEvent adds the message of an event, and counts its calls and images, which
