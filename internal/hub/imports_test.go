@@ -2,7 +2,9 @@ package hub_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -267,6 +269,74 @@ func TestFailingSources(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A client that accepts an event stream learns how far an import is, and then gets the
+// response. The code of each reason says why a skill was skipped.
+func TestImportReportsProgress(t *testing.T) {
+	n := importer(t)
+	token := must(n.newToken(t))(t)
+	root := n.signIn(t, "root", secret)
+	root.send(t, "POST", "/api/v1/skills", zipped(t, "taken", "Mine.")).want(t, 201)
+	g := remotetest.NewGit(t)
+	g.Commit(map[string]string{
+		"a/SKILL.md": skillText("a", "One."), "b/SKILL.md": skillText("b", "One."), "taken/SKILL.md": skillText("taken", "One."),
+		"broken/SKILL.md": "---\nname: broken\n---\n",
+	})
+	stream := func(path, body string) (kind string, events []string) {
+		t.Helper()
+		req := must(http.NewRequestWithContext(t.Context(), "POST", n.URL+path, strings.NewReader(body)))(t)
+		req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"text/event-stream"}, "Authorization": {"Bearer " + token}}
+		resp := must(n.Client().Do(req))(t)
+		defer resp.Body.Close()
+		text := string(must(io.ReadAll(resp.Body))(t))
+		for _, e := range strings.Split(strings.TrimSpace(text), "\n\n") {
+			if !strings.Contains(e, `"fetch"`) { // how often depends on git
+				events = append(events, e)
+			}
+		}
+		return resp.Header.Get("Content-Type"), events
+	}
+	progress := func(phase string, total int) (events []string) {
+		for i := range total {
+			events = append(events, fmt.Sprintf("event: progress\ndata: {\"phase\":%q,\"done\":%d,\"total\":%d}", phase, i, total))
+		}
+		return events
+	}
+	source := `{"source": "` + g.URL + `"}`
+	kind, events := stream("/api/v1/skills/import/look", source)
+	last := len(events) - 1
+	wantOutcome(t, events[:last], progress("compare", 3))
+	if kind != "text/event-stream" || !strings.Contains(events[last], `"broken":[{"path":"broken","code":"description-missing"`) {
+		t.Errorf("the response is %s: %s", kind, events[last])
+	}
+	for _, want := range [][]string{{"+a", "+b", "taken: exists"}, {"a: unchanged", "b: unchanged", "taken: exists"}} {
+		_, events = stream("/api/v1/skills/import", source)
+		last = len(events) - 1
+		wantOutcome(t, events[:last], progress("import", 3))
+		var out struct {
+			Created []struct{ Name string }
+			Skipped []struct {
+				Name string
+				Code string `json:"reason_code"`
+			}
+		}
+		data, ok := strings.CutPrefix(events[last], "event: result\ndata: ")
+		if err := json.Unmarshal([]byte(data), &out); err != nil || !ok {
+			t.Fatalf("%s: %v", events[last], err)
+		}
+		var got []string
+		for _, c := range out.Created {
+			got = append(got, "+"+c.Name)
+		}
+		for _, c := range out.Skipped {
+			got = append(got, c.Name+": "+c.Code)
+		}
+		wantOutcome(t, got, want)
+	}
+	if kind, events = stream("/api/v1/skills/import", `{"source": "file:///etc"}`); kind != "application/problem+json" {
+		t.Errorf("a refused source is answered by %s: %q", kind, events)
 	}
 }
 

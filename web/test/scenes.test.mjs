@@ -9,6 +9,7 @@ import { over } from "./furnish.mjs";
 import { Hub, skill, zip } from "./hub.mjs";
 import { Guarded } from "./issuer.mjs";
 import { Gates } from "./mcpserver.mjs";
+import { Site } from "./site.mjs";
 import { Vendor } from "./vendor.mjs";
 
 let browser;
@@ -123,6 +124,23 @@ test("an upload is refused with all reasons, fixed, accepted, and uploaded again
   await page.screenshot({ path: join(pictures, "upload-problems.png"), fullPage: true });
   await page.getByRole("button", { name: "Accept other folder name" }).click();
   await page.locator("li", { hasText: "docks-new.zip" }).getByText("Added", { exact: true }).waitFor();
+
+  // Several at once have a summary.
+  const file = (name, files) => ({
+    name: `${name}.zip`,
+    mimeType: "application/zip",
+    buffer: files ? zip(files, name) : Buffer.from("text"),
+  });
+  const buoys = { "SKILL.md": skill("buoys", "Knows buoys. Use for questions on buoys.") };
+  await page
+    .locator('input[type="file"]')
+    .first()
+    .setInputFiles([file("ships", ships), file("buoys", buoys), file("junk")]);
+  await page.getByText("Added: 1 · Unchanged: 1 · Skipped: 1").waitFor();
+  assert.equal(await page.getByText("junk.zip").isVisible(), false);
+  await page.getByText("Problems in the files: 1").click();
+  await page.getByText("junk.zip").waitFor();
+  await page.screenshot({ path: join(pictures, "upload-several.png"), fullPage: true });
   await page.goto("/library");
   await page.getByRole("searchbox").or(page.getByRole("textbox")).first().fill("tide");
   await page.getByRole("link", { name: /tides/ }).first().click();
@@ -160,11 +178,12 @@ test("an upload of a developer whose name is taken says so, offers what the deve
   const button = await page.getByRole("button", { name: "Language" }).boundingBox();
   assert.ok(button.x + button.width <= side.x + side.width, "a long name leaves room for the language");
   await page.goto(`/library/add?namespace=group:${group.id}`);
+  const own = { "SKILL.md": skill("tides", "Reads other tide tables. Use for tides.") };
   const choose = (name) =>
     page
       .locator('input[type="file"]')
       .first()
-      .setInputFiles({ name: `${name}.zip`, mimeType: "application/zip", buffer: zip(files, "tides") });
+      .setInputFiles({ name: `${name}.zip`, mimeType: "application/zip", buffer: zip(own, "tides") });
   await choose("tides");
   await page.getByText("Only its author or a maintainer can add a version.").waitFor();
   assert.equal(await page.getByRole("button", { name: "Upload as new version" }).count(), 0);
@@ -172,6 +191,46 @@ test("an upload of a developer whose name is taken says so, offers what the deve
   await page.getByText("Only its author or a maintainer can add a version.").nth(1).waitFor();
   await page.getByRole("button", { name: "Add for only me" }).first().click();
   await page.getByText("Added", { exact: true }).waitFor();
+  page.calm();
+});
+
+test("import: the page shows how far the hub is, then what was added, is the same and was skipped", async (t) => {
+  const site = await Site.start();
+  t.after(() => site.end());
+  for (let i = 10; i < 20; i++) site.add(`tide-${i}`, skill(`tide-${i}`, `Reads tide table ${i}.`));
+  site.add("broken", "---\nname: broken\n---\n");
+  site.add("taken", skill("taken", "Knows who was first."));
+  const hub = await scene(t, { flags: ["--private", "127.0.0.0/8"] });
+  await hub.upload("taken", { "SKILL.md": skill("taken", "Was here first.") });
+  const page = await window_(t, hub);
+  await page.goto("/library/add?tab=import");
+  await page.getByLabel("Source").fill(site.url);
+  let release = site.hold("taken"); // only this one is compared
+  await page.getByRole("button", { name: "Search" }).click();
+  await page.getByText("Comparing with existing skills").waitFor();
+  await page.getByText("1 of 12").waitFor();
+  release();
+  await page.getByRole("heading", { name: "12 skills found" }).waitFor();
+  release = site.hold("tide-14");
+  await page.getByRole("button", { name: "Import 11 skills" }).click();
+  await page.getByText("5 of 11").waitFor();
+  await page.screenshot({ path: join(pictures, "import-progress.png") });
+  release();
+  await page.getByText("Added: 10 · Unchanged: 0 · Skipped: 2").waitFor();
+  assert.equal(await page.getByText(/description/).isVisible(), false);
+  await page.getByText("Problems in SKILL.md: 1").click();
+  await page.getByText(/broken.*description/).waitFor();
+  await page.getByText("Another version exists: 1").click();
+  await page.getByRole("link", { name: "taken" }).waitFor();
+  await page.screenshot({ path: join(pictures, "import-summary.png"), fullPage: true });
+  await page.setViewportSize({ width: 360, height: 740 });
+  await fits(page, "the summary of an import");
+  await page.screenshot({ path: join(pictures, "import-summary-360.png"), fullPage: true });
+
+  site.remove("broken", "taken");
+  await page.getByRole("button", { name: "Import from elsewhere" }).click();
+  await page.getByRole("button", { name: "Search" }).click();
+  await page.getByText("Added: 0 · Unchanged: 10 · Skipped: 0").waitFor();
   page.calm();
 });
 

@@ -90,6 +90,8 @@ var schemaNames = map[string]string{
 	"library.Facets":             "SkillFacets",
 	"library.TagCount":           "TagCount",
 	"library.Hit":                "SkillHit",
+	"library.BrokenSkill":        "BrokenSkill",
+	"library.Progress":           "Progress",
 	"library.ImportChange":       "ImportedSkill",
 	"library.ImportResult":       "Imported",
 	"library.Reference":          "Reference",

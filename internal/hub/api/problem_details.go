@@ -30,6 +30,7 @@ func DiagnosticsOf(ds []skill.Diagnostic) []Diagnostic {
 type Taken struct {
 	ID     string `json:"skill_id,omitempty" doc:"Absent if you may not see the skill"`
 	MayAdd bool   `json:"mayAddVersion" doc:"Whether you may add a version to it"`
+	Same   bool   `json:"same,omitempty" doc:"Whether its current version has the files of the upload"`
 }
 
 // Change describes how a document was applied.

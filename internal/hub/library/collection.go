@@ -143,8 +143,7 @@ func (c *Collection) withSkill(ctx context.Context, s remote.Skill, f func(*cont
 // splitProblem returns an error that concerns only one skill, or a quota, as its
 // text.
 func splitProblem(err error) (problem string, other error) {
-	_, full := errors.AsType[*quota.ExceededError](err)
-	if full || isSkillError(err) {
+	if isA[*quota.ExceededError](err) || isSkillError(err) {
 		return err.Error(), nil
 	}
 	return "", err
@@ -190,7 +189,7 @@ func (l *Library) addContent(ctx context.Context, p account.Principal, in Namesp
 	if err := c.checkFirstRelease(false); err != nil {
 		return "", err
 	}
-	if err := l.checkNameFree(ctx, p, in, c.skill.Name); err != nil {
+	if err := l.checkNameFree(ctx, p, in, c); err != nil {
 		return "", err
 	}
 	if err := l.storeFiles(ctx, in, c, 1); err != nil {

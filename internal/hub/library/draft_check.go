@@ -55,6 +55,9 @@ type DraftDiagnostic struct {
 type ExistingSkill struct {
 	ID            string // "" if the principal may not see the skill
 	CanAddVersion bool   // whether the principal may add a version to it
+	// Same reports whether its current version has the same files as the upload.
+	Same   bool
+	digest string
 }
 
 // CheckDraft checks a draft before it is saved in a namespace. If the draft

@@ -2,8 +2,8 @@ package library
 
 import (
 	"context"
-	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
@@ -23,6 +23,15 @@ type SourceListing struct {
 	Commit   string        `json:"commit,omitempty" doc:"Pass it to the import to get exactly these skills"`
 	Skills   []SourceSkill `json:"skills" nullable:"false"`
 	Problems []string      `json:"problems" nullable:"false" doc:"What cannot be imported, and why"`
+	Broken   []BrokenSkill `json:"broken" nullable:"false" doc:"The same as problems, in parts"`
+}
+
+// BrokenSkill is a problem of a source that concerns a skill or an entry of an index.
+type BrokenSkill struct {
+	Path    string `json:"path" doc:"In the source"`
+	Code    string `json:"code" doc:"Kind of problem, for example that of a diagnostic about a SKILL.md"`
+	Message string `json:"message"`
+	Fix     string `json:"fix,omitempty"`
 }
 
 // SourceSkill is a skill available in an import source.
@@ -34,6 +43,8 @@ type SourceSkill struct {
 	Existing    *Skill `json:"here,omitempty" doc:"Existing skill of the same name in the namespace"`
 	Same        bool   `json:"same" doc:"Whether the existing skill has the same files"`
 	Problem     string `json:"problem,omitempty" doc:"Why it cannot be imported"`
+	// ProblemCode is the code of Problem, or "" for an error of the source.
+	ProblemCode SkipCode `json:"problem_code,omitempty" doc:"Kind of problem, as in reason_code of an import"`
 }
 
 // Inspect lists the skills in a source and the existing skills of a namespace
@@ -44,11 +55,13 @@ type SourceSkill struct {
 func (l *Library) Inspect(ctx context.Context, p account.Principal, in Namespace, source string) (*SourceListing, error) {
 	var out *SourceListing
 	err := l.openSourceFor(ctx, p, in, source, "", func(offer *remote.Collection) error {
-		out = &SourceListing{Source: offer.Location.String(), Ref: offer.Revision.Ref, Commit: offer.Revision.Commit, Skills: []SourceSkill{}, Problems: []string{}}
+		out = &SourceListing{Source: offer.Location.String(), Ref: offer.Revision.Ref, Commit: offer.Revision.Commit, Skills: []SourceSkill{}, Problems: []string{}, Broken: []BrokenSkill{}}
 		for _, pr := range offer.Problems {
 			out.Problems = append(out.Problems, printable.OneLine(pr.Path+": "+pr.Message))
+			out.Broken = append(out.Broken, BrokenSkill{printable.OneLine(pr.Path), pr.Code, printable.OneLine(pr.Message), printable.OneLine(pr.Fix)})
 		}
-		for _, s := range offer.Skills {
+		for i, s := range offer.Skills {
+			reportProgress(ctx, Comparing, int64(i), int64(len(offer.Skills)))
 			o, err := l.describeOffered(ctx, in, offer, s)
 			if err != nil {
 				return err
@@ -89,11 +102,17 @@ func (l *Library) openSource(ctx context.Context, user account.UserID, at remote
 		return err
 	}
 	defer done()
-	offer, err := l.newClient(user, inspectTimeout).Open(ctx, at)
+	var fetched atomic.Bool // importing a skill may download it, which is another phase
+	offer, err := l.newClient(user, inspectTimeout, func(p remote.Progress) {
+		if !fetched.Load() {
+			reportProgress(ctx, Fetching, p.Done, p.Total)
+		}
+	}).Open(ctx, at)
 	if err != nil {
 		return wrapSourceError(err)
 	}
 	defer offer.Close()
+	fetched.Store(true)
 	return f(offer)
 }
 
@@ -102,7 +121,7 @@ func (l *Library) openSource(ctx context.Context, user account.UserID, at remote
 func (l *Library) describeOffered(ctx context.Context, in Namespace, offer *remote.Collection, s remote.Skill) (SourceSkill, error) {
 	o := SourceSkill{Dir: s.Dir, Name: s.Name, Description: untrusted.New(s.Description).ForPage(), Version: s.Version}
 	if err := checkName(s.Name); err != nil {
-		o.Problem = err.Error()
+		o.Problem, o.ProblemCode = err.Error(), skipCode(err)
 		return o, nil
 	}
 	found, err := l.db.Skills.Find(ctx, s.Name, []Namespace{in})
@@ -110,17 +129,21 @@ func (l *Library) describeOffered(ctx context.Context, in Namespace, offer *remo
 		return o, err
 	}
 	o.Existing = newSkill(found[0].Skill, nil)
-	b, err := offer.OpenSkill(ctx, s)
-	if err == nil {
-		defer b.Close()
-		var files skill.Manifest
-		files, _, err = skill.ReadManifest(b.FS)
-		o.Same = files.Digest() == found[0].Digest
-	}
-	if err != nil {
-		o.Problem = err.Error()
+	if o.Same, err = hasFiles(ctx, offer, s, found[0].Digest); err != nil {
+		o.Problem, o.ProblemCode = err.Error(), skipCode(err)
 	}
 	return o, ctx.Err()
+}
+
+// hasFiles reports whether the files of a skill in a source have the given digest.
+func hasFiles(ctx context.Context, offer *remote.Collection, s remote.Skill, digest string) (bool, error) {
+	b, err := offer.OpenSkill(ctx, s)
+	if err != nil {
+		return false, err
+	}
+	defer b.Close()
+	files, _, err := skill.ReadManifest(b.FS)
+	return err == nil && files.Digest() == digest, err
 }
 
 // ImportSelection selects the skills to import. Dirs and Overwrite may each have
@@ -151,27 +174,14 @@ type ImportChange struct {
 	// Pending is set only for updated and skipped skills.
 	Pending bool   `json:"pending,omitempty" doc:"Whether the version is awaiting review; until then, users keep the current version"`
 	Reason  string `json:"reason,omitempty" doc:"Why it was skipped"`
+	// ReasonCode is the code of Reason, or "" if it has none.
+	ReasonCode SkipCode `json:"reason_code,omitempty" doc:"Kind of reason: unchanged, pending, exists, duplicate, not_found, changes_requested, rejected, withdrawn, pinned, uploaded, too_many, forbidden, quota, bad_name, bad_skill, bad_package, source, invalid, or as in code"`
 	// Code is set if downgrade in the request would import it.
 	Code DowngradeReason `json:"code,omitempty" enum:"downgrade,key_changed,key_expired" doc:"Set if downgrade would import it: it is older than a version here, or signed by another key or one that expired"`
 }
 
 func newImported() *ImportResult {
 	return &ImportResult{[]ImportChange{}, []ImportChange{}, []ImportChange{}}
-}
-
-func (i *ImportResult) skip(id, name, dir, reason string) {
-	i.Skipped = append(i.Skipped, ImportChange{ID: id, Name: printable.OneLine(name), Dir: dir, Reason: reason})
-}
-
-// skipChange records a failed change as skipped.
-func (i *ImportResult) skipChange(c ImportChange, err error) {
-	if c.Name, c.Reason = printable.OneLine(c.Name), err.Error(); !c.Pending {
-		c.Number = 0
-	}
-	if e, ok := errors.AsType[*DowngradeError](err); ok {
-		c.Code = e.Reason
-	}
-	i.Skipped = append(i.Skipped, c)
 }
 
 // Import imports skills from a source into a namespace. It creates new skills and
@@ -189,13 +199,14 @@ func (l *Library) Import(ctx context.Context, p account.Principal, in Namespace,
 		if err != nil {
 			return err
 		}
+		selected := slices.DeleteFunc(slices.Clone(offer.Skills), func(s remote.Skill) bool {
+			return len(c.Dirs) > 0 && !slices.Contains(c.Dirs, s.Dir)
+		})
 		names := map[string]string{} // directories of imported skills, by name
-		for _, s := range offer.Skills {
-			if len(c.Dirs) > 0 && !slices.Contains(c.Dirs, s.Dir) {
-				continue
-			}
+		for i, s := range selected {
+			reportProgress(ctx, Importing, int64(i), int64(len(selected)))
 			if other, twice := names[s.Name]; twice {
-				out.skip("", s.Name, s.Dir, "has the same name as the skill in "+other)
+				out.skip("", s.Name, s.Dir, skipf(SkipDuplicate, "has the same name as the skill in %s", other))
 				continue
 			}
 			names[s.Name] = s.Dir
@@ -206,7 +217,7 @@ func (l *Library) Import(ctx context.Context, p account.Principal, in Namespace,
 		}
 		for _, dir := range c.Dirs {
 			if !slices.ContainsFunc(offer.Skills, func(s remote.Skill) bool { return s.Dir == dir }) {
-				out.skip("", dir, dir, "skill not found")
+				out.skip("", dir, dir, skipf(SkipNotFound, "skill not found"))
 			}
 		}
 		return nil
@@ -229,8 +240,12 @@ func (l *Library) importOne(ctx context.Context, p account.Principal, in Namespa
 		return err
 	}
 	if len(found) > 0 && !overwrite {
-		out.skip(found[0].ID, s.Name, s.Dir, "a skill with this name exists; select it to overwrite it")
-		return nil
+		why := errNotSelected
+		if same, err := hasFiles(ctx, offer, s, found[0].Digest); same && err == nil {
+			why = errUnchanged
+		}
+		out.skip(found[0].ID, s.Name, s.Dir, why)
+		return ctx.Err()
 	}
 	change := ImportChange{Name: s.Name, Dir: s.Dir}
 	err = l.withOffered(ctx, offer, s, func(c *content) error {
@@ -266,24 +281,7 @@ func (l *Library) importOne(ctx context.Context, p account.Principal, in Namespa
 // includes an exceeded quota if the import has already changed something, because
 // the result must list the changes.
 func (i *ImportResult) isSkipReason(err error) bool {
-	_, full := errors.AsType[*quota.ExceededError](err)
-	return isSkillError(err) || full && len(i.Created)+len(i.Updated) > 0
-}
-
-// isSkillError reports whether err affects only one skill, so that the import can
-// continue with the others.
-func isSkillError(err error) bool {
-	if _, ok := errors.AsType[*skill.RefusedError](err); ok || errors.Is(err, errPending) || isNotFound(err) || isDenied(err) || errors.Is(err, ErrExists) || errors.Is(err, ErrInvalid) || errors.Is(err, errUnchanged) {
-		return true
-	}
-	if _, ok := errors.AsType[*BrokenError](err); ok {
-		return true
-	}
-	if _, ok := errors.AsType[*NameError](err); ok {
-		return true
-	}
-	_, ok := errors.AsType[*remote.DigestError](err)
-	return ok || errors.Is(err, skill.ErrTooLarge)
+	return isSkillError(err) || isA[*quota.ExceededError](err) && len(i.Created)+len(i.Updated) > 0
 }
 
 // withOffered reads a skill from a source and passes its content to f.
@@ -303,28 +301,6 @@ func (l *Library) withOffered(ctx context.Context, offer *remote.Collection, s r
 		return err
 	}
 	return f(c)
-}
-
-// errUnchanged means that a skill has the same files as its source.
-var errUnchanged = errors.New("already up to date")
-
-// errPending means that a version with the files of the source is awaiting review.
-var errPending = errors.New("awaiting review")
-
-// unchangedError explains why importing the files of version v, which has the
-// given state, changes nothing.
-func unchangedError(v store.Version, state skillstate.State, pending bool) error {
-	switch {
-	case state == skillstate.ChangesRequested:
-		return invalidf("version %d has these files, and a reviewer requested changes", v.Number)
-	case state == skillstate.Rejected:
-		return invalidf("version %d has these files and was rejected", v.Number)
-	case state == skillstate.Withdrawn:
-		return invalidf("version %d has these files and was withdrawn; make it current to use it again", v.Number)
-	case pending:
-		return errPending
-	}
-	return errUnchanged
 }
 
 // updateFromSource adds a version with the files of a source, or makes an existing

@@ -313,14 +313,14 @@ func TestUpdateThatWaitsSaysSo(t *testing.T) {
 	g.Commit(map[string]string{"pdf/SKILL.md": text("pdf", "two"), "pdf/run.sh": "#!/bin/sh\n"})
 	pending := library.ImportChange{ID: s.ID, Name: "pdf", Dir: "pdf", Number: 2, Pending: true}
 	wantEqual(t, must(w.lib.Update(w.ctx, w.ada, w.team, library.UpdateSelection{}))(t).Updated, []library.ImportChange{pending})
-	pending.Reason = "awaiting review"
+	pending.Reason, pending.ReasonCode = "awaiting review", library.SkipPending
 	again := must(w.lib.Import(w.ctx, w.ada, w.team, g.URL, choice))(t)
 	wantEqual(t, again.Skipped, []library.ImportChange{pending})
 	wantEqual(t, must(w.lib.Update(w.ctx, w.ada, w.team, library.UpdateSelection{}))(t).Skipped, []library.ImportChange{pending})
 
 	v := must(w.lib.Version(w.ctx, w.meg, s.ID, 2))(t)
 	mustDo(t, w.lib.ReviewVersion(w.ctx, w.meg, s.ID, library.Decision{Digest: v.Digest, Review: library.Approved}))
-	done := library.ImportChange{ID: s.ID, Name: "pdf", Dir: "pdf", Reason: "already up to date"}
+	done := library.ImportChange{ID: s.ID, Name: "pdf", Dir: "pdf", Reason: "already up to date", ReasonCode: library.SkipUnchanged}
 	wantEqual(t, must(w.lib.Update(w.ctx, w.ada, w.team, library.UpdateSelection{}))(t).Skipped, []library.ImportChange{done})
 }
 

@@ -114,12 +114,13 @@ func sshHost(address string) string {
 }
 
 // newClient returns a client that uses the user's credentials and the given timeout.
-func (l *Library) newClient(user account.UserID, timeout time.Duration) *remote.Client {
+// progress may be nil.
+func (l *Library) newClient(user account.UserID, timeout time.Duration, progress func(remote.Progress)) *remote.Client {
 	return remote.New(&remote.Options{
 		Credential: func(ctx context.Context, host string) (*remote.Credential, error) {
 			return l.opts.Credential(ctx, user, host)
 		},
-		Private: l.opts.Private, Git: l.opts.Git, TempDir: l.opts.TempDir,
+		Private: l.opts.Private, Git: l.opts.Git, TempDir: l.opts.TempDir, Progress: progress,
 		Limits: remote.Limits{
 			Download: maxDownload, Unpacked: maxUnpacked, Entries: maxEntries, Skills: maxOffered, Time: timeout, Skill: l.opts.Limits,
 		},

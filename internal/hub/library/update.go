@@ -54,12 +54,12 @@ func (l *Library) selectImported(ctx context.Context, p account.Principal, in Na
 	take := func(s *Skill) {
 		switch {
 		case s.Source == nil && len(ids) > 0:
-			out.skip(s.ID, s.Name, "", "uploaded, not imported")
+			out.skip(s.ID, s.Name, "", skipf(SkipUploaded, "uploaded, not imported"))
 		case s.Source == nil:
 		case s.Source.Pinned:
-			out.skip(s.ID, s.Name, s.Source.Dir, "pinned")
+			out.skip(s.ID, s.Name, s.Source.Dir, skipf(SkipPinned, "pinned"))
 		case len(skills) >= maxUpdated:
-			out.skip(s.ID, s.Name, s.Source.Dir, fmt.Sprintf("too many skills (limit %d); update again", maxUpdated))
+			out.skip(s.ID, s.Name, s.Source.Dir, skipf(SkipTooMany, "too many skills (limit %d); update again", maxUpdated))
 		default:
 			skills = append(skills, s)
 		}
@@ -115,11 +115,9 @@ func groupBySource(skills []*Skill) [][]*Skill {
 func (l *Library) updateGroup(ctx context.Context, p account.Principal, skills []*Skill, downgrade bool, out *ImportResult) error {
 	if l.isCurrent(ctx, p.User, skills) {
 		for _, s := range skills {
-			change, err := l.describeUnchanged(ctx, s)
-			if err != nil {
+			if err := l.skipUnchanged(ctx, s, out); err != nil {
 				return err
 			}
-			out.Skipped = append(out.Skipped, change)
 		}
 		return nil
 	}
@@ -134,21 +132,21 @@ func (l *Library) updateGroup(ctx context.Context, p account.Principal, skills [
 	})
 	if err != nil && ctx.Err() == nil {
 		for _, s := range skills {
-			out.skip(s.ID, s.Name, s.Source.Dir, err.Error())
+			out.skip(s.ID, s.Name, s.Source.Dir, skipf(SkipSource, "%v", err))
 		}
 		return nil
 	}
 	return errors.Join(err, failed)
 }
 
-// describeUnchanged returns the result for a skill whose source has no newer
-// commit. The version of that commit may be awaiting review, or may have been
-// rejected or withdrawn.
-func (l *Library) describeUnchanged(ctx context.Context, s *Skill) (ImportChange, error) {
-	change := ImportChange{ID: s.ID, Name: s.Name, Dir: s.Source.Dir, Reason: errUnchanged.Error()}
+// skipUnchanged records a skill whose source has no newer commit as skipped. The
+// version of that commit may be awaiting review, or may have been rejected or
+// withdrawn.
+func (l *Library) skipUnchanged(ctx context.Context, s *Skill, out *ImportResult) error {
+	change, why := ImportChange{ID: s.ID, Name: s.Name, Dir: s.Source.Dir}, errUnchanged
 	newest, err := l.db.Versions.List(ctx, s.ID, 0, 1)
 	if err != nil {
-		return change, err
+		return err
 	}
 	for _, v := range newest {
 		from := readSource(v.Source)
@@ -157,12 +155,10 @@ func (l *Library) describeUnchanged(ctx context.Context, s *Skill) (ImportChange
 		if from == nil || !pending && from.Commit != s.Source.Commit {
 			continue
 		}
-		change.Reason = unchangedError(v, state, pending).Error()
-		if change.Pending = pending; pending {
-			change.Number = v.Number
-		}
+		change.Number, change.Pending, why = v.Number, pending, unchangedError(v, state, pending)
 	}
-	return change, nil
+	out.skipChange(change, why)
+	return nil
 }
 
 // isCurrent reports whether all skills were imported from the newest commit of
@@ -187,7 +183,7 @@ func (l *Library) latestCommit(ctx context.Context, user account.UserID, from *S
 		return "", err
 	}
 	defer done()
-	r, err := l.newClient(user, latestTimeout).Latest(ctx, at)
+	r, err := l.newClient(user, latestTimeout, nil).Latest(ctx, at)
 	if err != nil {
 		return "", err
 	}
@@ -197,7 +193,7 @@ func (l *Library) latestCommit(ctx context.Context, user account.UserID, from *S
 func (l *Library) updateOne(ctx context.Context, p account.Principal, offer *remote.Collection, s *Skill, downgrade bool, out *ImportResult) error {
 	i := slices.IndexFunc(offer.Skills, func(o remote.Skill) bool { return o.Dir == s.Source.Dir })
 	if i < 0 {
-		out.skip(s.ID, s.Name, s.Source.Dir, "not found at its source")
+		out.skip(s.ID, s.Name, s.Source.Dir, skipf(SkipNotFound, "not found at its source"))
 		return nil
 	}
 	change := ImportChange{ID: s.ID, Name: s.Name, Dir: s.Source.Dir}

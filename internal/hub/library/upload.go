@@ -40,7 +40,7 @@ func (l *Library) Upload(ctx context.Context, p account.Principal, in Namespace,
 	defer stop()
 	var id string
 	err := l.withPackage(ctx, pkg, func(c *content) error {
-		if err := l.checkNameFree(ctx, p, in, c.skill.Name); err != nil {
+		if err := l.checkNameFree(ctx, p, in, c); err != nil {
 			return err
 		}
 		if err := l.storeFiles(ctx, in, c, 1); err != nil {
@@ -155,12 +155,13 @@ func (l *Library) withPackage(ctx context.Context, pkg Package, f func(*content)
 }
 
 // checkNameFree returns an [*ExistsError] if the namespace lists a skill with the
-// given name. Of several concurrent uploads with the same name, the database
+// name of c. Of several concurrent uploads with the same name, the database
 // accepts only one.
-func (l *Library) checkNameFree(ctx context.Context, p account.Principal, in Namespace, name string) error {
-	existing, err := l.findExisting(ctx, p, in, name)
+func (l *Library) checkNameFree(ctx context.Context, p account.Principal, in Namespace, c *content) error {
+	existing, err := l.findExisting(ctx, p, in, c.skill.Name)
 	if err == nil && existing != nil {
-		err = &ExistsError{name, *existing}
+		existing.Same = existing.digest == c.manifest.Digest()
+		err = &ExistsError{c.skill.Name, *existing}
 	}
 	return err
 }
@@ -181,7 +182,7 @@ func (l *Library) findExisting(ctx context.Context, p account.Principal, in Name
 	case h.check(p, account.SkillRead, h.CreatedBy) != nil:
 		return &ExistingSkill{}, nil
 	}
-	return &ExistingSkill{h.ID, h.check(p, account.SkillChange, h.CreatedBy) == nil}, nil
+	return &ExistingSkill{ID: h.ID, CanAddVersion: h.check(p, account.SkillChange, h.CreatedBy) == nil, digest: h.Digest}, nil
 }
 
 // create adds a skill with its first version.

@@ -43,8 +43,8 @@ type upgradeJSON struct {
 }
 
 func (h *Handlers) importsAPI() {
-	api.AddFor(h.Server, api.Operation("look-at-source", "POST", "/skills/import/look", "List the skills of a source, and which of them a namespace has"), ImportTimeout, h.inspectSource)
-	api.AddFor(h.Server, api.Operation("import-skills", "POST", "/skills/import", "Import skills from a source"), ImportTimeout, h.importSkills)
+	api.AddFor(h.Server, api.WithProgress(h.Server, api.Operation("look-at-source", "POST", "/skills/import/look", "List the skills of a source, and which of them a namespace has")), ImportTimeout, h.inspectSource)
+	api.AddFor(h.Server, api.WithProgress(h.Server, api.Operation("import-skills", "POST", "/skills/import", "Import skills from a source")), ImportTimeout, h.importSkills)
 	api.AddFor(h.Server, api.Operation("update-skills", "POST", "/skills/update", "Update imported skills from their sources"), ImportTimeout, h.updateSkills)
 	api.AddFor(h.Server, api.Operation("get-upgrade", "GET", "/skills/{skill}/upgrade", "Compare an imported skill with its source"), ImportTimeout, h.getUpgrade)
 }

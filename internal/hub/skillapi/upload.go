@@ -99,7 +99,7 @@ func nameTakenProblem(err error) error {
 	p := &api.Problem{Status: 409, Code: "exists", Detail: "a skill with this name already exists",
 		Next: "to add a version to it: POST " + api.Prefix + "/skills/{skill}/versions, with its ID from taken; otherwise give the skill another name"}
 	if e, ok := errors.AsType[*library.ExistsError](err); ok {
-		p.Taken = &api.Taken{ID: e.Existing.ID, MayAdd: e.Existing.CanAddVersion}
+		p.Taken = &api.Taken{ID: e.Existing.ID, MayAdd: e.Existing.CanAddVersion, Same: e.Existing.Same}
 	}
 	return p
 }

@@ -1267,7 +1267,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Import skills from a source */
+        /**
+         * Import skills from a source
+         * @description With Accept: text/event-stream, the response is a stream of server-sent events: progress, as in the schema Progress, any number of times; then result, as in the JSON response, or problem, as in the schema Problem. A request that is refused at once gets the JSON response.
+         */
         post: operations["import-skills"];
         delete?: never;
         options?: never;
@@ -1284,7 +1287,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** List the skills of a source, and which of them a namespace has */
+        /**
+         * List the skills of a source, and which of them a namespace has
+         * @description With Accept: text/event-stream, the response is a stream of server-sent events: progress, as in the schema Progress, any number of times; then result, as in the JSON response, or problem, as in the schema Problem. A request that is refused at once gets the JSON response.
+         */
         post: operations["look-at-source"];
         delete?: never;
         options?: never;
@@ -1948,6 +1954,14 @@ export interface components {
             back?: string;
             /** @description Name of the server of a Ghost or Bot */
             server?: string;
+        };
+        BrokenSkill: {
+            /** @description Kind of problem, for example that of a diagnostic about a SKILL.md */
+            code: string;
+            fix?: string;
+            message: string;
+            /** @description In the source */
+            path: string;
         };
         Can: {
             /** @description May change settings and manage users */
@@ -2650,6 +2664,8 @@ export interface components {
             pending?: boolean;
             /** @description Why it was skipped */
             reason?: string;
+            /** @description Kind of reason: unchanged, pending, exists, duplicate, not_found, changes_requested, rejected, withdrawn, pinned, uploaded, too_many, forbidden, quota, bad_name, bad_skill, bad_package, source, invalid, or as in code */
+            reason_code?: string;
         };
         Index: {
             $schema: string;
@@ -3173,6 +3189,8 @@ export interface components {
             skill_id?: string;
         };
         Offer: {
+            /** @description The same as problems, in parts */
+            broken: components["schemas"]["BrokenSkill"][];
             /** @description Pass it to the import to get exactly these skills */
             commit?: string;
             /** @description What cannot be imported, and why */
@@ -3192,6 +3210,8 @@ export interface components {
             name: string;
             /** @description Why it cannot be imported */
             problem?: string;
+            /** @description Kind of problem, as in reason_code of an import */
+            problem_code?: string;
             /** @description Whether the existing skill has the same files */
             same: boolean;
             /** @description Version given by the author */
@@ -3325,6 +3345,20 @@ export interface components {
             namespace?: string;
             /** @description Whether it is active from the start */
             preload: boolean;
+        };
+        Progress: {
+            /**
+             * Format: int64
+             * @description Number of skills; of bytes or objects in the phase fetch
+             */
+            done: number;
+            /** @enum {string} */
+            phase: "fetch" | "compare" | "import";
+            /**
+             * Format: int64
+             * @description Absent if unknown
+             */
+            total?: number;
         };
         Quota: {
             /**
@@ -4444,6 +4478,8 @@ export interface components {
         Taken: {
             /** @description Whether you may add a version to it */
             mayAddVersion: boolean;
+            /** @description Whether its current version has the files of the upload */
+            same?: boolean;
             /** @description Absent if you may not see the skill */
             skill_id?: string;
         };
@@ -8127,7 +8163,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Imported"];
+                    "text/event-stream": string;
                 };
             };
             /** @description Error */
@@ -8160,7 +8196,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Offer"];
+                    "text/event-stream": string;
                 };
             };
             /** @description Error */

@@ -2,6 +2,11 @@ import { useState } from "preact/hooks";
 import type { Schema } from "../../../shared/api/client";
 import { msg } from "../../../shared/i18n/messages";
 import { Button, Check, Tag } from "../../../shared/ui";
+import { leftOut } from "./outcomes";
+import { Groups } from "./summary";
+
+/** possible returns the skills of a source that can be imported and differ from existing ones. */
+export const possible = (offer: Schema["Offer"]) => offer.skills.filter((s) => !s.problem && !s.same);
 
 interface ChoiceProps {
   offer: Schema["Offer"];
@@ -14,15 +19,15 @@ interface ChoiceProps {
  * skills are not.
  */
 export function Choice({ offer, onTake, onBack }: ChoiceProps) {
-  const possible = offer.skills.filter((s) => !s.problem && !s.same);
-  const [chosen, choose] = useState(() => new Set(possible.filter((s) => !s.here).map((s) => s.dir)));
+  const skills = possible(offer);
+  const [chosen, choose] = useState(() => new Set(skills.filter((s) => !s.here).map((s) => s.dir)));
   const set = (dir: string, on: boolean) => {
     const next = new Set(chosen);
     if (on) next.add(dir);
     else next.delete(dir);
     choose(next);
   };
-  const overwrite = possible.filter((s) => s.here && chosen.has(s.dir)).map((s) => s.name);
+  const overwrite = skills.filter((s) => s.here && chosen.has(s.dir)).map((s) => s.name);
   return (
     <section class="stack" aria-label={msg("add.choices")}>
       <div class="row">
@@ -34,7 +39,7 @@ export function Choice({ offer, onTake, onBack }: ChoiceProps) {
           </span>
         )}
         <span class="push row">
-          <Button small onClick={() => choose(new Set(possible.map((s) => s.dir)))}>
+          <Button small onClick={() => choose(new Set(skills.map((s) => s.dir)))}>
             {msg("add.all")}
           </Button>
           <Button small onClick={() => choose(new Set())}>
@@ -42,23 +47,14 @@ export function Choice({ offer, onTake, onBack }: ChoiceProps) {
           </Button>
         </span>
       </div>
-      {!!offer.problems.length && (
-        <div class="note warn">
-          <strong>{msg("add.problems")}</strong>
-          <ul>
-            {offer.problems.map((p) => (
-              <li key={p}>{p}</li>
-            ))}
-          </ul>
-        </div>
-      )}
       <ul class="add-offer">
-        {offer.skills.map((s) => (
+        {skills.map((s) => (
           <li key={s.dir}>
             <Offered skill={s} on={chosen.has(s.dir)} onCheck={(on) => set(s.dir, on)} />
           </li>
         ))}
       </ul>
+      <Groups outcomes={leftOut(offer)} />
       <p class="small muted">{msg("add.keptNote")}</p>
       <div class="row">
         <Button look="primary" disabled={!chosen.size} onClick={() => onTake([...chosen], overwrite)}>
@@ -71,15 +67,7 @@ export function Choice({ offer, onTake, onBack }: ChoiceProps) {
 }
 
 function Offered({ skill: s, on, onCheck }: { skill: Schema["Offered"]; on: boolean; onCheck: (on: boolean) => void }) {
-  const state = s.problem ? (
-    <Tag look="bad">{msg("add.cannot")}</Tag>
-  ) : s.same ? (
-    <Tag>{msg("add.sameHere")}</Tag>
-  ) : s.here ? (
-    <Tag look="warn">{msg("add.conflict")}</Tag>
-  ) : (
-    <Tag look="good">{msg("add.fresh")}</Tag>
-  );
+  const state = s.here ? <Tag look="warn">{msg("add.conflict")}</Tag> : <Tag look="good">{msg("add.fresh")}</Tag>;
   const name = (
     <>
       <strong>{s.name || s.dir}</strong>
@@ -88,9 +76,9 @@ function Offered({ skill: s, on, onCheck }: { skill: Schema["Offered"]; on: bool
   );
   return (
     <div class="add-offered">
-      {s.problem || s.same ? <div>{name}</div> : <Check label={name} checked={on} onCheck={onCheck} />}
-      <p class="small muted">{s.problem || s.description}</p>
-      {s.here && !s.same && on && (
+      <Check label={name} checked={on} onCheck={onCheck} />
+      <p class="small muted">{s.description}</p>
+      {s.here && on && (
         <p class="small">
           {msg("add.overwrite")}: <a href={`/library/${s.here.id}`}>{s.here.name}</a> {s.here.version ?? s.here.number}
         </p>

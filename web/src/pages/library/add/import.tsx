@@ -1,27 +1,28 @@
 import { useState } from "preact/hooks";
-import { api, got, type Schema } from "../../../shared/api/client";
+import { api, type Schema } from "../../../shared/api/client";
+import { asStream, gotWithProgress } from "../../../shared/api/progress";
 import { count } from "../../../shared/i18n/format";
 import { msg } from "../../../shared/i18n/messages";
 import { Button, Empty, Problem, TextField, Waiting } from "../../../shared/ui";
-import { Choice } from "./choice";
+import { Choice, possible } from "./choice";
+import { leftOut, outcomesOf } from "./outcomes";
+import { type Outcome, Summary } from "./summary";
 
 type Step =
-  | { at: "ask" }
-  | { at: "looking" }
-  | { at: "choose"; offer: Schema["Offer"] }
-  | { at: "taking"; offer: Schema["Offer"] }
-  | { at: "taken"; result: Schema["Imported"] };
+  { at: "ask" } | { at: "running" } | { at: "choose"; offer: Schema["Offer"] } | { at: "done"; outcomes: Outcome[] };
 
 /** ImportTab imports from a source in three steps: source, selection, result. */
 export function ImportTab({ namespace }: { namespace: string }) {
   const [source, setSource] = useState("");
   const [ref, setRef] = useState("");
   const [step, setStep] = useState<Step>({ at: "ask" });
+  const [progress, setProgress] = useState<Schema["Progress"]>({ phase: "fetch", done: 0 });
   const [error, setError] = useState<unknown>();
   const request = { source: source.trim(), ref: ref.trim() || undefined, namespace: namespace || undefined };
-  const attempt = async (now: Step, back: Step, act: () => Promise<Step>) => {
+  const attempt = async (back: Step, act: () => Promise<Step>) => {
     setError(undefined);
-    setStep(now);
+    setProgress({ phase: "fetch", done: 0 });
+    setStep({ at: "running" });
     try {
       setStep(await act());
     } catch (e) {
@@ -30,17 +31,20 @@ export function ImportTab({ namespace }: { namespace: string }) {
     }
   };
   const look = () =>
-    attempt({ at: "looking" }, { at: "ask" }, async () => ({
-      at: "choose",
-      offer: await got(api.POST("/api/v1/skills/import/look", { body: request })),
-    }));
+    attempt({ at: "ask" }, async () => {
+      const answer = api.POST("/api/v1/skills/import/look", { body: request, ...asStream });
+      const offer = await gotWithProgress<Schema["Offer"]>(answer, setProgress);
+      return offer.skills.length && !possible(offer).length
+        ? { at: "done", outcomes: leftOut(offer) }
+        : { at: "choose", offer };
+    });
   const take = (offer: Schema["Offer"], dirs: string[], overwrite: string[]) =>
-    attempt({ at: "taking", offer }, { at: "choose", offer }, async () => ({
-      at: "taken",
-      result: await got(
-        api.POST("/api/v1/skills/import", { body: { ...request, commit: offer.commit, dirs, overwrite } }),
-      ),
-    }));
+    attempt({ at: "choose", offer }, async () => {
+      const body = { ...request, commit: offer.commit, dirs, overwrite };
+      const answer = api.POST("/api/v1/skills/import", { body, ...asStream });
+      const result = await gotWithProgress<Schema["Imported"]>(answer, setProgress);
+      return { at: "done", outcomes: outcomesOf(offer, dirs, result) };
+    });
   return (
     <div class="stack">
       {error !== undefined && <Problem error={error} />}
@@ -68,7 +72,7 @@ export function ImportTab({ namespace }: { namespace: string }) {
           </div>
         </form>
       )}
-      {step.at === "looking" && <Waiting for={msg("add.looking")} />}
+      {step.at === "running" && <Running {...progress} />}
       {step.at === "choose" &&
         (step.offer.skills.length ? (
           <Choice
@@ -79,8 +83,36 @@ export function ImportTab({ namespace }: { namespace: string }) {
         ) : (
           <Nothing offer={step.offer} onBack={() => setStep({ at: "ask" })} />
         ))}
-      {step.at === "taking" && <Waiting for={msg("add.taking")} />}
-      {step.at === "taken" && <Result result={step.result} onBack={() => setStep({ at: "ask" })} />}
+      {step.at === "done" && (
+        <>
+          <Summary outcomes={step.outcomes} />
+          <div class="row">
+            <a class="button primary" href="/library">
+              {msg("add.toLibrary")}
+            </a>
+            <Button onClick={() => setStep({ at: "ask" })}>{msg("add.another")}</Button>
+          </div>
+        </>
+      )}
+    </div>
+  );
+}
+
+/** Running shows how far the hub is. */
+function Running({ phase, done, total = 0 }: Schema["Progress"]) {
+  return (
+    <div class="stack tight add-form">
+      <Waiting for={msg(`add.phases.${phase}`)} />
+      {total > 0 && (
+        <div class="row">
+          <progress class="progress" aria-label={msg(`add.phases.${phase}`)} value={done} max={total} />
+          <span class="small muted">
+            {phase === "fetch"
+              ? msg("add.percent", { percent: Math.floor((100 * done) / total) })
+              : msg("add.doneOf", { done: count(done), total: count(total) })}
+          </span>
+        </div>
+      )}
     </div>
   );
 }
@@ -95,44 +127,5 @@ function Nothing({ offer, onBack }: { offer: Schema["Offer"]; onBack: () => void
         </p>
       ))}
     </Empty>
-  );
-}
-
-function Result({ result, onBack }: { result: Schema["Imported"]; onBack: () => void }) {
-  const parts = [
-    ["created", result.created],
-    ["updated", result.updated],
-    ["skipped", result.skipped],
-  ] as const;
-  return (
-    <section class="stack" aria-label={msg("add.result")}>
-      {parts
-        .filter(([, list]) => list.length)
-        .map(([kind, list]) => (
-          <div key={kind} class={kind === "skipped" ? "note warn" : "note good"}>
-            <strong>
-              {msg(`add.${kind}`)}: {count(list.length)}
-            </strong>
-            <ul>
-              {list.map((s) => (
-                <li key={s.dir}>
-                  {s.id ? <a href={`/library/${s.id}`}>{s.name}</a> : s.name}
-                  {s.pending ? (
-                    <span class="muted"> {msg("add.waits", { n: s.number ?? 0 })}</span>
-                  ) : (
-                    s.reason && <span class="muted"> {s.reason}</span>
-                  )}
-                </li>
-              ))}
-            </ul>
-          </div>
-        ))}
-      <div class="row">
-        <a class="button primary" href="/library">
-          {msg("add.toLibrary")}
-        </a>
-        <Button onClick={onBack}>{msg("add.another")}</Button>
-      </div>
-    </section>
   );
 }

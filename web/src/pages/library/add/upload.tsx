@@ -1,10 +1,11 @@
 import { useRef, useState } from "preact/hooks";
 import { type Schema, Unreachable } from "../../../shared/api/client";
 import { useLimits } from "../../../shared/api/limits";
-import { size } from "../../../shared/i18n/format";
+import { count, size } from "../../../shared/i18n/format";
 import { findMsg, msg } from "../../../shared/i18n/messages";
 import { Button, Check, failed, Icon, Problem, Reasons, Tag } from "../../../shared/ui";
 import { dropped, packagesOf } from "./pack";
+import { type Outcome, Summary } from "./summary";
 import { asVersion, enqueue, forget, problemOf, retry, type Upload, uploads } from "./uploads";
 
 /** UploadTab uploads dropped or chosen packages one after the other, and shows their results. */
@@ -45,9 +46,9 @@ export function UploadTab({ namespace }: { namespace: string }) {
         <section class="stack tight" aria-label={msg("add.queue")}>
           <h2>{msg("add.queue")}</h2>
           <ul class="stack tight" aria-live="polite">
-            {uploads.value.map((u) => (
-              <li key={u.id}>
-                <Line upload={u} />
+            {[...new Set(uploads.value.map((u) => u.batch))].map((batch) => (
+              <li key={batch}>
+                <Batch all={uploads.value.filter((u) => u.batch === batch)} />
               </li>
             ))}
           </ul>
@@ -95,6 +96,36 @@ function Choose({
       />
     </>
   );
+}
+
+/** Batch shows packages that were added together: the one that is being uploaded, and a summary of the others. */
+function Batch({ all }: { all: Upload[] }) {
+  if (all.length === 1) return <Line upload={all[0]!} />;
+  const outcomes = all.flatMap((u) => outcomeOf(u) ?? []);
+  const running = all.find((u) => u.state.at !== "waits" && !outcomeOf(u));
+  return (
+    <div class="stack tight">
+      {outcomes.length < all.length && (
+        <div class="row add-form">
+          <progress class="progress" aria-label={msg("add.queue")} value={outcomes.length} max={all.length} />
+          <span class="small muted">
+            {msg("add.doneOf", { done: count(outcomes.length), total: count(all.length) })}
+          </span>
+        </div>
+      )}
+      {running && <Line upload={running} />}
+      <Summary outcomes={outcomes} />
+    </div>
+  );
+}
+
+/** outcomeOf returns what became of a package, or undefined while it waits or is being uploaded. */
+function outcomeOf(u: Upload): Outcome | undefined {
+  const { state, id: key } = u;
+  const shown = <Line upload={u} />;
+  if (state.at === "refused") return { kind: "skipped", reason: problemOf(state.error)?.code, key, shown };
+  if (state.at !== "done") return undefined;
+  return { kind: state.same ? "unchanged" : state.version ? "updated" : "added", key, shown };
 }
 
 function Line({ upload: u }: { upload: Upload }) {

@@ -15,6 +15,8 @@ type State =
 
 export interface Upload {
   id: number;
+  /** The number of the packages that were added together. */
+  batch: number;
   pack: Package;
   namespace: string;
   lenient: boolean;
@@ -25,13 +27,22 @@ export interface Upload {
 export const uploads = signal<Upload[]>([]);
 
 let last = 0;
+let batches = 0;
 let running = false;
 
 /** enqueue adds packages to the queue. */
 export function enqueue(packages: Package[], namespace: string, lenient: boolean) {
+  batches++;
   uploads.value = [
     ...uploads.value,
-    ...packages.map((pack) => ({ id: ++last, pack, namespace, lenient, state: { at: "waits" } as State })),
+    ...packages.map((pack) => ({
+      id: ++last,
+      batch: batches,
+      pack,
+      namespace,
+      lenient,
+      state: { at: "waits" } as State,
+    })),
   ];
   void run();
 }
@@ -58,7 +69,9 @@ async function uploadNew(u: Upload) {
     const made = await transfer<Schema["SkillDetail"]>(u, `/api/v1/skills?${query}`);
     put(u.id, { at: "done", skill: made.id, code: made.code && !made.runnable });
   } catch (error) {
-    put(u.id, { at: "refused", error: error as Error });
+    const taken = problemOf(error)?.taken;
+    if (taken?.same && taken.skill_id) put(u.id, { at: "done", skill: taken.skill_id, code: false, same: true });
+    else put(u.id, { at: "refused", error: error as Error });
   }
 }
 
