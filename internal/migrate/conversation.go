@@ -26,7 +26,7 @@ const (
 	maxText          = 256 << 10 // bytes of one message
 	maxAllText       = 8 << 20   // bytes of all messages of one conversation
 	maxCalls         = 1000      // skills and calls of one message
-	maxCallBytes     = 8 << 20   // bytes of the calls of one conversation, as JSON, before they are hashed
+	maxCallBytes     = 16 << 20  // bytes of the calls of one conversation, as JSON, before they are hashed
 	unnamedCallBytes = 8 << 10   // what a call without a name counts as, because it may have two bytes in the file
 	maxLoads         = 10_000    // events of one conversation that load a skill
 	maxName          = 256       // bytes of a skill's name

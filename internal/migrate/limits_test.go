@@ -258,7 +258,7 @@ func idOf(text string) string {
 }
 
 // All tool calls are part of the ID of a conversation, so that conversations that were
-// stored before are recognized. They are hashed if they have over 8 MiB.
+// stored before are recognized. They are hashed if they have over 16 MiB.
 func TestCallsArePartOfTheID(t *testing.T) {
 	const encoded = `[{"role":"user","text":"q","loaded_skills":null},{"role":"assistant","text":"a","loaded_skills":null,"calls":%s}]`
 	write := func(n int) string {
@@ -269,8 +269,8 @@ func TestCallsArePartOfTheID(t *testing.T) {
 	for _, tt := range []struct{ name, calls, want string }{
 		{"some", `{"name": "write", "args": {"x": "<"}}, {"name": "load_skill", "arguments": "{\"name\":\"pdf\"}"}, 0, {"name": "run", "result": {"success": false}}`,
 			`[{"name":"write","arguments":"{\"x\":\"\\u003c\"}"},{"name":"load_skill","arguments":"{\"name\":\"pdf\"}"},{"name":"","arguments":""},{"name":"run","arguments":"","error":true}]`},
-		{"large", write(8000 << 10), "[" + write(8000<<10) + "]"},
-		{"too large", write(8<<20) + `, {"name": "load_skill"}`, hashed("[" + write(8<<20) + `,{"name":"load_skill","arguments":""}]`)},
+		{"large", write(15 << 20), "[" + write(15<<20) + "]"},
+		{"too large", `{"name": "write", "args": {"x": "` + strings.Repeat("<", 3<<20) + `"}}`, hashed(`[{"name":"write","arguments":"{\"x\":\"` + strings.Repeat(`\\u003c`, 3<<20) + `\"}"}]`)},
 		{"without names", strings.Repeat("0, ", 999) + "0", "[" + unnamed + "]"},
 	} {
 		p := read(t, map[string]string{"a.json": `[{"role": "user", "content": "q"}, {"role": "assistant", "content": "a", "tool_calls": [` + tt.calls + `]}]`})
@@ -286,7 +286,7 @@ func TestIDDependsOnTheConversationOnly(t *testing.T) {
 		return fmt.Sprintf(`{"id": %d, "session_id": "s", "created_at": "2026-05-01T10:00:0%dZ", "role": "%s", "content": "c", "tool_calls": [%s]}`, id, id, role, calls)
 	}
 	write := func(c string) string {
-		return `{"name": "write", "arguments": "` + strings.Repeat(c, 5<<20) + `"}`
+		return `{"name": "write", "arguments": "` + strings.Repeat(c, 9<<20) + `"}`
 	}
 	first, second := "["+message(1, "user", "")+","+message(2, "assistant", write("x"))+"]", "["+message(3, "user", "")+","+message(4, "assistant", write("y"))+"]"
 	contents := map[string]string{"1.json": first, "2.json": second}
