@@ -22,9 +22,8 @@ const oneFontFormat: Plugin = {
     /\/katex\.min\.css$/.test(id) ? code.replace(/,url\([^)]*\) format\("(woff|truetype)"\)/g, "") : undefined,
 };
 
-/** The groups of messages that the first pages use: the chat, the library, approvals and the sign-in. */
-const startGroups =
-  /^(account|approvals|back|chat|content|diagram|editor|form|language|library|problem|shell|skill|ui)\./;
+/** The groups of messages that the first pages use: the chat, the list of the library, approvals and the sign-in. */
+const startGroups = /^(account|approvals|back|chat|content|diagram|editor|form|language|library|problem|shell|ui)\./;
 
 /** messageParts splits each message file in two, so that the first load has only what it needs. */
 const messageParts: Plugin = {

@@ -96,7 +96,7 @@ test("a skill's page shows a pending version and its dependencies", async () => 
 test("the first load is small", async () => {
   for (const [path, most] of [
     ["/", 82_500],
-    ["/library", 57_000],
+    ["/library", 53_500],
     [places.conversation, 109_000],
   ]) {
     const page = await open(browser, hub);

@@ -300,22 +300,22 @@ test("library: the start page leads to lists, which are sorted, filtered and loa
   assert.equal(await focused(), "tides");
   await section("Most used by you").getByRole("link", { name: "Show all" }).focus();
   await page.keyboard.press("Enter");
-  await page.getByRole("button", { name: `Show ${all - 24} more` }).waitFor();
+  await page.getByRole("button", { name: `Show ${all - 60} more` }).waitFor();
   assert.equal(await focused(), `${all} skills.`);
   assert.equal(await page.locator(".library-open").first().textContent(), "tides");
   assert.equal(await page.getByLabel("Sort").inputValue(), "team");
 
   await page.getByLabel("Sort").selectOption({ label: "Name" });
   await page.waitForURL(/sort=name/);
-  const more = page.getByRole("button", { name: `Show ${all - 24} more` });
+  const more = page.getByRole("button", { name: `Show ${all - 60} more` });
   await more.waitFor();
-  assert.equal(await page.locator(".library-card").count(), 24);
+  assert.equal(await page.locator(".library-card").count(), 60);
   await more.focus();
   await page.keyboard.press("Enter");
   await page.waitForFunction((n) => document.querySelectorAll(".library-card").length === n, all);
   const names = await page.locator(".library-open").allTextContents();
   assert.deepEqual([...new Set(names)].length, all);
-  assert.equal(await focused(), names[24], "the first skill of the next page");
+  assert.equal(await focused(), names[60], "the first skill of the next page");
 
   await page.getByLabel("Category", { exact: true }).selectOption({ label: "Sea (2)" });
   await status.getByText(`2 of ${all} skills.`).waitFor();

@@ -5,7 +5,7 @@ import { List } from "./list";
 import "./library.css";
 
 // The list is small; the page of a skill needs the Markdown parser, diagrams and diffs.
-const Detail = lazyPart(() => import("./detail"));
+const Detail = lazyPart(() => withRest(import("./detail")));
 const Add = lazyPart(() => withRest(import("./add")));
 
 /** Library shows the list, a skill, or the page to add skills. */

@@ -8,7 +8,7 @@ import { Cards } from "./cards";
 import { None } from "./emptylist";
 import { narrowed } from "./filter";
 import { Chips } from "./filterchips";
-import { nextSize, useDefaults, useSkillList, type SkillList } from "./queries";
+import { pageSize, useDefaults, useSkillList, type SkillList } from "./queries";
 import { Search, Shape, SortBy } from "./searchbar";
 import { Start } from "./start";
 import { Table } from "./table";
@@ -92,7 +92,7 @@ function Results({ skills, more, at }: { skills: SkillList; more: () => Promise<
       {skills.next && (
         <div class="row">
           <Button onClick={showMore} disabled={busy}>
-            {msg("library.more", { n: Math.min(left, nextSize) })}
+            {msg("library.more", { n: Math.min(left, 2 * pageSize) })}
           </Button>
           <span class="small muted">{msg("library.shown", { n: skills.skills.length, all: skills.total })}</span>
         </div>

@@ -18,9 +18,8 @@ export interface SkillList {
   sections?: Schema["SkillSection"][];
 }
 
-/** The number of skills on the first page, which loads fast, and on each further page. */
-const firstSize = 24;
-export const nextSize = 96;
+/** The number of skills on a page. */
+export const pageSize = 60;
 
 /** The number of skills from which the library has a start page. Fewer are one short list. */
 const leastForStart = 9;
@@ -45,7 +44,7 @@ export function useSkillList(at: Address): Load<SkillList> & { more: () => Promi
       const page = await got(
         api.GET("/api/v1/skills", {
           signal,
-          params: { query: { ...query, limit: firstSize, facets: true, uses: true } },
+          params: { query: { ...query, limit: pageSize, facets: true, uses: true } },
         }),
       );
       return { skills: page.items, total: page.total, facets: page.facets!, next: page.next };
@@ -58,7 +57,7 @@ export function useSkillList(at: Address): Load<SkillList> & { more: () => Promi
     const before = list.data!;
     const page = await got(
       api.GET("/api/v1/skills", {
-        params: { query: { ...query, limit: nextSize, after: before.next, uses: true } },
+        params: { query: { ...query, limit: 2 * pageSize, after: before.next, uses: true } },
       }),
     );
     if (current.current !== key) return; // the user asked for something else meanwhile
