@@ -2,9 +2,10 @@ import { useRef, useState } from "preact/hooks";
 import { type Schema, Unreachable } from "../../../shared/api/client";
 import { useLimits } from "../../../shared/api/limits";
 import { count, size } from "../../../shared/i18n/format";
-import { findMsg, msg } from "../../../shared/i18n/messages";
+import { msg } from "../../../shared/i18n/messages";
 import { Button, Check, failed, Icon, Problem, Reasons, Tag } from "../../../shared/ui";
 import { dropped, packagesOf } from "./pack";
+import { reasonOf } from "./reasons";
 import { type Outcome, Summary } from "./summary";
 import { asVersion, enqueue, forget, problemOf, retry, type Upload, uploads } from "./uploads";
 
@@ -206,12 +207,6 @@ function Refused({ upload: u, error }: { upload: Upload; error: Error }) {
 
 /** The codes of problems that only other files solve. */
 const ofFiles = ["bad_package", "bad_skill", "bad_name", "too_large"];
-
-/** reasonOf returns a reason in the words of the page. */
-const reasonOf = ({ where, message, code = "" }: Schema["Fault"]) => ({
-  where: where === "package" ? "" : where,
-  message: findMsg("add.reasons", code) ?? message,
-});
 
 function NameTaken({ upload, taken: { skill_id: skill, mayAddVersion } }: { upload: Upload; taken: Schema["Taken"] }) {
   return (
