@@ -1,5 +1,7 @@
 import { holds, same, test, until } from "../../../test/units/check";
 import { away, Refusal, Unreachable } from "../../shared/api/client";
+import { msg } from "../../shared/i18n/messages";
+import { toasts } from "../../shared/ui/notify";
 import { cancelDraft, changeDraft, deliver, type Draft, draftOf, empty, keepDraft } from "./drafts";
 
 const full = new Refusal({ status: 403, code: "quota", title: "Forbidden", detail: "storage is full" });
@@ -36,6 +38,10 @@ test("a waiting message does not change, and is sent as it was when the hub is b
   keepDraft("waits", message);
   const sent = deliver("waits", send);
   changeDraft("waits", { text: "while it is sent" });
+  holds(
+    toasts.value.some((t) => t.text === msg("chat.notChanged")),
+    "it says why",
+  );
   await waiting("waits");
   changeDraft("waits", { text: "while it waits", skill: "other" });
   same(draftOf("waits"), { ...message, state: "waiting" });

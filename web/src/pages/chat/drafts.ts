@@ -1,6 +1,7 @@
 import { signal } from "@preact/signals";
 import { isUnreachable, reachable } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
+import { failed } from "../../shared/ui/notify";
 
 /** An unsent message. */
 export interface Draft {
@@ -26,10 +27,11 @@ export function keepDraft(id: string, draft: Draft) {
   drafts.value = { ...drafts.value, [id]: draft };
 }
 
-/** changeDraft changes parts of a draft. A draft that is being sent or waits does not change. */
+/** changeDraft changes parts of a draft. If it is being sent or waits, it stays, and the user is told so. */
 export function changeDraft(id: string, more: Partial<Draft>) {
   const draft = draftOf(id);
-  if (!draft.state) keepDraft(id, { ...draft, ...more });
+  if (draft.state) failed(new Error(msg("chat.notChanged")));
+  else keepDraft(id, { ...draft, ...more });
 }
 
 /** cancelDraft ends the wait of a draft, which can then be changed. */
