@@ -1,11 +1,12 @@
 // A fake model vendor with the OpenAI chat completions API. Each request gets the next prepared
-// response. The list of models has the model "fake".
+// response. The list of models is `models`.
 import { once } from "node:events";
 import { createServer } from "node:http";
 
 export class Vendor {
   heard = [];
   keys = new Set();
+  models = ["fake"];
 
   /** start starts a vendor with responses: {text} or {call: [name, arguments]}. */
   static async start(answers) {
@@ -23,7 +24,7 @@ export class Vendor {
     this.keys.add(req.headers.authorization);
     if (req.method === "GET") {
       res.writeHead(200, { "Content-Type": "application/json" });
-      res.end(JSON.stringify({ object: "list", data: [{ id: "fake", object: "model" }] }));
+      res.end(JSON.stringify({ object: "list", data: this.models.map((id) => ({ id, object: "model" })) }));
       return;
     }
     this.heard.push(JSON.parse(text));

@@ -388,6 +388,9 @@ func TestConnectModel(t *testing.T) {
 	body := func(base, model, key string) string {
 		return fmt.Sprintf(`{"vendor": "openai", "base_url": %q, "model": %q, "key": %q}`, base, model, key)
 	}
+	replacing := func(base, model, key string) string {
+		return strings.TrimSuffix(body(base, model, key), "}") + `, "replace": true}`
+	}
 	h := hubtest.Open(t, o)
 	c := h.Client()
 	offered := func(base, key string) string {
@@ -402,7 +405,8 @@ func TestConnectModel(t *testing.T) {
 		request("GET", "/models", nil, 200, `"own":true,"vendor":"demo"`),
 		request("PUT", "/models/default", body(server.URL, "fake", "right-key"), 200, `"own":true & "name":"default" & "namespace":"public" & "key":"granted" & !right-key`),
 		request("GET", "/models?limit=1", nil, 200, `"own":true,"name":"default"`),
-		request("PUT", "/models/default", body("https://models.example.com/v1", "other", ""), 200, `"key":"none"`),
+		request("PUT", "/models/default", body("https://models.example.com/v1", "other", ""), 409, `"code":"model_exists" & the model fake at `),
+		request("PUT", "/models/default", replacing("https://models.example.com/v1", "other", ""), 200, `"key":"none"`),
 	)
 	if m := made[len(made)-1]; !m.Local || m.BaseURL != "https://models.example.com/v1" {
 		t.Errorf("the last model is %+v", m)
@@ -411,7 +415,7 @@ func TestConnectModel(t *testing.T) {
 		t.Errorf("the server got %q, want %q", keys, want)
 	}
 	// The new address does not get the key of the previous one.
-	if r := c.Must("GET", "/secrets?owner=server:"+c.Must("PUT", "/models/default", body("https://models.example.com/v1", "other", "")).Text("id"), nil); strings.Contains(r.Body, "API_KEY") {
+	if r := c.Must("GET", "/secrets?owner=server:"+c.Must("PUT", "/models/default", replacing("https://models.example.com/v1", "other", "")).Text("id"), nil); strings.Contains(r.Body, "API_KEY") {
 		t.Errorf("the key of the previous server remains: %s", r.Body)
 	}
 

@@ -173,7 +173,8 @@ func (h *Handlers) listOffered(ctx context.Context, in *struct{ Body ModelServer
 func (h *Handlers) connectModel(ctx context.Context, in *struct {
 	Body struct {
 		ModelServer
-		Model string `json:"model" minLength:"1" maxLength:"256" doc:"Name at the vendor"`
+		Model   string `json:"model" minLength:"1" maxLength:"256" doc:"Name at the vendor"`
+		Replace bool   `json:"replace,omitempty" doc:"Replace the public Model default; without it, the request fails with 409 if there is one"`
 	}
 }) (*api.Body[modelJSON], error) {
 	s := in.Body.ModelServer
@@ -182,6 +183,9 @@ func (h *Handlers) connectModel(ctx context.Context, in *struct {
 		actions = append(actions, account.SecretWrite, account.SecretGrant)
 	}
 	d, err := h.checkModelServer(ctx, s, in.Body.Model, actions...)
+	if err == nil && !in.Body.Replace {
+		err = h.checkNoDefault(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -200,6 +204,17 @@ func (h *Handlers) connectModel(ctx context.Context, in *struct {
 		return nil, err
 	}
 	return api.BodyOf(h.ownModel(ctx))
+}
+
+// checkNoDefault returns an error that names the default Model if there is one. A
+// damaged one does not count: connecting a model repairs it.
+func (h *Handlers) checkNoDefault(ctx context.Context) error {
+	m, err := h.Agents.DefaultModel(ctx, account.FromContext(ctx))
+	if err != nil || m == nil {
+		return err
+	}
+	return &api.Problem{Status: 409, Code: "model_exists", Detail: fmt.Sprintf("all users already have the model %s at %s", cmp.Or(m.Model.Model, m.Vendor), cmp.Or(m.Host(), m.Vendor)),
+		Next: "set replace to replace the public Model default"}
 }
 
 // testModel returns an error unless the model answers a short request.

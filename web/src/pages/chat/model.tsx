@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Submit, useSend } from "../../features/users/form";
-import { api, got, type Schema } from "../../shared/api/client";
+import { api, got, Refusal, type Schema } from "../../shared/api/client";
 import { isAdmin, ways } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import { Button, done, Problem, SelectField, TextField } from "../../shared/ui";
@@ -85,6 +85,12 @@ function providerOf(model: Model): Provider {
   return model.base_url === addresses.ollama ? "ollama" : "other";
 }
 
+/** isTaken reports whether the hub asks before it replaces the model of all users. */
+const isTaken = (error: unknown): error is Refusal => error instanceof Refusal && error.problem.code === "model_exists";
+
+/** With more models than this, the list has a filter. */
+const manyModels = 20;
+
 /**
  * Connect connects a model for all users: it lists the models of a server, tests one, and stores its key. The form
  * starts with the values of the current model, but without its key, which is never read back.
@@ -96,13 +102,19 @@ function Connect(props: { current?: Model; onConnected: (m: Model) => void; onCa
   const [key, setKey] = useState("");
   const [name, setName] = useState(current?.model ?? "");
   const [names, setNames] = useState<string[]>();
+  const [filter, setFilter] = useState("");
+  const matching = names?.filter((n) => n === name || n.toLowerCase().includes(filter.trim().toLowerCase())) ?? [];
   const own = addresses[provider] === undefined; // the vendor's own server
   const change = (set: () => void) => {
     set();
     setNames(undefined);
     setName("");
+    setFilter("");
   };
+  const replace = useRef(false); // whether the user agreed to replace the model of all users
   const { send, busy, error } = useSend(async () => {
+    const agreed = replace.current;
+    replace.current = false;
     const server = {
       vendor: provider === "anthropic" ? ("anthropic" as const) : ("openai" as const),
       ...(!own && { base_url: address.trim() }),
@@ -117,7 +129,7 @@ function Connect(props: { current?: Model; onConnected: (m: Model) => void; onCa
       setName(model);
       if (items.length !== 1) return;
     }
-    const connected = await got(api.PUT("/api/v1/models/default", { body: { ...server, model } }));
+    const connected = await got(api.PUT("/api/v1/models/default", { body: { ...server, model, replace: agreed } }));
     done(msg("chat.modelConnected", { name: model }));
     onConnected(connected);
   });
@@ -161,12 +173,17 @@ function Connect(props: { current?: Model; onConnected: (m: Model) => void; onCa
         />
         {names &&
           (names.length ? (
-            <SelectField
-              label={msg("chat.model")}
-              value={name}
-              options={[["", msg("chat.chooseModel")], ...names.map((n): [string, string] => [n, n])]}
-              onText={setName}
-            />
+            <>
+              {names.length > manyModels && (
+                <TextField label={msg("chat.filterModels")} value={filter} type="search" onText={setFilter} />
+              )}
+              <SelectField
+                label={msg("chat.model")}
+                value={name}
+                options={[["", msg("chat.chooseModel")], ...matching.map((n): [string, string] => [n, n])]}
+                onText={setName}
+              />
+            </>
           ) : (
             <TextField
               label={msg("chat.model")}
@@ -178,7 +195,24 @@ function Connect(props: { current?: Model; onConnected: (m: Model) => void; onCa
             />
           ))}
       </div>
-      {error !== undefined && <Problem error={error} />}
+      {isTaken(error) ? (
+        <div class="note warn stack tight" role="alert">
+          {error.message}
+          <div>
+            <Button
+              small
+              onClick={() => {
+                replace.current = true;
+                void send();
+              }}
+            >
+              {msg("chat.replaceModel")}
+            </Button>
+          </div>
+        </div>
+      ) : (
+        error !== undefined && <Problem error={error} />
+      )}
       <div class="row">
         <Submit busy={busy} disabled={!!names && !name.trim()}>
           {msg("chat.connect")}

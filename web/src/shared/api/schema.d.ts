@@ -2203,6 +2203,8 @@ export interface components {
             key?: string;
             /** @description Name at the vendor */
             model: string;
+            /** @description Replace the public Model default; without it, the request fails with 409 if there is one */
+            replace?: boolean;
             /**
              * @description API of the server; openai is also for compatible servers
              * @enum {string}

@@ -48,5 +48,6 @@ export const problemPatterns: Record<string, ProblemPatterns[]> = {
   source_failed: [{ detail: /^(.+)$/ }],
   no_key: [{ detail: /^(.+)$/ }],
   server: [{ detail: /^(.+)$/ }],
+  model_exists: [{ detail: /^all users already have the model (.+) at (.+)$/ }],
   model: [{ detail: /^the model cannot be reached: ([\s\S]+)$/ }],
 };
