@@ -810,6 +810,86 @@ test("chat: a figure that the agent's Python draws with an active skill is shown
   page.calm();
 });
 
+test("chat: a message is edited, answered again and left for a branch; its versions stay, also after a reload", async (t) => {
+  const said = (text) => ({ text: `Answer ${text}.` });
+  const vendor = await Vendor.start([
+    said("one"),
+    said("two"),
+    { call: ["load_skill", { name: "csv-analysis" }] },
+    said("three"),
+    said("four"),
+    said("five"),
+    said("six"),
+  ]);
+  t.after(() => vendor.end());
+  const hub = await scene(t, {
+    env: { OPENAI_API_KEY: "none" },
+    config: `models:\n  default: openai:fake\n  base_url: ${vendor.url}\n`,
+  });
+  const page = await window_(t, hub);
+  const heard = () =>
+    vendor.heard
+      .at(-1)
+      .messages.filter((m) => m.role === "user")
+      .map((m) => JSON.stringify(m.content));
+  const answers = async (...wanted) => {
+    const last = page.getByText(`Answer ${wanted.at(-1)}.`, { exact: true });
+    await last.waitFor();
+    await page.getByRole("button", { name: "Stop", exact: true }).waitFor({ state: "detached" });
+    assert.deepEqual(
+      await page.locator(".chat-answer").allInnerTexts(),
+      wanted.map((n) => `Answer ${n}.`),
+    );
+  };
+  const turn = (n) => page.locator("article").nth(n);
+  const versions = (n) => turn(n).getByRole("group", { name: "Versions" });
+  const skill = page.getByRole("region", { name: "Context" }).getByText("csv-analysis").first();
+
+  await page.goto("/");
+  await say(page, "first question");
+  await answers("one");
+  await say(page, "second question");
+  await answers("one", "two");
+
+  await turn(1).getByRole("button", { name: "Edit" }).click(); // edit and resend; Escape leaves
+  await page.getByRole("textbox", { name: "Edit message" }).press("Escape");
+  await page.locator("article:nth-of-type(2) button:focus").press("Enter"); // the focus is on Edit again
+  await page.getByRole("textbox", { name: "Edit message" }).fill("better question");
+  await page.keyboard.press("Enter");
+  await answers("one", "three");
+  assert.ok(!heard().join().includes("second question") && heard().at(-1).includes("better question"));
+  await skill.waitFor();
+
+  await versions(1).getByRole("button", { name: "Earlier version" }).focus(); // switch by keyboard
+  await page.keyboard.press("ArrowLeft");
+  await answers("one", "two");
+  await versions(1).getByText("Version 1 of 2").waitFor();
+  await skill.waitFor({ state: "detached" });
+  assert.ok(await versions(1).evaluate((group) => group.contains(document.activeElement)), "the focus is lost");
+  await page.reload();
+  await answers("one", "two");
+
+  await turn(0).getByRole("button", { name: "Try again" }).click(); // regenerate and switch back
+  await answers("four");
+  await page.screenshot({ path: join(pictures, "branches-again.png") });
+  await turn(0).locator("footer").getByRole("button", { name: "Earlier version" }).click();
+  await answers("one", "two");
+
+  await turn(0).getByRole("button", { name: "Continue from here" }).click(); // branch, after a change of mind
+  await page.getByText("Your next message continues after the answer to “first question”").waitFor();
+  await page.screenshot({ path: join(pictures, "branches-continue.png") });
+  await page.getByRole("status").getByRole("button", { name: "Cancel" }).click();
+  await answers("one", "two");
+  await turn(0).getByRole("button", { name: "Continue from here" }).click();
+  await say(page, "third question");
+  await answers("one", "five");
+  assert.equal(heard().length, 2);
+  await versions(1).getByText("Version 3 of 3").waitFor();
+  await page.screenshot({ path: join(pictures, "branches-versions.png") });
+  await page.reload();
+  await answers("one", "five");
+});
+
 test("hostile model output: nothing runs, and nothing is loaded from other hosts; formulas are drawn", async (t) => {
   const vendor = await Vendor.start([
     {

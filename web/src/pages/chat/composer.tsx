@@ -4,6 +4,7 @@ import { Button, Icon, Problem, failed } from "../../shared/ui";
 import { Attach, Attached, takeFiles, together } from "./attach";
 import { CompleteList, slashWord, useComplete } from "./completion";
 import { cancelDraft, changeDraft, deliver, type Draft, draftOf } from "./drafts";
+import { useGrow } from "./growingtext";
 import { matches } from "./phrases";
 import { type Named, useFitting } from "./skillsearch";
 
@@ -204,14 +205,4 @@ function useEscape(stop?: () => Promise<unknown>): { asked: boolean } {
     };
   }, [stop]);
   return { asked };
-}
-
-/** useGrow fits the height of a text area to its content. CSS sets the maximum. */
-function useGrow(area: { current: HTMLTextAreaElement | null }, text: string) {
-  useEffect(() => {
-    const a = area.current;
-    if (!a) return;
-    a.style.height = "auto";
-    a.style.height = `${a.scrollHeight}px`;
-  }, [text]);
 }

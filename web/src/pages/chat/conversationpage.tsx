@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useCallback, useState } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { BackToDraft } from "../../features/skills/backtodraft";
 import { away, Refusal } from "../../shared/api/client";
 import { me } from "../../shared/api/me";
@@ -8,16 +8,18 @@ import { Button, Empty, Icon, Problem, Tag, Waiting } from "../../shared/ui";
 import { useTitle } from "../../shared/ui/page";
 import { useInForce } from "./activeskills";
 import { agentTitle } from "./agentfield";
+import { currentBranch } from "./branches";
 import { Composer } from "./composer";
 import { useConversation } from "./conversation";
-import { changeDraft } from "./drafts";
 import type { Link } from "./eventstream";
 import { Messages } from "./messages";
 import { Panel, useDebounced } from "./panel";
-import { cancel, sendMessage } from "./send";
+import { messageTitle } from "./phrases";
+import { cancel, sendMessage, switchBranch } from "./send";
 import { SessionMenu, TitleField } from "./sessionrow";
 import { sessionOf } from "./sessions";
 import { isBusy, type Transcript, type Turn, runningTurn } from "./transcript";
+import type { TurnActions } from "./turnactions";
 
 interface ConversationProps {
   id: string;
@@ -38,10 +40,11 @@ export function ConversationView({ id, list, onPanel, panelOpen, beside }: Conve
   const at = useDebounced(c.ready.value ? transcript.changed : -1);
   const force = useInForce(id, at);
   useTitle(session?.title || msg("chat.untitled"));
-  const again = useCallback(
-    (turn: Turn) => changeDraft(id, { text: turn.text, skill: turn.skill || undefined, files: [] }),
-    [id],
-  );
+  const branch = useMemo(() => currentBranch(transcript), [transcript]);
+  const [from, setFrom] = useState<Turn>();
+  useEffect(() => setFrom(undefined), [transcript.turns.length]); // the message was sent, here or elsewhere
+  const actions = useActions(id, isBusy(transcript), setFrom);
+  const turns = from ? branch.turns.slice(0, branch.turns.findIndex((t) => t.input === from.input) + 1) : branch.turns;
   const stop = useCallback(() => cancel(id), [id]);
   if (link.state === "over" && link.problem?.status === 404) return <ConversationGone />;
   const theirs = session && me.value && session.owner !== me.value.user.id;
@@ -51,7 +54,13 @@ export function ConversationView({ id, list, onPanel, panelOpen, beside }: Conve
         <Head id={id} list={list} transcript={transcript} onPanel={onPanel} panelOpen={panelOpen} />
         <Connection link={link} />
         {c.ready.value || transcript.turns.length ? (
-          <Messages transcript={transcript} ready={c.ready.value} onAgain={theirs ? undefined : again} />
+          <Messages
+            transcript={transcript}
+            turns={turns}
+            versions={branch.versions}
+            ready={c.ready.value}
+            actions={theirs ? undefined : actions}
+          />
         ) : (
           <div class="chat-scroll">
             <div class="chat-messages">
@@ -60,13 +69,21 @@ export function ConversationView({ id, list, onPanel, panelOpen, beside }: Conve
           </div>
         )}
         <div class="chat-foot-area">
+          {from && (
+            <div class="note row keep" role="status">
+              <span class="grow">{msg("chat.continuing", { text: messageTitle(from).slice(0, 40) })}</span>
+              <Button small onClick={() => setFrom(undefined)}>
+                {msg("chat.stay")}
+              </Button>
+            </div>
+          )}
           {theirs ? (
             <p class="small muted">{msg("chat.watching")}</p>
           ) : (
             <Composer
               id={id}
               busy={isBusy(transcript)}
-              send={(draft) => sendMessage(id, draft)}
+              send={(draft) => sendMessage(id, draft, from?.last)}
               onStop={runningTurn(transcript) || isBusy(transcript) ? stop : undefined}
               loaded={(force.data ?? []).map((f) => f.skill.name)}
               offered={transcript.offered}
@@ -77,6 +94,23 @@ export function ConversationView({ id, list, onPanel, panelOpen, beside }: Conve
       {beside(at < 0 ? null : <Panel c={c} at={at} force={force} />)}
     </>
   );
+}
+
+/** useActions returns what the user can do with earlier turns. */
+function useActions(id: string, busy: boolean, continueAfter: (turn: Turn) => void): TurnActions {
+  return useMemo(() => {
+    const send = async (turn: Turn, text: string) => {
+      const after = turn.last ? turn.parent : turn.after; // a turn without steps has no versions
+      await sendMessage(id, { text, skill: turn.skill || undefined, files: [] }, after);
+    };
+    return {
+      busy,
+      edit: send,
+      retry: (turn) => send(turn, turn.text),
+      continueAfter,
+      switchTo: (step) => switchBranch(id, step),
+    };
+  }, [id, busy]);
 }
 
 function Head({

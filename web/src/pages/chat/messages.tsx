@@ -1,28 +1,29 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { msg } from "../../shared/i18n/messages";
 import { Button } from "../../shared/ui";
+import type { Branch } from "./branches";
 import { useStick } from "./scrolltoend";
-import { isBusy, type Transcript, type Turn } from "./transcript";
+import { isBusy, type Transcript } from "./transcript";
 import { MemoTurn } from "./turn";
+import type { TurnActions } from "./turnactions";
 
 const page = 30;
 
-interface MessagesProps {
+interface MessagesProps extends Branch {
   transcript: Transcript;
   ready: boolean;
-  onAgain?: (turn: Turn) => void;
+  actions?: TurnActions;
 }
 
 /** Messages shows the newest messages, and earlier ones when scrolled up. */
-export function Messages({ transcript, ready, onAgain }: MessagesProps) {
+export function Messages({ transcript, turns: all, versions, ready, actions }: MessagesProps) {
   const [most, setMost] = useState(page);
   const box = useRef<HTMLDivElement>(null);
   const inside = useRef<HTMLDivElement>(null);
   const { away, toEnd } = useStick(box, inside);
-  const all = transcript.turns;
   const from = Math.max(0, all.length - most);
   const grow = useEarlier(box, most, () => setMost(most + page));
-  const last = all.at(-1)?.input;
+  const last = transcript.turns.findLast((turn) => turn.kind !== "branch")?.input;
   const mine = useRef(last);
   useEffect(() => {
     if (last !== mine.current) toEnd(); // the user's own message must be visible
@@ -40,7 +41,15 @@ export function Messages({ transcript, ready, onAgain }: MessagesProps) {
         )}
         {ready && !all.length && <p class="muted chat-silent">{msg("chat.silent")}</p>}
         {all.slice(from).map((turn, i) => (
-          <MemoTurn key={turn.input} turn={turn} number={from + i + 1} onAgain={onAgain} />
+          // By position, so that the buttons that switch versions keep the focus.
+          <MemoTurn
+            key={from + i}
+            turn={turn}
+            number={from + i + 1}
+            newest={from + i === all.length - 1}
+            versions={versions.get(turn.input)}
+            actions={actions}
+          />
         ))}
       </div>
       <Spoken transcript={transcript} ready={ready} />

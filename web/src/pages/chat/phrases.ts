@@ -13,3 +13,7 @@ export const matches = (count: number): string => (count ? msg("chat.matches", {
 
 /** left says when an unused skill is unloaded. */
 export const left = (count: number): string => (count ? msg("chat.left", { count }) : msg("chat.leftNow"));
+
+/** messageTitle names a message by its text, or by its skill. */
+export const messageTitle = (message: { text: string; skill: string }): string =>
+  message.text || (message.skill ? msg("chat.usedSkill", { name: message.skill }) : "");

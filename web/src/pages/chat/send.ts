@@ -35,14 +35,17 @@ export async function begin(draft: Draft): Promise<string> {
   return session.id;
 }
 
-/** sendMessage uploads the files of a draft and sends it. */
-export async function sendMessage(session: string, draft: Draft) {
+/**
+ * sendMessage uploads the files of a draft and sends it. The conversation continues after a step, on
+ * a new branch, or after the last one.
+ */
+export async function sendMessage(session: string, draft: Draft, after?: number) {
   for (const file of draft.files) await keepFile(session, file);
   const files = draft.files.length
     ? msg("chat.attachedText", { names: draft.files.map((f) => f.name).join(", ") })
     : "";
   const text = [draft.text.trim(), files].filter(Boolean).join("\n\n");
-  const body = { text, ...(draft.skill && { skill: draft.skill }) };
+  const body = { text, ...(draft.skill && { skill: draft.skill }), after };
   const key = keyFor(session, JSON.stringify(body));
   await got(
     api.POST("/api/v1/sessions/{session}/messages", {
@@ -52,6 +55,10 @@ export async function sendMessage(session: string, draft: Draft) {
   );
   accepted(session);
 }
+
+/** switchBranch continues a conversation after a step, so that the branch with the step is shown. */
+export const switchBranch = (session: string, after: number) =>
+  got(api.POST("/api/v1/sessions/{session}/branch", { params: { path: { session } }, body: { after } }));
 
 /** keepFile uploads a file to a conversation. It replaces a file with the same name. */
 export async function keepFile(session: string, file: File) {

@@ -11,8 +11,15 @@ type State = "waiting" | "running" | "done" | "wait" | "cancelled" | "failed";
 /** A message or command of the user, with everything that followed. */
 export interface Turn {
   input: number;
-  /** One of message, load, unload and compact. */
+  /** One of message, load, unload, compact and branch. */
   kind: string;
+  /** The step after which the message asks to continue; undefined for the last one. */
+  after?: number;
+  /** The step that its first step follows on its branch, or 0. */
+  parent: number;
+  /** The numbers of its first and last step, or 0. */
+  first: number;
+  last: number;
   text: string;
   skill: string;
   state: State;
@@ -105,6 +112,9 @@ export interface Short {
 export interface Transcript {
   /** The number of the last applied event. */
   seq: number;
+  /** The number of the last step. */
+  step: number;
+  /** The turns of all branches. */
   turns: readonly Turn[];
   /** The number of the last event that may change active skills, files or usage. */
   changed: number;
@@ -112,7 +122,7 @@ export interface Transcript {
   offered: readonly string[];
 }
 
-export const blank: Transcript = { seq: 0, turns: [], changed: 0, offered: [] };
+export const blank: Transcript = { seq: 0, step: 0, turns: [], changed: 0, offered: [] };
 
 /** runningTurn returns the running turn. */
 export const runningTurn = (t: Transcript) => t.turns.find((turn) => turn.state === "running");
@@ -129,11 +139,12 @@ export function follow(was: Transcript, events: readonly ChatEvent[]): Transcrip
   for (const e of events) if (e.seq > draft.seq) draft.take(e);
   return draft.seq === was.seq
     ? was
-    : { seq: draft.seq, turns: draft.turns, changed: draft.changed, offered: draft.offered };
+    : { seq: draft.seq, step: draft.step, turns: draft.turns, changed: draft.changed, offered: draft.offered };
 }
 
 class Draft {
   seq: number;
+  step: number;
   changed: number;
   turns: Turn[];
   offered: readonly string[];
@@ -141,6 +152,7 @@ class Draft {
 
   constructor(was: Transcript) {
     this.seq = was.seq;
+    this.step = was.step;
     this.changed = was.changed;
     this.turns = [...was.turns];
     this.offered = was.offered;
@@ -155,6 +167,10 @@ class Draft {
         kind: e.kind ?? "message",
         text: e.text ?? "",
         skill: e.skill ?? "",
+        after: e.after,
+        parent: e.after ?? this.step,
+        first: 0,
+        last: 0,
         state: "waiting",
         error: "",
         said: e.time,
@@ -162,6 +178,7 @@ class Draft {
       });
       return;
     }
+    if (e.step) this.step = e.step.seq;
     if (e.answer) return this.settle(e.answer);
     const turn = this.turn(e.input);
     if (turn) this.happen(turn, e);
@@ -244,6 +261,9 @@ function editCall(turn: Turn, id: string | undefined, edit: (c: Call) => Call) {
 
 /** step applies a step of the stored transcript. */
 function step(turn: Turn, s: Schema["SessionEvent"], seq: number) {
+  turn.first ||= s.seq;
+  turn.last = s.seq;
+  if (turn.first === s.seq) turn.parent = s.branched && s.branched.after < s.seq ? s.branched.after : s.seq - 1;
   if (s.message?.role === "assistant") message(turn, s.message, seq);
   if (s.started) editCall(turn, s.started.call, (c) => ({ ...c, state: "running", begun: s.time }));
   if (s.result) {

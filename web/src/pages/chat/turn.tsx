@@ -1,36 +1,42 @@
-import { useMemo } from "preact/hooks";
+import type { ComponentChildren } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { InlineAsk } from "../../features/approvals/inline";
 import { isPending } from "../../features/approvals/requests";
 import { Markdown } from "../../shared/content";
 import { moment, short } from "../../shared/i18n/format";
 import { language } from "../../shared/i18n/language";
 import { findMsg, msg } from "../../shared/i18n/messages";
-import { Button, Copy, Icon, Tag } from "../../shared/ui";
+import { Copy, failed, Icon, Tag } from "../../shared/ui";
+import type { Version } from "./branches";
 import { Fold } from "./disclosure";
 import { AboutLine, CompactedLine, RetentionLine, LoadedLine, Quiet, UnloadedLine } from "./noticelines";
-import { duration } from "./phrases";
+import { duration, messageTitle } from "./phrases";
 import { CallLine } from "./toolcall";
 import { elapsed } from "./toolcalltext";
 import type { Item, Turn, Words } from "./transcript";
+import { EditMessage, type TurnActions, TurnButton, Versions } from "./turnactions";
 
 interface TurnProps {
   turn: Turn;
   number: number;
-  /** Puts the message back into the input. */
-  onAgain?: (turn: Turn) => void;
+  /** Whether it is the last one on its branch. */
+  newest: boolean;
+  versions?: readonly Version[];
+  actions?: TurnActions;
 }
 
 /** MemoTurn draws a turn, again only after a change. */
-export function MemoTurn({ turn, number, onAgain }: TurnProps) {
+export function MemoTurn({ turn, number, newest, versions, actions }: TurnProps) {
   return useMemo(
-    () => <TurnView turn={turn} number={number} onAgain={onAgain} />,
-    [turn, number, onAgain, language.value],
+    () => <TurnView turn={turn} number={number} newest={newest} versions={versions} actions={actions} />,
+    [turn, number, newest, versions?.map((v) => v.last).join(), actions, language.value],
   );
 }
 
 /** TurnView shows a message and the response. */
-function TurnView({ turn, number, onAgain }: TurnProps) {
-  const name = turn.text || (turn.skill ? msg("chat.usedSkill", { name: turn.skill }) : "");
+function TurnView({ turn, number, newest, versions, actions }: TurnProps) {
+  const switcher = versions && actions && <Versions turn={turn} versions={versions} actions={actions} />;
+  const same = versions?.every((v) => v.turn.text === turn.text && v.turn.skill === turn.skill);
   return (
     <article
       class={turn.kind === "message" ? `chat-turn is-${turn.state}` : "chat-turn command"}
@@ -38,8 +44,8 @@ function TurnView({ turn, number, onAgain }: TurnProps) {
     >
       {turn.kind === "message" ? (
         <>
-          <h2 class="visually-hidden">{msg("chat.turn", { n: number, text: name.slice(0, 80) })}</h2>
-          <MessageText turn={turn} />
+          <h2 class="visually-hidden">{msg("chat.turn", { n: number, text: messageTitle(turn).slice(0, 80) })}</h2>
+          <MessageText turn={turn} switcher={!same && switcher} actions={actions} />
         </>
       ) : (
         <Command turn={turn} />
@@ -47,22 +53,53 @@ function TurnView({ turn, number, onAgain }: TurnProps) {
       {turn.items.map((item) => (
         <MemoItem key={item.key} item={item} />
       ))}
-      <End turn={turn} onAgain={onAgain} />
+      <End turn={turn} />
+      {turn.kind === "message" && !["waiting", "running"].includes(turn.state) && (
+        <Foot turn={turn} newest={newest} switcher={same && switcher} actions={actions} />
+      )}
     </article>
   );
 }
 
-/** MessageText shows the message as written. */
-function MessageText({ turn }: { turn: Turn }) {
+interface MessageTextProps {
+  turn: Turn;
+  switcher: ComponentChildren;
+  actions?: TurnActions;
+}
+
+/** MessageText shows the message as written, or edits it. */
+function MessageText({ turn, switcher, actions }: MessageTextProps) {
+  const [edited, setEdited] = useState(0);
+  const foot = useRef<HTMLDivElement>(null);
+  const was = useRef(edited);
+  useEffect(() => {
+    if (was.current && !edited) foot.current?.querySelector<HTMLElement>("button:last-child")?.focus();
+    was.current = edited;
+  }, [edited]);
+  if (edited === turn.input && actions)
+    return <EditMessage turn={turn} actions={actions} onDone={() => setEdited(0)} />;
   return (
-    <div class="chat-said" title={moment(turn.said)}>
-      {turn.skill && (
-        <div class="small">
-          <Icon name="library" size={14} /> {msg("chat.usedSkill", { name: turn.skill })}
+    <>
+      <div class="chat-said" title={moment(turn.said)}>
+        {turn.skill && (
+          <div class="small">
+            <Icon name="library" size={14} /> {msg("chat.usedSkill", { name: turn.skill })}
+          </div>
+        )}
+        {turn.text && <div class="text">{turn.text}</div>}
+      </div>
+      {actions && (
+        <div class="chat-said-foot" ref={foot}>
+          {switcher}
+          <TurnButton
+            icon="compose"
+            label={msg("chat.edit")}
+            busy={actions.busy}
+            onClick={() => setEdited(turn.input)}
+          />
         </div>
       )}
-      {turn.text && <div class="text">{turn.text}</div>}
-    </div>
+    </>
   );
 }
 
@@ -77,7 +114,9 @@ function Command({ turn }: { turn: Turn }) {
       ? msg("chat.loading", { name: turn.skill })
       : turn.kind === "unload"
         ? msg("chat.unloading", { name: turn.skill })
-        : msg("chat.compacting");
+        : turn.kind === "branch"
+          ? msg("chat.switching")
+          : msg("chat.compacting");
   return <Quiet icon={turn.kind === "compact" ? "file" : "library"}>{text}</Quiet>;
 }
 
@@ -127,12 +166,7 @@ function Answer({ item }: { item: Words }) {
 }
 
 /** End shows how a turn ended, or its progress. */
-function End({ turn, onAgain }: Omit<TurnProps, "number">) {
-  const again = onAgain && turn.kind === "message" && (
-    <Button small look="quiet" icon="again" onClick={() => onAgain(turn)}>
-      {msg("chat.resend")}
-    </Button>
-  );
+function End({ turn }: { turn: Turn }) {
   switch (turn.state) {
     case "waiting":
       return (
@@ -148,7 +182,6 @@ function End({ turn, onAgain }: Omit<TurnProps, "number">) {
       return (
         <div class={turn.begun ? "row" : "chat-end row"}>
           <Tag look="warn">{turn.begun ? msg("chat.cancelled") : msg("chat.takenBack")}</Tag>
-          {again}
         </div>
       );
     case "failed":
@@ -157,7 +190,6 @@ function End({ turn, onAgain }: Omit<TurnProps, "number">) {
           <strong>{msg("chat.failed")}</strong>
           <div>{turn.error}</div>
           <div class="muted small">{msg("chat.failedNext")}</div>
-          {again && <div>{again}</div>}
         </div>
       );
     default:
@@ -166,9 +198,7 @@ function End({ turn, onAgain }: Omit<TurnProps, "number">) {
 }
 
 function Done({ turn }: { turn: Turn }) {
-  const answer = turn.items.findLast((i) => i.type === "answer");
   const problems = turn.loaded?.problems ?? [];
-  const seconds = elapsed(turn.begun, turn.ended);
   return (
     <>
       {turn.state === "wait" && <Quiet icon="asks">{msg("chat.wait")}</Quiet>}
@@ -180,24 +210,45 @@ function Done({ turn }: { turn: Turn }) {
           ))}
         </div>
       )}
-      {turn.kind === "message" && (
-        <footer class="chat-foot small muted">
-          {answer && "text" in answer && <Copy text={answer.text} label={msg("chat.copyMessage")} />}
-          <span>
-            {[
-              turn.model,
-              turn.usage &&
-                msg("chat.took", {
-                  input: short(turn.usage.input + turn.usage.cache_read + turn.usage.cache_write),
-                  output: short(turn.usage.output),
-                }),
-              seconds !== undefined && seconds >= 0.1 && duration(seconds),
-            ]
-              .filter(Boolean)
-              .join(" · ")}
-          </span>
-        </footer>
-      )}
     </>
+  );
+}
+
+interface FootProps extends MessageTextProps {
+  newest: boolean;
+}
+
+/** Foot shows what a response cost, and what can be done with it. */
+function Foot({ turn, newest, switcher, actions }: FootProps) {
+  const answer = turn.items.findLast((i) => i.type === "answer");
+  const seconds = elapsed(turn.begun, turn.ended);
+  return (
+    <footer class="chat-foot small muted">
+      {switcher}
+      {answer && "text" in answer && <Copy text={answer.text} label={msg("chat.copyMessage")} />}
+      {actions && (
+        <TurnButton icon="again" busy={actions.busy} onClick={() => void actions.retry(turn).catch(failed)}>
+          {msg("chat.resend")}
+        </TurnButton>
+      )}
+      {actions && !newest && turn.last > 0 && (
+        <TurnButton icon="branch" busy={actions.busy} onClick={() => actions.continueAfter(turn)}>
+          {msg("chat.continueHere")}
+        </TurnButton>
+      )}
+      <span>
+        {[
+          turn.model,
+          turn.usage &&
+            msg("chat.took", {
+              input: short(turn.usage.input + turn.usage.cache_read + turn.usage.cache_write),
+              output: short(turn.usage.output),
+            }),
+          seconds !== undefined && seconds >= 0.1 && duration(seconds),
+        ]
+          .filter(Boolean)
+          .join(" · ")}
+      </span>
+    </footer>
   );
 }
