@@ -6,27 +6,36 @@ import (
 	"time"
 )
 
-// Attachment describes a file in a conversation.
+// Attachment describes a file in a conversation, or one of its earlier versions.
 type Attachment struct {
 	Session string
 	Path    string // relative to the session's directory
-	SHA256  string // hash of the content, in hexadecimal
+	Step    int64  // last step of the transcript when it was written; 0 if unknown
+	SHA256  string // hash of the content, in hexadecimal; "" in a version without a file
 	Size    int64  // set by Put
 	Updated time.Time
 }
 
-const attachmentColumns = "session, path, sha256, size, updated"
+const attachmentColumns = "session, path, step, sha256, size, updated"
 
 func (a *Attachment) fields() []any {
-	return []any{&a.Session, &a.Path, &a.SHA256, &a.Size, (*timestamp)(&a.Updated)}
+	return []any{&a.Session, &a.Path, &a.Step, &a.SHA256, &a.Size, (*timestamp)(&a.Updated)}
 }
 
-// Attachments stores files in conversations. Deleting a session deletes its
-// files.
+// Limits for the earlier versions of the files in a session.
+const (
+	MaxAttachmentVersions     = 500
+	MaxAttachmentVersionBytes = 64 << 20
+)
+
+// Attachments stores files in conversations. It keeps the versions that were
+// replaced or deleted at a later step, up to [MaxAttachmentVersions] and
+// [MaxAttachmentVersionBytes] per session, and drops those of the earliest steps
+// first. Deleting a session deletes its files.
 type Attachments struct{ c conn }
 
-// Put stores a file of up to [MaxValue] bytes, replacing any file at the same
-// path. It fails with [ErrNotFound] if the session does not exist.
+// Put stores a file of up to [MaxValue] bytes as the current version at its path.
+// It fails with [ErrNotFound] if the session does not exist.
 func (t Attachments) Put(ctx context.Context, a Attachment, data []byte) error {
 	if len(data) > MaxValue {
 		return fmt.Errorf("store file %.200q: %w: %d bytes, limit %d", a.Path, ErrInvalid, len(data), MaxValue)
@@ -35,9 +44,18 @@ func (t Attachments) Put(ctx context.Context, a Attachment, data []byte) error {
 		data = []byte{}
 	}
 	a.Size, a.Updated = int64(len(data)), now()
-	_, err := t.c.exec(ctx, "INSERT INTO attachments ("+attachmentColumns+`, data) VALUES ($1, $2, $3, $4, $5, $6)
-		ON CONFLICT (session, path) DO UPDATE SET sha256 = excluded.sha256, size = excluded.size, updated = excluded.updated, data = excluded.data`,
-		append(a.fields(), data)...)
+	err := t.c.inTransaction(ctx, func(c conn) error {
+		if err := c.retireAttachment(ctx, a.Session, a.Path); err != nil {
+			return err
+		}
+		if _, err := c.exec(ctx, "DELETE FROM attachment_versions WHERE session = $1 AND path = $2 AND step = $3", a.Session, a.Path, a.Step); err != nil {
+			return err
+		}
+		if _, err := c.exec(ctx, "INSERT INTO attachments ("+attachmentColumns+", data) VALUES ($1, $2, $3, $4, $5, $6, $7)", append(a.fields(), data)...); err != nil {
+			return err
+		}
+		return c.pruneAttachments(ctx, a.Session)
+	})
 	if err != nil {
 		return fmt.Errorf("store file %.200q: %w", a.Path, toNotFound(err))
 	}
@@ -64,11 +82,78 @@ func (t Attachments) Read(ctx context.Context, session, path string) ([]byte, er
 	return data, nil
 }
 
-// Delete deletes a file. It fails with [ErrNotFound] if the file does not
-// exist.
-func (t Attachments) Delete(ctx context.Context, session, path string) error {
-	if err := t.c.execAffecting(ctx, "DELETE FROM attachments WHERE session = $1 AND path = $2", session, path); err != nil {
+// Delete deletes a file after a step of the transcript. It fails with
+// [ErrNotFound] if the file does not exist.
+func (t Attachments) Delete(ctx context.Context, session, path string, step int64) error {
+	err := t.c.inTransaction(ctx, func(c conn) error {
+		if _, err := queryScalar[int64](ctx, c, "SELECT step FROM attachments WHERE session = $1 AND path = $2", session, path); err != nil {
+			return err
+		}
+		if err := c.retireAttachment(ctx, session, path); err != nil {
+			return err
+		}
+		gone := Attachment{Session: session, Path: path, Step: step, Updated: now()}
+		_, err := c.exec(ctx, "INSERT INTO attachment_versions ("+attachmentColumns+", data) VALUES ($1, $2, $3, $4, $5, $6, $7)"+replaceVersion, append(gone.fields(), []byte{})...)
+		if err != nil {
+			return err
+		}
+		return c.pruneAttachments(ctx, session)
+	})
+	if err != nil {
 		return fmt.Errorf("delete file %.200q: %w", path, err)
 	}
 	return nil
+}
+
+// ListVersions returns the versions of a session's files that are not current,
+// sorted by path and step. A version without SHA256 has no file.
+func (t Attachments) ListVersions(ctx context.Context, session string) ([]Attachment, error) {
+	found, err := queryAll[Attachment](ctx, t.c, "SELECT "+attachmentColumns+" FROM attachment_versions WHERE session = $1 ORDER BY path, step", session)
+	if err != nil {
+		return nil, fmt.Errorf("list versions of files of session %q: %w", session, err)
+	}
+	return found, nil
+}
+
+// Restore makes the version of a file that was written at the given step the
+// current one. If there is no such version, it removes the current one. Both
+// stay available as versions.
+func (t Attachments) Restore(ctx context.Context, session, path string, step int64) error {
+	err := t.c.inTransaction(ctx, func(c conn) error {
+		if err := c.retireAttachment(ctx, session, path); err != nil {
+			return err
+		}
+		const version = " FROM attachment_versions WHERE session = $1 AND path = $2 AND step = $3 AND sha256 <> ''"
+		if _, err := c.exec(ctx, "INSERT INTO attachments ("+attachmentColumns+", data) SELECT "+attachmentColumns+", data"+version, session, path, step); err != nil {
+			return err
+		}
+		_, err := c.exec(ctx, "DELETE"+version, session, path, step)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("restore file %.200q: %w", path, err)
+	}
+	return nil
+}
+
+// replaceVersion ends a statement that adds versions of files.
+const replaceVersion = " ON CONFLICT (session, path, step) DO UPDATE SET sha256 = excluded.sha256, size = excluded.size, updated = excluded.updated, data = excluded.data"
+
+// retireAttachment makes the current version of a file, if there is one, an
+// earlier one.
+func (c conn) retireAttachment(ctx context.Context, session, path string) error {
+	const current = " FROM attachments WHERE session = $1 AND path = $2"
+	if _, err := c.exec(ctx, "INSERT INTO attachment_versions ("+attachmentColumns+", data) SELECT "+attachmentColumns+", data"+current+replaceVersion, session, path); err != nil {
+		return err
+	}
+	_, err := c.exec(ctx, "DELETE"+current, session, path)
+	return err
+}
+
+// pruneAttachments drops versions of a session's files beyond the limits.
+func (c conn) pruneAttachments(ctx context.Context, session string) error {
+	_, err := c.exec(ctx, `DELETE FROM attachment_versions WHERE session = $1 AND (path, step) IN (
+		SELECT path, step FROM (SELECT path, step, row_number() OVER w AS n, SUM(size) OVER w AS bytes FROM attachment_versions
+			WHERE session = $1 WINDOW w AS (ORDER BY step DESC, path)) v WHERE n > $2 OR bytes > $3)`, session, MaxAttachmentVersions, MaxAttachmentVersionBytes)
+	return err
 }

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -29,10 +30,73 @@ func TestAttachments(t *testing.T) {
 		wantError(t, put("big", bytes.Repeat([]byte{1}, store.MaxValue+1)), store.ErrInvalid)
 		wantError(t, put("", nil), store.ErrInvalid)
 		wantError(t, db.Attachments.Put(ctx, store.Attachment{Session: "none", Path: "x", SHA256: sum}, nil), store.ErrNotFound)
-		mustDo(t, db.Attachments.Delete(ctx, s.ID, "a/empty"))
-		wantError(t, db.Attachments.Delete(ctx, s.ID, "a/empty"), store.ErrNotFound)
+		mustDo(t, db.Attachments.Delete(ctx, s.ID, "a/empty", 0))
+		wantError(t, db.Attachments.Delete(ctx, s.ID, "a/empty", 0), store.ErrNotFound)
 		mustDo(t, db.Sessions.Delete(ctx, s.ID))
 		_, err := db.Attachments.Read(ctx, s.ID, "b.txt")
 		wantError(t, err, store.ErrNotFound)
+	})
+}
+
+// Versions that were replaced or deleted at a later step are kept and can be
+// restored.
+func TestAttachmentVersions(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		s := must(db.Sessions.Create(ctx, store.Session{Owner: "ada"}))(t)
+		put := func(step int64, data string) {
+			t.Helper()
+			mustDo(t, db.Attachments.Put(ctx, store.Attachment{Session: s.ID, Path: "a.txt", Step: step, SHA256: strings.Repeat("0", 64)}, []byte(data)))
+		}
+		check := func(current, versions string) {
+			t.Helper()
+			got := ""
+			if list := must(db.Attachments.List(ctx, s.ID))(t); len(list) > 0 {
+				got = fmt.Sprint(list[0].Step, " ", string(must(db.Attachments.Read(ctx, s.ID, "a.txt"))(t)))
+			}
+			var others []string
+			for _, v := range must(db.Attachments.ListVersions(ctx, s.ID))(t) {
+				text := fmt.Sprint(v.Step)
+				if v.SHA256 == "" {
+					text += " deleted"
+				}
+				others = append(others, text)
+			}
+			if joined := strings.Join(others, ", "); got != current || joined != versions {
+				t.Errorf("got %q and versions %q, want %q and %q", got, joined, current, versions)
+			}
+		}
+		put(2, "first")
+		put(2, "second")
+		check("2 second", "")
+		put(4, "third")
+		check("4 third", "2")
+		mustDo(t, db.Attachments.Delete(ctx, s.ID, "a.txt", 4))
+		check("", "2, 4 deleted")
+		put(4, "fourth")
+		check("4 fourth", "2")
+		mustDo(t, db.Attachments.Delete(ctx, s.ID, "a.txt", 6))
+		check("", "2, 4, 6 deleted")
+		for range 2 {
+			mustDo(t, db.Attachments.Restore(ctx, s.ID, "a.txt", 2))
+			check("2 second", "4, 6 deleted")
+		}
+		mustDo(t, db.Attachments.Restore(ctx, s.ID, "a.txt", 6))
+		check("", "2, 4, 6 deleted")
+
+		big := strings.Repeat("x", 8<<20)
+		for step := range int64(10) {
+			put(10+step, big)
+		}
+		put(20, "last")
+		check("20 last", "12, 13, 14, 15, 16, 17, 18, 19") // no more than 64 MiB
+		for step := range int64(store.MaxAttachmentVersions) {
+			put(100+step, "")
+		}
+		if n := len(must(db.Attachments.ListVersions(ctx, s.ID))(t)); n != store.MaxAttachmentVersions {
+			t.Errorf("%d versions, want %d", n, store.MaxAttachmentVersions)
+		}
+		mustDo(t, db.Sessions.Delete(ctx, s.ID))
+		wantEqual(t, len(must(db.Attachments.ListVersions(ctx, s.ID))(t)), 0)
 	})
 }

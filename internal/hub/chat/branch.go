@@ -38,8 +38,9 @@ func (e *Engine) checkBranch(ctx context.Context, id string, after int64) error 
 	return nil
 }
 
-// branch continues the conversation after the step that an input names, unless it
-// already does. The caller must open the conversation again.
+// branch continues the conversation after the step that an input names, with the
+// files of that branch, unless it already does. The caller must open the
+// conversation again.
 func (w *worker) branch(ctx context.Context, j *job) error {
 	w.closeActive()
 	if _, err := w.journal.readSnapshot(ctx); err != nil {
@@ -47,6 +48,13 @@ func (w *worker) branch(ctx context.Context, j *job) error {
 	}
 	if w.journal.isAfter(j.seq, *j.After) {
 		return nil
+	}
+	path, err := readPath(ctx, w.e.db.Events, w.id, *j.After)
+	if err != nil {
+		return err
+	}
+	if err := w.update(ctx, func(c *conversationTx) error { return c.restoreFiles(ctx, path) }); err != nil {
+		return fmt.Errorf("restore files of branch: %w", err)
 	}
 	return w.journal.Append(ctx, &session.Event{Time: time.Now().UTC(), Branched: &session.Branch{After: *j.After}})
 }
@@ -59,13 +67,9 @@ func (j *journal) isAfter(in, step int64) bool {
 	return j.last == step || j.lastMessage >= in || j.lastBranch >= in
 }
 
-// readPath returns the numbers of the steps on the current branch of a
-// transcript, in order.
-func readPath(ctx context.Context, from store.Events, id string) ([]int64, error) {
-	last, err := from.Last(ctx, id)
-	if err != nil {
-		return nil, err
-	}
+// readPath returns the numbers of the steps on the branch of a transcript that ends
+// with the given step, in order.
+func readPath(ctx context.Context, from store.Events, id string, last int64) ([]int64, error) {
 	events := make([]session.Event, last)
 	for i := range events {
 		events[i].Seq = int64(i) + 1

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
@@ -435,5 +436,73 @@ func TestBranchEqualsLinearConversation(t *testing.T) {
 		if diff := cmp.Diff(markdown(linear), markdown(tree)); diff != "" {
 			rt.Fatalf("the export differs (-linear +branch):\n%s", diff)
 		}
+	})
+}
+
+// Each branch has its files: those of the user and those of tools.
+func TestFilesBelongToTheirBranch(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
+		write := func(c *chat.ToolContext) []agent.Tool {
+			return []agent.Tool{tool("write", func(ctx context.Context, args json.RawMessage) (*agent.Outcome, error) {
+				var in struct{ Path, Text string }
+				if err := json.Unmarshal(args, &in); err != nil {
+					return nil, err
+				}
+				root, err := c.OpenFolder(ctx)
+				if err != nil {
+					return nil, err
+				}
+				if in.Text == "" {
+					return &agent.Outcome{Text: "removed"}, root.Remove(in.Path)
+				}
+				return &agent.Outcome{Text: "written"}, root.WriteFile(in.Path, []byte(in.Text), 0o600)
+			})}
+		}
+		e := node(t, open(), setupFixture{tools: write})
+		id := begin(t, e)
+		put := func(path, text string) {
+			t.Helper()
+			if err := e.WriteFile(t.Context(), ada, id, path, []byte(text)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		files := func(want string) {
+			t.Helper()
+			list, err := e.Files(t.Context(), ada, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, f := range list {
+				data, err := e.ReadFile(t.Context(), ada, id, f.Path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, f.Path+"="+string(data))
+			}
+			if joined := strings.Join(got, " "); joined != want {
+				t.Errorf("files are %q, want %q", joined, want)
+			}
+		}
+		put("all", "1")
+		end(t, e, id, say(t, e, id, `call write {"path":"a","text":"1"}`))
+		first := line(t, e, id, `call write {"path":"a","text":"1"}`)
+		end(t, e, id, say(t, e, id, `call write {"path":"a","text":"2"}`))
+		put("mine", "1")
+		files("a=2 all=1 mine=1")
+
+		second := line(t, e, id, `call write {"path":"a","text":"2"}`)
+		send(t, e, id, chat.Message{Text: `call write {"path":"b","text":"1"}`}, *second.After)
+		files("a=1 all=1 b=1")
+		end(t, e, id, say(t, e, id, `call write {"path":"a"}`))
+		files("all=1 b=1")
+
+		versions := line(t, e, id, `call write {"path":"b","text":"1"}`).Versions
+		switchTo(t, e, id, versions[0].Last)
+		files("a=2 all=1 mine=1")
+		switchTo(t, e, id, versions[1].Last)
+		files("all=1 b=1")
+		switchTo(t, e, id, *first.After)
+		files("all=1")
 	})
 }

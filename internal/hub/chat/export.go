@@ -33,7 +33,11 @@ func (e *Engine) Export(ctx context.Context, p account.Principal, id string, f F
 	case JSONL:
 		write = writeLine
 	case Markdown:
-		path, err := readPath(ctx, e.db.Events, id)
+		last, err := e.db.Events.Last(ctx, id)
+		if err != nil {
+			return err
+		}
+		path, err := readPath(ctx, e.db.Events, id, last)
 		if err != nil {
 			return err
 		}

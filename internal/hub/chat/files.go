@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -33,7 +35,7 @@ type File struct {
 	Updated time.Time `json:"updated"`
 }
 
-// Files returns a conversation's files, sorted by path.
+// Files returns the files on the current branch of a conversation, sorted by path.
 func (e *Engine) Files(ctx context.Context, p account.Principal, id string) ([]File, error) {
 	if _, err := e.authorize(ctx, p, account.SessionRead, id); err != nil {
 		return nil, err
@@ -57,8 +59,8 @@ func (e *Engine) ReadFile(ctx context.Context, p account.Principal, id, path str
 	return e.db.Attachments.Read(ctx, id, path)
 }
 
-// WriteFile creates or replaces a file in a conversation. The change is visible
-// from the next turn on. WriteFile fails with [ErrInvalid], or with a
+// WriteFile creates or replaces a file on the current branch of a conversation. The
+// change is visible from the next turn on. WriteFile fails with [ErrInvalid], or with a
 // [*quota.ExceededError] if the owner may not store the file.
 func (e *Engine) WriteFile(ctx context.Context, p account.Principal, id, path string, data []byte) error {
 	if _, err := e.authorize(ctx, p, account.SessionWrite, id); err != nil {
@@ -72,14 +74,14 @@ func (e *Engine) WriteFile(ctx context.Context, p account.Principal, id, path st
 	})
 }
 
-// DeleteFile deletes a file in a conversation. It fails with [store.ErrNotFound]
+// DeleteFile deletes a file on the current branch of a conversation. It fails with [store.ErrNotFound]
 // if the file does not exist.
 func (e *Engine) DeleteFile(ctx context.Context, p account.Principal, id, path string) error {
 	if _, err := e.authorize(ctx, p, account.SessionWrite, id); err != nil {
 		return err
 	}
 	return e.update(ctx, id, func(c *conversationTx) error {
-		if err := c.Attachments.Delete(ctx, id, path); err != nil {
+		if err := c.deleteFile(ctx, path); err != nil {
 			return err
 		}
 		return c.Audit.Append(ctx, auditRecord(p.User, "session.file.delete", id, map[string]any{"path": path}))
@@ -100,10 +102,16 @@ func (c *conversationTx) storeFile(ctx context.Context, path string, data []byte
 	if err != nil {
 		return err
 	}
+	step, err := c.Events.Last(ctx, c.id)
+	if err != nil {
+		return err
+	}
 	n, size, added := 1, int64(len(data)), int64(len(data))
 	for _, a := range kept {
 		if a.Path == path {
-			added -= a.Size
+			if a.Step == step { // it is replaced; otherwise it is kept for other branches
+				added -= a.Size
+			}
 			continue
 		}
 		if strings.HasPrefix(a.Path, path+"/") || strings.HasPrefix(path, a.Path+"/") {
@@ -118,8 +126,58 @@ func (c *conversationTx) storeFile(ctx context.Context, path string, data []byte
 		return fmt.Errorf("file %q: %w", path, err)
 	}
 	sum := sha256.Sum256(data)
-	return c.Attachments.Put(ctx, store.Attachment{Session: c.id, Path: path, SHA256: hex.EncodeToString(sum[:])}, data)
+	return c.Attachments.Put(ctx, store.Attachment{Session: c.id, Path: path, Step: step, SHA256: hex.EncodeToString(sum[:])}, data)
 }
+
+// deleteFile deletes a file. It fails with [store.ErrNotFound] if the file does not
+// exist.
+func (c *conversationTx) deleteFile(ctx context.Context, path string) error {
+	step, err := c.Events.Last(ctx, c.id)
+	if err != nil {
+		return err
+	}
+	return c.Attachments.Delete(ctx, c.id, path, step)
+}
+
+// restoreFiles makes the files of a branch the current ones: of each file, the last
+// version that was written on the branch. path holds the numbers of the steps on
+// the branch, in order. Files that were written before the first step belong to all
+// branches.
+func (c *conversationTx) restoreFiles(ctx context.Context, path []int64) error {
+	current, err := c.Attachments.List(ctx, c.id)
+	if err != nil {
+		return err
+	}
+	versions, err := c.Attachments.ListVersions(ctx, c.id)
+	if err != nil {
+		return err
+	}
+	steps := map[string]int64{} // of the versions to restore, by path
+	for _, a := range slices.Concat(current, versions) {
+		if _, ok := slices.BinarySearch(path, a.Step); !ok && a.Step > 0 {
+			continue
+		}
+		if step, ok := steps[a.Path]; !ok || a.Step > step {
+			steps[a.Path] = a.Step
+		}
+	}
+	for _, a := range current {
+		if step, ok := steps[a.Path]; ok && step == a.Step {
+			delete(steps, a.Path)
+		} else if !ok {
+			steps[a.Path] = noStep
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(steps)) {
+		if err := c.Attachments.Restore(ctx, c.id, name, steps[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noStep is the step of no version of a file.
+const noStep = -1
 
 // reserve counts bytes toward the quota of the conversation's owner.
 func (c *conversationTx) reserve(ctx context.Context, bytes int64) error {

@@ -154,7 +154,7 @@ func (f *folder) save(ctx context.Context) error {
 	err = f.w.update(ctx, func(c *conversationTx) error {
 		refused = map[string]error{}
 		for name := range gone {
-			if err := c.Attachments.Delete(ctx, f.w.id, name); err != nil && !errors.Is(err, store.ErrNotFound) {
+			if err := c.deleteFile(ctx, name); err != nil && !errors.Is(err, store.ErrNotFound) {
 				return err
 			}
 		}

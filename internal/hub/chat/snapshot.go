@@ -122,7 +122,11 @@ func (s *snapshot) advance(ctx context.Context, from store.Events) error {
 // recompute computes the snapshot from the whole transcript, because its end
 // belongs to another branch.
 func (s *snapshot) recompute(ctx context.Context, from store.Events) error {
-	path, err := readPath(ctx, from, s.Conversation)
+	last, err := from.Last(ctx, s.Conversation)
+	if err != nil {
+		return err
+	}
+	path, err := readPath(ctx, from, s.Conversation, last)
 	if err != nil {
 		return err
 	}
