@@ -63,7 +63,13 @@ func RequestOf(ctx context.Context, db *store.DB, id string) (string, []llm.Mess
 }
 
 // ForgetSnapshots empties the snapshots in memory.
-func ForgetSnapshots(e *Engine) { e.snapshots = newSnapshotCache(maxSnapshotBytes) }
+func ForgetSnapshots(e *Engine) {
+	e.snapshots.mu.Lock()
+	defer e.snapshots.mu.Unlock()
+	for e.snapshots.used.Len() > 0 {
+		e.snapshots.remove(e.snapshots.used.Back())
+	}
+}
 
 // StoreSnapshot stores the snapshot in memory, even if it is not due.
 func StoreSnapshot(t *testing.T, e *Engine, id string) {
