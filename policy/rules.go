@@ -366,7 +366,8 @@ type ToolCall struct {
 	Safety    Level // Unknown needs approval
 }
 
-// builtin reports whether the tool is a tool of the agent's working folder.
+// builtin reports whether the tool is one of the agent's own tools or works on the
+// agent's working directory.
 func (c *ToolCall) builtin() bool { return c.Server == "" || c.Server == "workspace" && c.OwnServer }
 
 // Permission returns the name of the tool in rules and the audit log. It is

@@ -63,7 +63,7 @@ func (d Draft) Render() []byte {
 // yamlQuote returns s as a plain YAML scalar if that is safe, and in double
 // quotes otherwise.
 func yamlQuote(s string) string {
-	if s != "" && (s[0]|0x20 >= 'a' && s[0]|0x20 <= 'z') && fastPlain(s) && strings.TrimSpace(s) == s && coreKind(s) == "str" && !strings.Contains(s, "---") {
+	if s != "" && (s[0]|0x20 >= 'a' && s[0]|0x20 <= 'z') && isPlainScalar(s) && strings.TrimSpace(s) == s && coreKind(s) == "str" && !strings.Contains(s, "---") {
 		return s
 	}
 	var r renderer

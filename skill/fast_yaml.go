@@ -119,7 +119,7 @@ func (f *fastReader) value(v string, column int) *yaml.Node {
 			return nil
 		}
 	case c|0x20 >= 'a' && c|0x20 <= 'z', c >= utf8.RuneSelf:
-		if !fastPlain(v) {
+		if !isPlainScalar(v) {
 			return nil
 		}
 	default:
@@ -128,10 +128,10 @@ func (f *fastReader) value(v string, column int) *yaml.Node {
 	return n
 }
 
-// fastPlain reports whether v is certainly a plain string in YAML. It must
+// isPlainScalar reports whether v is certainly a plain string in YAML. v must
 // start with a letter or a non-ASCII character. It must not contain indicators
 // or be a word that YAML reads as another type.
-func fastPlain(v string) bool {
+func isPlainScalar(v string) bool {
 	if !isPrintable(v) || v[len(v)-1] == ':' || strings.Contains(v, ": ") || strings.Contains(v, " #") {
 		return false
 	}

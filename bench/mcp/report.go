@@ -10,7 +10,8 @@ import (
 	"github.com/loadout-dev/loadout/bench/internal/measure"
 )
 
-// way is a transport, with connections to our server and to an empty server.
+// way is a transport, with a connection to our server and one to a server without
+// tools.
 type way struct {
 	name        string
 	to, nothing target

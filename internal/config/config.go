@@ -80,7 +80,7 @@ type Input struct {
 	Operator OperatorFile
 }
 
-// Error lists all faults of a configuration.
+// Error reports all faults that were found in a configuration.
 type Error struct{ Faults []string }
 
 func (e *Error) Error() string {

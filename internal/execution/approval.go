@@ -36,8 +36,8 @@ func (r *Runner) convertRefusal(err error) error {
 	return err
 }
 
-// ServersError is returned if a skill's servers cannot be read. They are not
-// started, and the skill cannot be approved.
+// ServersError is returned if the definitions of a skill's servers cannot be read.
+// The servers are not started, and the skill cannot be approved.
 type ServersError struct {
 	Skill  string // name of the skill
 	Reason string // why the servers cannot be read, or that there are too many

@@ -8,8 +8,8 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Offers reports whether the provider of s has the given name: the name of the
-// skill, or a provider name that the skill's own tools use.
+// Offers reports whether s has a provider with the given name, which is the name
+// of the skill or a provider name that the skill's tools use.
 func Offers(s *skill.Skill, name string) bool {
 	return s.Provider != nil && (s.Name == name || slices.ContainsFunc(s.Tools, func(t skill.Tool) bool { return t.Provider == name }))
 }

@@ -32,8 +32,8 @@ type Corpus struct {
 	texts   map[string]string
 }
 
-// NewCorpus generates one skill for each size, given in tokens of instructions. The caller must
-// close the corpus.
+// NewCorpus generates one skill for each size, which is the number of tokens in its instructions.
+// The caller must close the corpus.
 func NewCorpus(ctx context.Context, sizes []int, count Count) (*Corpus, error) {
 	c := &Corpus{count: count, texts: map[string]string{}}
 	files := fstest.MapFS{}

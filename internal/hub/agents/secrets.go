@@ -250,9 +250,10 @@ func (s *Secrets) Delete(ctx context.Context, p account.Principal, o Owner, name
 // a server would send the secret. The principal's own name and ID can be granted
 // without a stored value: see [SecretValues].
 //
-// A platform value needs a target, the hosts or the command of a server as in
-// [upstream.Config.TargetWith], and other secrets have none. A principal can also
-// grant platform values that are not stored, because conversations may set them.
+// For a platform value, target is the hosts or the command of a server, as
+// [upstream.Config.TargetWith] returns them; for other secrets it is "". A
+// principal can also grant platform values that are not stored, because
+// conversations may set them.
 func (s *Secrets) Grant(ctx context.Context, p account.Principal, o Owner, name string, to Subject, digest policy.Digest, target string) error {
 	_, isVariable := variableName(name)
 	var problem string

@@ -83,9 +83,9 @@ type Presence struct {
 	Problem string // why the skill cannot be added
 }
 
-// Compare checks a skill of the collection like an upload, and compares it with the
-// skill of the same name in the namespace. The quota must also allow the new skills
-// that were compared before.
+// Compare checks a skill of the collection as if it were uploaded, and compares it
+// with the skill of the same name in the namespace. The check of the quota includes
+// the new skills of earlier calls.
 func (c *Collection) Compare(ctx context.Context, s remote.Skill) (out Presence, err error) {
 	out.Problem, err = c.withSkill(ctx, s, func(content *content) error { return c.compare(ctx, content, &out) })
 	return out, err

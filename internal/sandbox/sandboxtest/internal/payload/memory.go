@@ -21,7 +21,7 @@ import (
 // memoryKinds maps an attack's ID to a function that allocates one MiB of the
 // machine's memory, which the process holds until it exits.
 var memoryKinds = map[string]func() error{
-	"M01": takePrivate, "M02": takePageTables, "M03": takeShared, "M04": takeZeroDevice, "M05": takeMemfd, "M06": takeQueues,
+	"M01": takePrivate, "M02": takePageTables, "M03": takeSharedPages, "M04": takeZeroDevice, "M05": takeMemfd, "M06": takeQueues,
 	"M07": takeSegment, "M08": takeUnixBuffers, "M09": takeTCPBuffers, "M10": takePipe, "M11": takePrivate,
 	"M12": takeSplicedPages, "M13": takeSentPages,
 }
@@ -159,7 +159,7 @@ func takePageTables() error {
 // peek reads the byte at an address.
 func peek(addr uintptr) { runtime.KeepAlive(**(**byte)(unsafe.Pointer(&addr))) }
 
-func takeShared() error {
+func takeSharedPages() error {
 	p, err := mapPages(mib, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS, -1)
 	if err != nil {
 		return err
