@@ -1,0 +1,43 @@
+import { render } from "preact";
+import { same, test } from "../../../test/units/check";
+import type { Version } from "./branches";
+import type { Turn } from "./transcript";
+import { type TurnActions, TurnButton, Versions } from "./turnactions";
+
+const turn = (input: number) => ({ input, text: "a", skill: "" }) as Turn;
+const versions: Version[] = [1, 2, 3].map((input) => ({ turn: turn(input), last: input * 10 }));
+
+test("turn actions: while a turn runs, they do nothing and say why; then the arrow keys switch versions", () => {
+  const chosen: (number | string)[] = [];
+  const box = document.createElement("div");
+  document.body.append(box);
+  for (const busy of [true, false]) {
+    const actions = { busy, switchTo: (step: number) => Promise.resolve(chosen.push(step)) } as TurnActions;
+    render(
+      <>
+        <Versions turn={versions[1]!.turn} versions={versions} actions={actions} />
+        <TurnButton icon="again" label="Again" busy={busy} onClick={() => chosen.push("again")} />
+      </>,
+      box,
+    );
+    const buttons = [...box.querySelectorAll("button")];
+    same(
+      buttons.map((b) => [b.getAttribute("aria-disabled"), b.disabled, b.title]),
+      ["Earlier version", "Later version", "Again"].map((label) =>
+        busy ? ["true", false, "Available when the response is finished"] : [null, false, label],
+      ),
+    );
+    buttons.forEach((b) => b.click());
+    for (const key of ["ArrowLeft", "ArrowRight", "ArrowUp"])
+      buttons[0]!.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+    same(chosen, busy ? [] : [10, 30, "again", 10, 30]);
+  }
+  render(<Versions turn={turn(3)} versions={versions} actions={{ busy: false } as TurnActions} />, box);
+  same(box.textContent, "3 / 3Version 3 of 3");
+  same(
+    [...box.querySelectorAll("button")].map((b) => b.getAttribute("aria-disabled")),
+    [null, "true"],
+  );
+  render(null, box);
+  box.remove();
+});
