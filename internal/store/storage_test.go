@@ -37,7 +37,8 @@ func TestStorage(t *testing.T) {
 		wantEqual(t, measure(own), [3]int64{11 + 8, 1, 0})
 		talk := must(db.Sessions.Create(ctx, store.Session{Owner: ada.ID}))(t)
 		must(db.Sessions.Create(ctx, store.Session{Owner: ada.ID}))(t)
-		mustDo(t, db.Attachments.Put(ctx, store.Attachment{Session: talk.ID, Path: "a", SHA256: file.SHA256}, make([]byte, 100)))
+		mustDo(t, db.Attachments.Put(ctx, store.Attachment{Session: talk.ID, Path: "a", SHA256: file.SHA256}, make([]byte, 60)))
+		mustDo(t, db.Attachments.Put(ctx, store.Attachment{Session: talk.ID, Path: "a", Step: 1, SHA256: file.SHA256}, make([]byte, 40))) // keeps the other version
 		mustDo(t, db.Drafts.Add(ctx, store.Draft{Session: talk.ID, Name: "x", Digest: "y"}, make([]byte, 1000)))
 		wantEqual(t, measure(own), [3]int64{19 + 1100, 1, 2})
 		for i, stream := range []string{talk.ID, talk.ID + "/in", talk.ID + "/out", "other"} {

@@ -247,6 +247,38 @@ func TestStepsThatCannotBeContinued(t *testing.T) {
 	}
 }
 
+// In transcripts of earlier versions, which do not record the turn of a step, a
+// message is replaced from the step before it.
+func TestBranchOfOlderTranscript(t *testing.T) {
+	db := storetest.Open(t, storetest.SQLite(t))
+	r := &recorder{}
+	e := node(t, db, setupFixture{model: model(r.answer)})
+	id := begin(t, e)
+	end(t, e, id, say(t, e, id, "one"))
+	end(t, e, id, say(t, e, id, "two"))
+	rewrite(t, db, id, func(rows []store.Event) []store.Event {
+		for i, row := range rows {
+			var step map[string]any
+			if err := json.Unmarshal(row.Data, &step); err != nil {
+				t.Fatal(err)
+			}
+			delete(step, "turn")
+			data, err := json.Marshal(step)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows[i].Data = data
+		}
+		return rows
+	})
+	old := line(t, e, id, "two")
+	if *old.After != old.Seq-1 {
+		t.Errorf("it continues after step %d, want %d", *old.After, old.Seq-1)
+	}
+	send(t, e, id, chat.Message{Text: "zwei"}, *old.After)
+	r.check(t, "user: one", "assistant: you said: one", "user: zwei")
+}
+
 // A message sent again with its key must continue the same branch.
 func TestKeyIncludesBranch(t *testing.T) {
 	e := node(t, storetest.Open(t, storetest.SQLite(t)), setupFixture{})
