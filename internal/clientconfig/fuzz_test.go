@@ -51,7 +51,8 @@ func FuzzTOML(f *testing.F) {
 func FuzzYAML(f *testing.F) {
 	seeds(f, "yaml", "", "a: 1", "extensions:", "extensions: {}", "extensions:\n  loadout: {}", "# x\n---\na: 1\n", "extensions:\n  a: |\n    # x\n\nb: 1\n",
 		"extensions:\n  loadout:\n    cmd: x # y\n  # z\n  a: {}\n", "\xef\xbb\xbfextensions: # x\r\n\r\nb:\r\n- 1\r\n", "? extensions\n: a: 1\n", "extensions: &a\n  b: 1\nc: *a\n",
-		"a: &a {b: 1}\nextensions:\n  <<: *a\n", "extensions:\n  loadout: |+\n    x\n\n\nb: 1\n", "\"extensions\" : {} # }\n")
+		"a: &a {b: 1}\nextensions:\n  <<: *a\n", "extensions:\n  loadout: |+\n    x\n\n\nb: 1\n", "\"extensions\" : {} # }\n",
+		"extensions:\n...", "extensions:\n  loadout: {}\n... # x\n# y\n")
 	c, err := Lookup("goose")
 	if err != nil {
 		f.Fatal(err)

@@ -331,7 +331,9 @@ func (d *yamlDoc) region(m *yaml.Node, i int) span {
 	case d.container+1 < len(d.root.Content):
 		next = d.root.Content[d.container+1].Line - 1
 	default:
-		next = len(d.lines)
+		for next = first + 1; next < len(d.lines) && !isDocumentEnd(d.line(next)); {
+			next++
+		}
 	}
 	for next > first+1 {
 		line := d.line(next - 1)
@@ -342,6 +344,12 @@ func (d *yamlDoc) region(m *yaml.Node, i int) span {
 		next--
 	}
 	return span{d.lines[first], d.start(next)}
+}
+
+// isDocumentEnd reports whether a line is a marker that ends a YAML document.
+func isDocumentEnd(line []byte) bool {
+	rest, ok := bytes.CutPrefix(line, []byte("..."))
+	return ok && (len(rest) == 0 || strings.ContainsRune(" \t\r\n", rune(rest[0])))
 }
 
 func (d *yamlDoc) removeEntry(name string, container bool) (edit, error) {
