@@ -1,5 +1,6 @@
+import { h, render } from "preact";
 import { same, test } from "../../../test/units/check";
-import { currentBranch } from "./branches";
+import { type Branch, currentBranch, useBranch } from "./branches";
 import { blank, type ChatEvent, follow, type Transcript } from "./transcript";
 
 /** talk makes the events of turns: [kind, text, after], with a step for the message and one for the answer. */
@@ -27,6 +28,19 @@ class Talk {
   end(reason = "done") {
     this.add({ type: "ended", input: this.input, reason });
     return this;
+  }
+  stream(text: string) {
+    this.add({ type: "text", input: this.input, text });
+    return this;
+  }
+  call(text: string) {
+    this.begin("message", text);
+    this.note({ message: { role: "user", text } });
+    this.note({ message: { role: "assistant", text: "wait", calls: [{ id: "x", name: "list", arguments: "{}" }] } });
+    this.note({ result: { call: "x", text: "none" } });
+    this.stream("none ").stream("here");
+    this.note({ message: { role: "assistant", text: "none here" } });
+    return this.end();
   }
   say(text: string, after?: number) {
     this.begin("message", text, after);
@@ -101,4 +115,39 @@ test("branches: a message that waits is shown where it will be", () => {
 test("branches: hostile steps do not loop", () => {
   const talk = new Talk().say("a").begin("message", "b", 999).end();
   same(turns(talk).at(-1), "b");
+});
+
+test("branches: a turn in which the branch ends is shown up to there, and again as a whole", () => {
+  const items = (talk: Talk) => currentBranch(talk.transcript).turns.map((t) => t.items.map((i) => i.type));
+  const all = [["answer"], ["answer", "call", "answer"]];
+  const talk = new Talk().say("a").call("b");
+  same(items(talk), all);
+  same(items(talk.choose(5)), [["answer"], ["answer", "call"]]);
+  same(items(talk.say("c")), [["answer"], ["answer", "call"], ["answer"]]);
+  same(items(talk.choose(6)), all);
+});
+
+test("branches: streamed text changes the turn, and the branch is not followed again", () => {
+  const seen: Branch[] = [];
+  const Probe = ({ t }: { t: Transcript }) => {
+    seen.push(useBranch(t));
+    return null;
+  };
+  const box = document.createElement("div");
+  const talk = new Talk().say("a").say("b").begin("message", "B", 2);
+  render(h(Probe, { t: talk.transcript }), box);
+  for (const word of ["one ", "two ", "three"]) render(h(Probe, { t: talk.stream(word).transcript }), box);
+  const { turns, versions } = seen.at(-1)!;
+  same(
+    turns.map((turn) => [turn.text, turn.items.map((i) => "text" in i && i.text)]),
+    [
+      ["a", ["to a"]],
+      ["B", ["one two three"]],
+    ],
+  );
+  same(versions.size, 2);
+  same(new Set(seen.map((b) => b.versions)).size, 1, "trees");
+  render(h(Probe, { t: talk.end().transcript }), box);
+  same(new Set(seen.map((b) => b.versions)).size, 2, "trees");
+  render(null, box);
 });

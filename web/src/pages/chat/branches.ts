@@ -1,4 +1,5 @@
-import type { Transcript, Turn } from "./transcript";
+import { useMemo } from "preact/hooks";
+import { type Transcript, type Turn, upTo } from "./transcript";
 
 /** A message that continues the conversation at the same point as others, each on its own branch. */
 export interface Version {
@@ -7,39 +8,74 @@ export interface Version {
   last: number;
 }
 
+/** The versions of a message by its input, oldest first, if there are several. */
+type AllVersions = ReadonlyMap<number, readonly Version[]>;
+
 /** The current branch of a conversation. */
 export interface Branch {
+  /** The turns, each up to its last step on the branch. */
   turns: readonly Turn[];
-  /** The versions of a message by its input, oldest first, if there are several. */
-  versions: ReadonlyMap<number, readonly Version[]>;
+  versions: AllVersions;
 }
 
+/** A turn on a branch, and its last step there. */
+interface Part {
+  turn: Turn;
+  last: number;
+}
+
+const whole = (turn: Turn): Part => ({ turn, last: Infinity });
+
+/** What follows from the numbers of steps: the current branch without the content of its turns. */
+interface Outline {
+  /** The turns by their place among all turns. */
+  parts: readonly { at: number; last: number }[];
+  versions: AllVersions;
+}
+
+/** useBranch returns the current branch. Text that streams in does not change its outline. */
+export function useBranch(t: Transcript): Branch {
+  const outline = useMemo(() => outlineOf(t), [t.step, t.changed, t.turns.length]);
+  return branchOf(t, outline);
+}
+
+/** currentBranch returns the current branch. */
+export const currentBranch = (t: Transcript): Branch => branchOf(t, outlineOf(t));
+
+const branchOf = (t: Transcript, { parts, versions }: Outline): Branch => ({
+  turns: parts.map(({ at, last }) => upTo(t.turns[at]!, last)),
+  versions,
+});
+
 /**
- * currentBranch returns the turns on the path to the last step. A turn that has no step yet follows
- * the step that its message names, or the last one.
+ * outlineOf follows the path to the last step. A turn that has no step yet follows the step that its
+ * message names, or the last one.
  */
-export function currentBranch(t: Transcript): Branch {
+function outlineOf(t: Transcript): Outline {
   const tree = new Tree(t.turns);
-  let turns = tree.pathTo(t.step);
+  let parts = tree.pathTo(t.step);
   for (const turn of t.turns.filter((turn) => !turn.last)) {
     if (turn.state === "waiting" || turn.state === "running") {
-      if (turn.kind === "message" && turn.after !== undefined) turns = tree.pathTo(turn.after);
-      turns.push(turn);
-    } else insert(turns, turn, tree.owner(turn.parent));
+      if (turn.kind === "message" && turn.after !== undefined) parts = tree.pathTo(turn.after);
+      parts.push(whole(turn));
+    } else insert(parts, turn, tree.owner(turn.parent));
   }
+  const places = new Map(t.turns.map((turn, at) => [turn, at]));
   return {
-    turns: turns.filter((turn) => turn.kind !== "branch" || turn.state === "failed"),
+    parts: parts
+      .filter(({ turn }) => turn.kind !== "branch" || turn.state === "failed")
+      .map(({ turn, last }) => ({ at: places.get(turn)!, last })),
     versions: tree.versions(),
   };
 }
 
 /** insert puts a turn that ended without a step behind the turn that it followed, if that is shown. */
-function insert(turns: Turn[], turn: Turn, before: Turn | undefined) {
-  let at = before ? turns.indexOf(before) : -1;
+function insert(parts: Part[], turn: Turn, before: Turn | undefined) {
+  let at = before ? parts.findIndex((p) => p.turn === before) : -1;
   if (before && at < 0) return;
   do at++;
-  while (turns[at] && !turns[at]!.last && turns[at]!.input < turn.input);
-  turns.splice(at, 0, turn);
+  while (parts[at] && !parts[at]!.turn.last && parts[at]!.turn.input < turn.input);
+  parts.splice(at, 0, whole(turn));
 }
 
 /** Tree holds the turns that have steps. A turn follows the turn of its parent, an earlier step. */
@@ -69,9 +105,13 @@ class Tree {
     return this.turns[low - 1];
   }
 
-  pathTo(step: number): Turn[] {
-    const out: Turn[] = [];
-    for (let turn = this.owner(step); turn; turn = this.owner(turn.parent)) out.push(turn);
+  pathTo(step: number): Part[] {
+    const out: Part[] = [];
+    let last = step;
+    for (let turn = this.owner(step); turn; turn = this.owner(last)) {
+      out.push({ turn, last });
+      last = turn.parent;
+    }
     return out.reverse();
   }
 

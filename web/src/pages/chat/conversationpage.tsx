@@ -8,7 +8,7 @@ import { Button, Empty, Icon, Problem, Tag, Waiting } from "../../shared/ui";
 import { useTitle } from "../../shared/ui/page";
 import { useInForce } from "./activeskills";
 import { agentTitle } from "./agentfield";
-import { currentBranch } from "./branches";
+import { useBranch } from "./branches";
 import { Composer } from "./composer";
 import { useConversation } from "./conversation";
 import type { Link } from "./eventstream";
@@ -40,7 +40,7 @@ export function ConversationView({ id, list, onPanel, panelOpen, beside }: Conve
   const at = useDebounced(c.ready.value ? transcript.changed : -1);
   const force = useInForce(id, at);
   useTitle(session?.title || msg("chat.untitled"));
-  const branch = useMemo(() => currentBranch(transcript), [transcript]);
+  const branch = useBranch(transcript);
   const [from, setFrom] = useState<Turn>();
   useEffect(() => setFrom(undefined), [transcript.turns.length]); // the message was sent, here or elsewhere
   const actions = useActions(id, isBusy(transcript), setFrom);

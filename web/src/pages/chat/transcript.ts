@@ -20,6 +20,8 @@ export interface Turn {
   /** The numbers of its first and last step, or 0. */
   first: number;
   last: number;
+  /** The numbers of the events of its steps, from the first step on. */
+  events: number[];
   text: string;
   skill: string;
   state: State;
@@ -171,6 +173,7 @@ class Draft {
         parent: e.after ?? this.step,
         first: 0,
         last: 0,
+        events: [],
         state: "waiting",
         error: "",
         said: e.time,
@@ -193,7 +196,7 @@ class Draft {
   private mine(at: number): Turn {
     let turn = this.turns[at]!;
     if (!this.own.has(turn.input)) {
-      turn = this.turns[at] = { ...turn, items: [...turn.items] };
+      turn = this.turns[at] = { ...turn, events: [...turn.events], items: [...turn.items] };
       this.own.add(turn.input);
     }
     return turn;
@@ -247,6 +250,13 @@ class Draft {
 
 const isOpen = (i: Item): i is Words => (i.type === "answer" || i.type === "thought") && i.open;
 
+/** upTo returns a turn without what follows one of its steps. */
+export function upTo(turn: Turn, step: number): Turn {
+  if (turn.last <= step) return turn;
+  const seq = turn.events[step - turn.first]!;
+  return { ...turn, last: step, items: turn.items.filter((i) => i.key < seq + 0.5) };
+}
+
 /** grow appends text to the open item. */
 function grow(turn: Turn, type: Words["type"], e: ChatEvent) {
   const at = turn.items.findLastIndex((i) => i.type === type && isOpen(i));
@@ -263,6 +273,7 @@ function editCall(turn: Turn, id: string | undefined, edit: (c: Call) => Call) {
 function step(turn: Turn, s: Schema["SessionEvent"], seq: number) {
   turn.first ||= s.seq;
   turn.last = s.seq;
+  turn.events.push(seq);
   if (turn.first === s.seq) turn.parent = s.branched && s.branched.after < s.seq ? s.branched.after : s.seq - 1;
   if (s.message?.role === "assistant") message(turn, s.message, seq);
   if (s.started) editCall(turn, s.started.call, (c) => ({ ...c, state: "running", begun: s.time }));
