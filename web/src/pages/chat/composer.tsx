@@ -71,8 +71,8 @@ export function Composer({ id, send, busy, onStop, loaded = [], offered = [], of
     >
       {error !== undefined && <Problem error={error} />}
       {draft.state === "waiting" && (
-        <div class="note warn row" role="status">
-          {msg("chat.sentLater")}
+        <div class="note warn row keep" role="status">
+          <span class="grow">{msg("chat.sentLater")}</span>
           <Button small onClick={() => cancelDraft(id)}>
             {msg("ui.cancel")}
           </Button>

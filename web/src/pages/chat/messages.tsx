@@ -3,7 +3,7 @@ import { msg } from "../../shared/i18n/messages";
 import { Button } from "../../shared/ui";
 import type { Branch } from "./branches";
 import { useStick } from "./scrolltoend";
-import { isBusy, type Transcript } from "./transcript";
+import { isBusy, type Transcript, type Turn } from "./transcript";
 import { MemoTurn } from "./turn";
 import type { TurnActions } from "./turnactions";
 
@@ -52,7 +52,7 @@ export function Messages({ transcript, turns: all, versions, ready, actions }: M
           />
         ))}
       </div>
-      <Spoken transcript={transcript} ready={ready} />
+      <Spoken turns={all} busy={isBusy(transcript)} ready={ready} />
       {away && (
         <div class="chat-newest">
           <Button small icon="down" onClick={toEnd}>
@@ -81,13 +81,12 @@ function useEarlier(box: { current: HTMLDivElement | null }, most: number, grow:
 }
 
 /** Spoken announces the start and the end of a response to screen readers. */
-function Spoken({ transcript, ready }: { transcript: Transcript; ready: boolean }) {
-  const busy = isBusy(transcript);
+function Spoken({ turns, busy, ready }: { turns: readonly Turn[]; busy: boolean; ready: boolean }) {
   const was = useRef(false);
   const [text, setText] = useState("");
   useEffect(() => {
     if (!ready) return;
-    const answer = transcript.turns.findLast((turn) => turn.items.length)?.items.findLast((i) => i.type === "answer");
+    const answer = turns.findLast((turn) => turn.items.length)?.items.findLast((i) => i.type === "answer");
     if (busy) setText(msg("chat.answering"));
     else if (was.current)
       setText(`${msg("chat.answered")}. ${answer && "text" in answer ? answer.text.slice(0, 1000) : ""}`);

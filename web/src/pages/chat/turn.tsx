@@ -36,6 +36,7 @@ export function MemoTurn({ turn, number, newest, versions, actions }: TurnProps)
 /** TurnView shows a message and the response. */
 function TurnView({ turn, number, newest, versions, actions }: TurnProps) {
   const switcher = versions && actions && <Versions turn={turn} versions={versions} actions={actions} />;
+  const over = turn.state !== "waiting" && turn.state !== "running";
   const same = versions?.every((v) => v.turn.text === turn.text && v.turn.skill === turn.skill);
   return (
     <article
@@ -45,7 +46,7 @@ function TurnView({ turn, number, newest, versions, actions }: TurnProps) {
       {turn.kind === "message" ? (
         <>
           <h2 class="visually-hidden">{msg("chat.turn", { n: number, text: messageTitle(turn).slice(0, 80) })}</h2>
-          <MessageText turn={turn} switcher={!same && switcher} actions={actions} />
+          <MessageText turn={turn} over={over} switcher={!same && switcher} actions={actions} />
         </>
       ) : (
         <Command turn={turn} />
@@ -54,33 +55,43 @@ function TurnView({ turn, number, newest, versions, actions }: TurnProps) {
         <MemoItem key={item.key} item={item} />
       ))}
       <End turn={turn} />
-      {turn.kind === "message" && !["waiting", "running"].includes(turn.state) && (
+      {turn.kind === "message" && over && (
         <Foot turn={turn} newest={newest} switcher={same && switcher} actions={actions} />
       )}
     </article>
   );
 }
 
-interface MessageTextProps {
+interface PartProps {
   turn: Turn;
   switcher: ComponentChildren;
   actions?: TurnActions;
 }
 
+interface MessageTextProps extends PartProps {
+  /** Whether the turn is over. Until then the message has no buttons, but their place. */
+  over: boolean;
+}
+
 /** MessageText shows the message as written, or edits it. */
-function MessageText({ turn, switcher, actions }: MessageTextProps) {
+function MessageText({ turn, over, switcher, actions }: MessageTextProps) {
   const [edited, setEdited] = useState(0);
+  const said = useRef<HTMLDivElement>(null);
   const foot = useRef<HTMLDivElement>(null);
-  const was = useRef(edited);
+  const sent = useRef<boolean>(undefined);
   useEffect(() => {
-    if (was.current && !edited) foot.current?.querySelector<HTMLElement>("button:last-child")?.focus();
-    was.current = edited;
+    if (edited || sent.current === undefined) return;
+    const next = sent.current ? said.current : foot.current?.querySelector<HTMLElement>("button:last-child");
+    next?.focus();
   }, [edited]);
-  if (edited === turn.input && actions)
-    return <EditMessage turn={turn} actions={actions} onDone={() => setEdited(0)} />;
+  const done = (wasSent: boolean) => {
+    sent.current = wasSent;
+    setEdited(0);
+  };
+  if (edited === turn.input && actions) return <EditMessage turn={turn} actions={actions} onDone={done} />;
   return (
     <>
-      <div class="chat-said" title={moment(turn.said)}>
+      <div class="chat-said" title={moment(turn.said)} ref={said} tabIndex={-1}>
         {turn.skill && (
           <div class="small">
             <Icon name="library" size={14} /> {msg("chat.usedSkill", { name: turn.skill })}
@@ -90,13 +101,17 @@ function MessageText({ turn, switcher, actions }: MessageTextProps) {
       </div>
       {actions && (
         <div class="chat-said-foot" ref={foot}>
-          {switcher}
-          <TurnButton
-            icon="compose"
-            label={msg("chat.edit")}
-            busy={actions.busy}
-            onClick={() => setEdited(turn.input)}
-          />
+          {over && (
+            <>
+              {switcher}
+              <TurnButton
+                icon="compose"
+                label={msg("chat.edit")}
+                busy={actions.busy}
+                onClick={() => setEdited(turn.input)}
+              />
+            </>
+          )}
         </div>
       )}
     </>
@@ -214,7 +229,7 @@ function Done({ turn }: { turn: Turn }) {
   );
 }
 
-interface FootProps extends MessageTextProps {
+interface FootProps extends PartProps {
   newest: boolean;
 }
 

@@ -2,6 +2,7 @@ import { render } from "preact";
 import { same, test } from "../../../test/units/check";
 import type { Version } from "./branches";
 import type { Turn } from "./transcript";
+import { MemoTurn } from "./turn";
 import { type TurnActions, TurnButton, Versions } from "./turnactions";
 
 const turn = (input: number) => ({ input, text: "a", skill: "" }) as Turn;
@@ -38,6 +39,26 @@ test("turn actions: while a turn runs, they do nothing and say why; then the arr
     [...box.querySelectorAll("button")].map((b) => b.getAttribute("aria-disabled")),
     [null, "true"],
   );
+  render(null, box);
+  box.remove();
+});
+
+test("turn actions: a message that waits or is answered cannot be edited, and has no buttons", () => {
+  const box = document.createElement("div");
+  document.body.append(box);
+  const actions = { busy: true } as TurnActions;
+  for (const state of ["waiting", "running", "done"] as const) {
+    const shown = { ...turn(2), kind: "message", state, said: "2026-01-01T00:00:00Z", items: [] } as unknown as Turn;
+    const all = [
+      { turn: { ...turn(1), text: "b" }, last: 10 },
+      { turn: shown, last: 20 },
+    ];
+    render(<MemoTurn turn={shown} number={1} newest versions={all} actions={actions} />, box);
+    same(
+      [...box.querySelectorAll("button")].map((b) => b.title),
+      state === "done" ? Array<string>(4).fill("Available when the response is finished") : [],
+    );
+  }
   render(null, box);
   box.remove();
 });

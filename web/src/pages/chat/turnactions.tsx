@@ -91,7 +91,7 @@ export function Versions({ turn, versions, actions }: VersionsProps) {
 interface EditMessageProps {
   turn: Turn;
   actions: TurnActions;
-  onDone: () => void;
+  onDone: (sent: boolean) => void;
 }
 
 /** EditMessage edits the text of a message in its place. Enter sends it, and Escape leaves. */
@@ -110,7 +110,7 @@ export function EditMessage({ turn, actions, onDone }: EditMessageProps) {
     setSending(true);
     try {
       await actions.edit(turn, text.trim());
-      onDone();
+      onDone(true);
     } catch (error) {
       failed(error);
       setSending(false);
@@ -118,7 +118,7 @@ export function EditMessage({ turn, actions, onDone }: EditMessageProps) {
   };
   const key = (e: KeyboardEvent) => {
     if (e.isComposing || e.keyCode === 229) return; // the key belongs to an input method, such as for Chinese
-    if (e.key === "Escape") onDone();
+    if (e.key === "Escape") onDone(false);
     else if (e.key === "Enter" && !e.shiftKey && !e.altKey) void send();
     else return;
     e.preventDefault();
@@ -144,7 +144,7 @@ export function EditMessage({ turn, actions, onDone }: EditMessageProps) {
       />
       <div class="row">
         <span class="small muted grow">{actions.busy ? msg("chat.afterResponse") : msg("chat.editHint")}</span>
-        <Button small onClick={onDone}>
+        <Button small onClick={() => onDone(false)}>
           {msg("ui.cancel")}
         </Button>
         <Button small look="primary" type="submit" aria-disabled={off || undefined} aria-busy={sending}>
