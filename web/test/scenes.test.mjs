@@ -843,13 +843,21 @@ test("chat: a message is edited, answered again and left for a branch; its versi
   };
   const turn = (n) => page.locator("article").nth(n);
   const versions = (n) => turn(n).getByRole("group", { name: "Versions" });
-  const skill = page.getByRole("region", { name: "Context" }).getByText("csv-analysis").first();
+  const context = page.getByRole("region", { name: "Context" });
+  const skill = context.getByText("csv-analysis").first();
+  const file = (name) => context.getByRole("button", { name: `View ${name}` });
+  const attach = (name) =>
+    page
+      .locator("form.chat-composer input[type=file]")
+      .setInputFiles({ name, mimeType: "text/plain", buffer: Buffer.from(name) });
 
   await page.goto("/");
   await say(page, "first question");
   await answers("one");
+  await attach("before.txt");
   await say(page, "second question");
   await answers("one", "two");
+  await file("before.txt").waitFor();
 
   await turn(1).getByRole("button", { name: "Edit" }).click(); // edit and resend; Escape leaves
   await page.getByRole("textbox", { name: "Edit message" }).press("Escape");
@@ -857,6 +865,8 @@ test("chat: a message is edited, answered again and left for a branch; its versi
   await page.getByRole("textbox", { name: "Edit message" }).fill("better question");
   await page.keyboard.press("Enter");
   await answers("one", "three");
+  await page.locator("article:nth-of-type(2) .chat-said:focus").waitFor();
+  await file("before.txt").waitFor();
   assert.ok(!heard().join().includes("second question") && heard().at(-1).includes("better question"));
   await skill.waitFor();
 
@@ -871,13 +881,23 @@ test("chat: a message is edited, answered again and left for a branch; its versi
 
   await turn(0).getByRole("button", { name: "Try again" }).click(); // regenerate and switch back
   await answers("four");
+  await file("before.txt").waitFor({ state: "detached" });
   await page.screenshot({ path: join(pictures, "branches-again.png") });
   await turn(0).locator("footer").getByRole("button", { name: "Earlier version" }).click();
   await answers("one", "two");
+  await file("before.txt").waitFor();
 
   await turn(0).getByRole("button", { name: "Continue from here" }).click(); // branch, after a change of mind
   await page.getByText("Your next message continues after the answer to “first question”").waitFor();
   await page.screenshot({ path: join(pictures, "branches-continue.png") });
+  const [end, cancel] = await page
+    .locator(".chat-foot-area > .note")
+    .evaluate((note) => [note, note.querySelector("button")].map((e) => e.getBoundingClientRect().right));
+  assert.ok(end - cancel < 30, "Cancel is not at the end of the note");
+  await page.setViewportSize({ width: 360, height: 780 });
+  await page.screenshot({ path: join(pictures, "branches-continue-narrow.png") });
+  await fits(page, "the note");
+  await page.setViewportSize({ width: 1440, height: 900 });
   await page.getByRole("status").getByRole("button", { name: "Cancel" }).click();
   await answers("one", "two");
   await turn(0).getByRole("button", { name: "Continue from here" }).click();
@@ -888,6 +908,9 @@ test("chat: a message is edited, answered again and left for a branch; its versi
   await page.screenshot({ path: join(pictures, "branches-versions.png") });
   await page.reload();
   await answers("one", "five");
+
+  await page.goto("/audit");
+  await page.getByRole("table").getByText("switch to another branch").first().waitFor();
 });
 
 test("hostile model output: nothing runs, and nothing is loaded from other hosts; formulas are drawn", async (t) => {

@@ -58,7 +58,7 @@ export function Chips({ at, facets }: { at: Address; facets?: Schema["SkillFacet
         {(facets?.attention || at.get("attention")) && (
           <Chip at={at} name="attention" value="1" text={counted(msg("library.attention"), facets?.attention)} />
         )}
-        <Chip at={at} name="unused" value="1" text={msg("library.unused")} />
+        <Chip at={at} name="unused" value="1" text={msg("library.unusedFilter")} />
         {seesHidden(at.get("in")) && <Chip at={at} name="hidden" value="1" text={msg("library.hidden")} />}
         {filtered(at) && (
           <Button small look="quiet" icon="close" onClick={() => at.go(noFilters)}>
