@@ -13,10 +13,13 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
@@ -615,6 +618,40 @@ func TestMigrationFromSource(t *testing.T) {
 	if latest := migrate(map[string]any{"ref": "main"}); !slices.Contains(latest.lines(), "skill later: new, kept") {
 		t.Errorf("report of the branch: %q", latest.lines())
 	}
+}
+
+// The digest in the report of an archive pins it. A top folder is kept as in an upload.
+func TestMigrationFromArchive(t *testing.T) {
+	n := start(t, hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true, Private: thisMachine, Keys: []encryption.Key{encryption.NewKey()}})
+	_, user := n.newUser(t, n.signIn(t, "root", secret), "user")
+	var body atomic.Value
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body.Load()) }))
+	defer site.Close()
+	body.Store(archiveOf(t, map[string]string{"memory/a.md": "The tide is at noon."}).data)
+	request := map[string]any{"system": "ba-agent", "source": site.URL + "/memory.zip"}
+	var report struct {
+		migrationReport
+		Digest string
+	}
+	user.send(t, "POST", "/api/v1/migrate/source", request).want(t, 200).into(t, &report)
+	want := []string{"conversation Memory of ba-agent: new, kept"}
+	wantSame(t, "report", report.lines(), want)
+	request["digest"], request["apply"] = report.Digest, true
+	body.Store(archiveOf(t, map[string]string{"memory/a.md": "The tide is at noon.", "memory/b.md": "Not in the report."}).data)
+	user.send(t, "POST", "/api/v1/migrate/source", request).wantProblem(t, 409, "source_changed")
+	body.Store(archiveOf(t, map[string]string{"memory/a.md": "The tide is at noon."}).data)
+	user.send(t, "POST", "/api/v1/migrate/source", request).want(t, 200).into(t, &report)
+	if wantSame(t, "what was stored", report.lines(), want); !report.Done {
+		t.Error("stored nothing")
+	}
+}
+
+// A site that publishes skills has no other files to migrate.
+func TestMigrationFromSite(t *testing.T) {
+	n := start(t, hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true, Private: thisMachine, Keys: []encryption.Key{encryption.NewKey()}})
+	_, user := n.newUser(t, n.signIn(t, "root", secret), "user")
+	x := remotetest.NewIndex(t, fstest.MapFS{"four/SKILL.md": {Data: []byte(skillText("four", "Site."))}})
+	user.send(t, "POST", "/api/v1/migrate/source", map[string]any{"system": "loadout", "source": x.URL}).wantProblem(t, 422, "source_invalid")
 }
 
 // A hub migrates from no address from which it imports no skills.

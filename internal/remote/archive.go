@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -25,8 +26,19 @@ func (c *Client) openArchiveURL(ctx context.Context, l Location) (*Collection, e
 	if err != nil {
 		return nil, err
 	}
-	return c.collectArchive(ctx, l, t, t.size, t.Close)
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.NewSectionReader(t, 0, t.size)); err != nil {
+		return nil, errors.Join(fmt.Errorf("read archive %s: %w", l.displayURL(), err), t.Close())
+	}
+	o, err := c.collectArchive(ctx, l, t, t.size, t.Close)
+	if err != nil {
+		return nil, err
+	}
+	o.Revision.Digest = formatDigest(sum.Sum(nil))
+	return o, nil
 }
+
+func formatDigest(sum []byte) string { return fmt.Sprintf("sha256:%x", sum) }
 
 // openFileURL returns the skill in the SKILL.md at a URL.
 func (c *Client) openFileURL(ctx context.Context, l Location) (*Collection, error) {
@@ -52,7 +64,8 @@ func (c *Client) openFileURL(ctx context.Context, l Location) (*Collection, erro
 		return nil, err
 	}
 	t.folder = folder
-	return c.collect(ctx, l, Revision{}, t, nil)
+	sum := sha256.Sum256(src)
+	return c.collect(ctx, l, Revision{Digest: formatDigest(sum[:])}, t, nil)
 }
 
 // readFile reads and closes a body of at most limit bytes.

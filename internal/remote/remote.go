@@ -130,6 +130,9 @@ type Revision struct {
 	// Commit is the hex name of the commit, or "" if there is none. For an
 	// annotated tag it is the commit that the tag points to.
 	Commit string `json:"commit,omitempty"`
+	// Digest is the hash of the downloaded archive or SKILL.md, as sha256: and
+	// hexadecimal digits. It is "" for other locations.
+	Digest string `json:"-"`
 	// Tags maps the tags of a repository to their commits. Only Latest sets it.
 	Tags map[string]string `json:"-"`
 }

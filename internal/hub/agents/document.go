@@ -2,6 +2,7 @@ package agents
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -56,15 +57,15 @@ type reference struct {
 	ref  SkillRef // only for a skill
 }
 
-// References yields the kind and the name of each resource to which the document
-// refers. A resource can occur more than once.
-func (d *Document) References() iter.Seq2[string, string] {
-	return func(yield func(kind, name string) bool) {
+// References yields the kind of each resource to which the document refers, and its
+// name as written. A resource can occur more than once.
+func (d *Document) References() iter.Seq2[string, Ref] {
+	return func(yield func(kind string, ref Ref) bool) {
 		if d.Spec == nil {
 			return
 		}
 		for _, ref := range d.Spec.references() {
-			if !yield(ref.kind, ref.name) {
+			if !yield(ref.kind, Ref{ref.name, cmp.Or(ref.in, ref.ref.Namespace)}) {
 				return
 			}
 		}

@@ -52,11 +52,14 @@ func (l *Library) WithCollection(ctx context.Context, p account.Principal, in Na
 }
 
 // WithSource opens a source and calls f, which must not keep the collection. The
-// source is as for [Library.Inspect]. If it is a repository and commit is not "",
-// WithSource reads the files of this commit. The principal must be allowed to
-// upload to the namespace.
+// source is as for [Library.Inspect], but not a site that publishes skills. If it is
+// a repository and commit is not "", WithSource reads the files of this commit. The
+// principal must be allowed to upload to the namespace.
 func (l *Library) WithSource(ctx context.Context, p account.Principal, in Namespace, source, commit string, f func(*Collection) error) error {
-	return l.openSourceFor(ctx, p, in, source, commit, func(offer *remote.Collection) error {
+	return l.openSourceFor(ctx, p, in, source, commit, true, func(offer *remote.Collection) error {
+		if offer.Files() == nil {
+			return &remote.LocationError{Text: offer.Location.String(), Reason: "a site that publishes skills has no other files; use a repository or an archive"}
+		}
 		return f(&Collection{Collection: offer, l: l, p: p, in: in})
 	})
 }

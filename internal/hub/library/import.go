@@ -54,7 +54,7 @@ type SourceSkill struct {
 // permits. It also returns errors from package remote.
 func (l *Library) Inspect(ctx context.Context, p account.Principal, in Namespace, source string) (*SourceListing, error) {
 	var out *SourceListing
-	err := l.openSourceFor(ctx, p, in, source, "", func(offer *remote.Collection) error {
+	err := l.openSourceFor(ctx, p, in, source, "", false, func(offer *remote.Collection) error {
 		out = &SourceListing{Source: offer.Location.String(), Ref: offer.Revision.Ref, Commit: offer.Revision.Commit, Skills: []SourceSkill{}, Problems: []string{}, Broken: []BrokenSkill{}}
 		for _, pr := range offer.Problems {
 			out.Problems = append(out.Problems, printable.OneLine(pr.Path+": "+pr.Message))
@@ -77,8 +77,8 @@ func (l *Library) Inspect(ctx context.Context, p account.Principal, in Namespace
 }
 
 // openSourceFor opens a source and calls f if the principal may upload to the
-// namespace.
-func (l *Library) openSourceFor(ctx context.Context, p account.Principal, in Namespace, source, commit string, f func(*remote.Collection) error) error {
+// namespace. keepTop is [remote.Options.KeepTop].
+func (l *Library) openSourceFor(ctx context.Context, p account.Principal, in Namespace, source, commit string, keepTop bool, f func(*remote.Collection) error) error {
 	if err := l.authorizeIn(ctx, p, account.SkillUpload, in, "import"); err != nil {
 		return err
 	}
@@ -89,11 +89,11 @@ func (l *Library) openSourceFor(ctx context.Context, p account.Principal, in Nam
 	if commit != "" && at.Kind == remote.Git {
 		at.Ref = commit
 	}
-	return l.openSource(ctx, p.User, at, f)
+	return l.openSource(ctx, p.User, at, keepTop, f)
 }
 
 // openSource opens a source with the user's credentials and calls f.
-func (l *Library) openSource(ctx context.Context, user account.UserID, at remote.Location, f func(*remote.Collection) error) error {
+func (l *Library) openSource(ctx context.Context, user account.UserID, at remote.Location, keepTop bool, f func(*remote.Collection) error) error {
 	if err := l.checkLocation(at); err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (l *Library) openSource(ctx context.Context, user account.UserID, at remote
 	}
 	defer done()
 	var fetched atomic.Bool // importing a skill may download it, which is another phase
-	offer, err := l.newClient(user, inspectTimeout, func(p remote.Progress) {
+	offer, err := l.newClient(user, inspectTimeout, keepTop, func(p remote.Progress) {
 		if !fetched.Load() {
 			reportProgress(ctx, Fetching, p.Done, p.Total)
 		}
@@ -194,7 +194,7 @@ func (l *Library) Import(ctx context.Context, p account.Principal, in Namespace,
 	if n := max(len(c.Dirs), len(c.Overwrite)); n > maxOffered {
 		return out, invalidf("too many skills selected (%d, limit %d)", n, maxOffered)
 	}
-	err := l.openSourceFor(ctx, p, in, source, c.Commit, func(offer *remote.Collection) error {
+	err := l.openSourceFor(ctx, p, in, source, c.Commit, false, func(offer *remote.Collection) error {
 		at, err := l.parseSource(source)
 		if err != nil {
 			return err

@@ -115,8 +115,9 @@ func sshHost(address string) string {
 
 // newClient returns a client that uses the user's credentials and the given timeout.
 // progress may be nil.
-func (l *Library) newClient(user account.UserID, timeout time.Duration, progress func(remote.Progress)) *remote.Client {
+func (l *Library) newClient(user account.UserID, timeout time.Duration, keepTop bool, progress func(remote.Progress)) *remote.Client {
 	return remote.New(&remote.Options{
+		KeepTop: keepTop,
 		Credential: func(ctx context.Context, host string) (*remote.Credential, error) {
 			return l.opts.Credential(ctx, user, host)
 		},

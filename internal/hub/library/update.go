@@ -122,7 +122,7 @@ func (l *Library) updateGroup(ctx context.Context, p account.Principal, skills [
 		return nil
 	}
 	var failed error // error not caused by the source
-	err := l.openSource(ctx, p.User, skills[0].Source.location(), func(offer *remote.Collection) error {
+	err := l.openSource(ctx, p.User, skills[0].Source.location(), false, func(offer *remote.Collection) error {
 		for _, s := range skills {
 			if failed = l.updateOne(ctx, p, offer, s, downgrade, out); failed != nil {
 				break
@@ -183,7 +183,7 @@ func (l *Library) latestCommit(ctx context.Context, user account.UserID, from *S
 		return "", err
 	}
 	defer done()
-	r, err := l.newClient(user, latestTimeout, nil).Latest(ctx, at)
+	r, err := l.newClient(user, latestTimeout, false, nil).Latest(ctx, at)
 	if err != nil {
 		return "", err
 	}
@@ -264,7 +264,7 @@ func (l *Library) PreviewUpdate(ctx context.Context, p account.Principal, id str
 	}
 	defer old.Close()
 	var out UpdatePreview
-	err = l.openSource(ctx, p.User, from.location(), func(offer *remote.Collection) error {
+	err = l.openSource(ctx, p.User, from.location(), false, func(offer *remote.Collection) error {
 		out.Commit = offer.Revision.Commit
 		i := slices.IndexFunc(offer.Skills, func(s remote.Skill) bool { return s.Dir == from.Dir })
 		if i < 0 {

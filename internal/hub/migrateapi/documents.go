@@ -259,10 +259,10 @@ func (d *documents) compareLost() {
 		if doc.Document == nil || doc.item.Outcome == migrate.Lost {
 			continue
 		}
-		for kind, name := range doc.References() {
-			id := [2]string{kind, name}
-			detail := fmt.Sprintf("uses the existing %s %s, not that of the files", kind, name)
-			if lost[id] && !kept[id] && !slices.Contains(doc.item.Details, detail) {
+		for kind, ref := range doc.References() {
+			id := [2]string{kind, ref.Name}
+			detail := fmt.Sprintf("uses the existing %s %s, not that of the files", kind, ref.Name)
+			if (ref.Namespace == "" || ref.Namespace == "default") && lost[id] && !kept[id] && !slices.Contains(doc.item.Details, detail) {
 				doc.item.Outcome, doc.item.Details = migrate.Changed, append(doc.item.Details, detail)
 			}
 		}

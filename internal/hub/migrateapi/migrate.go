@@ -18,6 +18,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/hub/skillapi"
 	"github.com/loadout-dev/loadout/internal/migrate"
+	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -39,7 +40,7 @@ func (h *Handlers) begin(u account.UserID) (end func(), err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.running[u] {
-		return nil, &api.Problem{Status: 429, Code: "too_many_open", Detail: "another migration of yours is in progress", Next: "wait until it is done, and send the files again",
+		return nil, &api.Problem{Status: 429, Code: "too_many_open", Detail: "another migration of yours is in progress", Next: "wait until it is done, and try again",
 			Header: http.Header{"Retry-After": {"5"}}}
 	}
 	if h.running == nil {
@@ -66,6 +67,7 @@ type migrationJSON struct {
 	System    string             `json:"system"`
 	Source    string             `json:"source" doc:"Name of the file, or the address"`
 	Commit    string             `json:"commit,omitempty" doc:"Commit that was read, if the source is a repository"`
+	Digest    string             `json:"digest,omitempty" doc:"Hash of the archive that was read from an address"`
 	Namespace string             `json:"namespace" doc:"Namespace of the skills, agents and servers: user:ID, group:ID or public. Conversations are always your own"`
 	Done      bool               `json:"done" doc:"Whether something was stored; false after a dry run, and if nothing is new"`
 	Items     []migratedItemJSON `json:"items" nullable:"false"`
@@ -77,7 +79,7 @@ type migrationJSON struct {
 type migratedItemJSON struct {
 	Kind    string   `json:"kind" enum:"skill,document,server,conversation,file"`
 	Name    string   `json:"name"`
-	From    string   `json:"from" doc:"Path in the upload"`
+	From    string   `json:"from" doc:"Path of the file"`
 	Outcome string   `json:"outcome" enum:"kept,changed,lost"`
 	New     bool     `json:"new" doc:"Whether it is stored, or would be with apply. Otherwise it is already there, or lost"`
 	Does    string   `json:"does,omitempty" doc:"Which commands new servers run or to which hosts they connect, or where conversations with a new Model are sent"`
@@ -122,25 +124,37 @@ func (h *Handlers) migrateUpload(ctx context.Context, in *struct {
 
 func (h *Handlers) migrateSource(ctx context.Context, in *struct {
 	Body struct {
-		System string `json:"system" enum:"wegent,weknora,ba-agent,local-llm-provider,loadout" doc:"System that the files are from; loadout is another machine or hub"`
-		skillapi.SourceRequest
-		Commit string `json:"commit,omitempty" maxLength:"64" doc:"Commit of the report; default the current one"`
-		Apply  bool   `json:"apply,omitempty" doc:"Store what is new. Without it, the response only reports what would be stored"`
+		System    string `json:"system" enum:"wegent,weknora,ba-agent,local-llm-provider,loadout" doc:"System that the files are from; loadout is another machine or hub"`
+		Source    string `json:"source" minLength:"1" maxLength:"4096" doc:"owner/repo, https://host/repo.git, https://host/x.zip, or a file"`
+		Ref       string `json:"ref,omitempty" maxLength:"250" doc:"Branch, tag or commit of a repository, instead of the one in source"`
+		Namespace string `json:"namespace,omitempty" maxLength:"100" doc:"Namespace as in lists; default your own"`
+		Commit    string `json:"commit,omitempty" maxLength:"64" doc:"Commit of the report; default the current one"`
+		Digest    string `json:"digest,omitempty" maxLength:"100" doc:"Digest of the report: if the archive has another one, the response has status 409"`
+		Apply     bool   `json:"apply,omitempty" doc:"Store what is new. Without it, the response only reports what would be stored"`
 	}
 }) (*api.Body[migrationJSON], error) {
 	r := in.Body
 	return h.migrate(ctx, r.System, r.Namespace, func(m *migration) error {
-		source, err := r.WithRef()
+		source, err := skillapi.SourceRequest{Source: r.Source, Ref: r.Ref}.WithRef()
 		if err != nil {
 			return err
 		}
 		err = h.Library.WithSource(ctx, m.p, m.in, source, r.Commit, func(c *library.Collection) error {
-			m.source, m.commit = c.Location.String(), c.Revision.Commit
+			m.source, m.digest = c.Location.String(), c.Revision.Digest
+			if c.Location.Kind == remote.Git {
+				m.commit = c.Revision.Commit
+			}
+			if r.Digest != "" && r.Digest != m.digest {
+				return errChanged
+			}
 			return m.run(ctx, c, r.Apply)
 		})
 		return api.WithSource(source, err)
 	})
 }
+
+// errChanged reports that a file at an address is not that of a report.
+var errChanged = &api.Problem{Status: 409, Code: "source_changed", Detail: "the file at the address has changed since the report", Next: "get a new report, and check it"}
 
 // migrate calls run, which runs a migration for the namespace, and returns the report.
 func (h *Handlers) migrate(ctx context.Context, system, namespace string, run func(m *migration) error) (*api.Body[migrationJSON], error) {

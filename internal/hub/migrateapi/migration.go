@@ -36,6 +36,7 @@ type migration struct {
 	system migrate.System
 	source string
 	commit string // of a repository
+	digest string // of an archive at an address
 	files  *library.Collection
 
 	skills   []uploadedSkill
@@ -369,7 +370,7 @@ func (m *migration) notes() []string {
 
 // report returns the report of the migration.
 func (m *migration) report() migrationJSON {
-	out := migrationJSON{System: string(m.system), Source: visible(m.source), Commit: m.commit, Namespace: string(m.in), Done: m.done,
+	out := migrationJSON{System: string(m.system), Source: visible(m.source), Commit: m.commit, Digest: m.digest, Namespace: string(m.in), Done: m.done,
 		Items: []migratedItemJSON{}, Notes: visibleTexts(m.notes()), Secrets: visibleTexts(m.change.Unset)}
 	for _, s := range m.skills {
 		s.item.Clip()

@@ -32,8 +32,9 @@ interface Upload {
 /** A repository or an archive that the hub reads. */
 interface Address {
   address: string;
-  /** The commit of the report. */
+  /** The commit or the digest of the report. */
   commit?: string;
+  digest?: string;
 }
 
 type Step =
@@ -58,8 +59,8 @@ export function Migrate() {
   const request = (source: Upload | Address, at: "reading" | "storing"): Promise<Report> => {
     setStep({ at, share: 0 });
     if ("address" in source) {
-      const { address, commit } = source;
-      const body = { system, namespace, source: address, commit, apply: at === "storing" };
+      const { address, commit, digest } = source;
+      const body = { system, namespace, source: address, commit, digest, apply: at === "storing" };
       return got(api.POST("/api/v1/migrate/source", { body }));
     }
     const query = new URLSearchParams({ system, namespace, file_name: source.name });
@@ -84,7 +85,7 @@ export function Migrate() {
     attempt({ at: "ask" }, async () => {
       const source = { address: address.trim() };
       const report = await request(source, "reading");
-      return { at: "report", source: { ...source, commit: report.commit }, report };
+      return { at: "report", source: { ...source, commit: report.commit, digest: report.digest }, report };
     });
   const store = (source: Upload | Address, report: Report) =>
     attempt({ at: "report", source, report }, async () => ({ at: "done", report: await request(source, "storing") }));

@@ -2990,11 +2990,13 @@ export interface components {
             apply?: boolean;
             /** @description Commit of the report; default the current one */
             commit?: string;
-            /** @description Target: public, the name of a group, user:ID or group:ID; default your own */
+            /** @description Digest of the report: if the archive has another one, the response has status 409 */
+            digest?: string;
+            /** @description Namespace as in lists; default your own */
             namespace?: string;
             /** @description Branch, tag or commit of a repository, instead of the one in source */
             ref?: string;
-            /** @description owner/repo, owner/repo/dir@ref, https://host/repo.git//dir@ref, https://host/x.zip, or https://host of a site that publishes skills */
+            /** @description owner/repo, https://host/repo.git, https://host/x.zip, or a file */
             source: string;
             /**
              * @description System that the files are from; loadout is another machine or hub
@@ -3007,7 +3009,7 @@ export interface components {
             details: string[];
             /** @description Which commands new servers run or to which hosts they connect, or where conversations with a new Model are sent */
             does?: string;
-            /** @description Path in the upload */
+            /** @description Path of the file */
             from: string;
             /** @description ID of the skill or conversation, if it is there */
             id?: string;
@@ -3022,6 +3024,8 @@ export interface components {
         Migration: {
             /** @description Commit that was read, if the source is a repository */
             commit?: string;
+            /** @description Hash of the archive that was read from an address */
+            digest?: string;
             /** @description Whether something was stored; false after a dry run, and if nothing is new */
             done: boolean;
             items: components["schemas"]["MigratedItem"][];
@@ -5934,10 +5938,7 @@ export interface operations {
     "migrate-source": {
         parameters: {
             query?: never;
-            header?: {
-                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
-                "Idempotency-Key"?: string;
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
