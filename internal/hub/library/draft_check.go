@@ -55,9 +55,16 @@ type DraftDiagnostic struct {
 type ExistingSkill struct {
 	ID            string // "" if the principal may not see the skill
 	CanAddVersion bool   // whether the principal may add a version to it
-	// Same reports whether its current version has the same files as the upload.
-	Same   bool
-	digest string
+	// Same reports whether the principal may see the skill, and its current version has
+	// the same files as the upload.
+	Same bool
+
+	record *skillRecord
+}
+
+// isOutOfReach reports whether the principal may neither see nor change the skill.
+func (e *ExistingSkill) isOutOfReach(p account.Principal) bool {
+	return e.ID == "" && e.record.check(p, account.SkillChange, e.record.CreatedBy) != nil
 }
 
 // CheckDraft checks a draft before it is saved in a namespace. If the draft

@@ -62,7 +62,7 @@ func (l *Library) Inspect(ctx context.Context, p account.Principal, in Namespace
 		}
 		for i, s := range offer.Skills {
 			reportProgress(ctx, Comparing, int64(i), int64(len(offer.Skills)))
-			o, err := l.describeOffered(ctx, in, offer, s)
+			o, err := l.describeOffered(ctx, p, in, offer, s)
 			if err != nil {
 				return err
 			}
@@ -118,18 +118,23 @@ func (l *Library) openSource(ctx context.Context, user account.UserID, at remote
 
 // describeOffered describes a skill in a source. It reads the files only to
 // compare them with an existing skill.
-func (l *Library) describeOffered(ctx context.Context, in Namespace, offer *remote.Collection, s remote.Skill) (SourceSkill, error) {
+func (l *Library) describeOffered(ctx context.Context, p account.Principal, in Namespace, offer *remote.Collection, s remote.Skill) (SourceSkill, error) {
 	o := SourceSkill{Dir: s.Dir, Name: s.Name, Description: untrusted.New(s.Description).ForPage(), Version: s.Version}
 	if err := checkName(s.Name); err != nil {
 		o.Problem, o.ProblemCode = err.Error(), skipCode(err)
 		return o, nil
 	}
-	found, err := l.db.Skills.Find(ctx, s.Name, []Namespace{in})
-	if err != nil || len(found) == 0 {
+	existing, err := l.findExisting(ctx, p, in, s.Name)
+	switch {
+	case err != nil || existing == nil:
 		return o, err
+	case existing.isOutOfReach(p):
+		err = errOutOfReach
+	case existing.ID != "":
+		o.Existing = newSkill(existing.record.Skill, nil)
+		o.Same, err = hasFiles(ctx, offer, s, o.Existing.Digest)
 	}
-	o.Existing = newSkill(found[0].Skill, nil)
-	if o.Same, err = hasFiles(ctx, offer, s, found[0].Digest); err != nil {
+	if err != nil {
 		o.Problem, o.ProblemCode = err.Error(), skipCode(err)
 	}
 	return o, ctx.Err()
@@ -235,22 +240,28 @@ func newSource(p account.Principal, at remote.Location, offer *remote.Collection
 }
 
 func (l *Library) importOne(ctx context.Context, p account.Principal, in Namespace, offer *remote.Collection, s remote.Skill, from *Source, overwrite, downgrade bool, out *ImportResult) error {
-	found, err := l.db.Skills.Find(ctx, s.Name, []Namespace{in})
+	existing, err := l.findExisting(ctx, p, in, s.Name)
 	if err != nil {
 		return err
 	}
-	if len(found) > 0 && !overwrite {
+	if existing != nil && existing.isOutOfReach(p) {
+		out.skip("", s.Name, s.Dir, errOutOfReach)
+		return nil
+	}
+	if existing != nil && !overwrite {
 		why := errNotSelected
-		if same, err := hasFiles(ctx, offer, s, found[0].Digest); same && err == nil {
-			why = errUnchanged
+		if existing.ID != "" {
+			if same, err := hasFiles(ctx, offer, s, existing.record.Digest); same && err == nil {
+				why = errUnchanged
+			}
 		}
-		out.skip(found[0].ID, s.Name, s.Dir, why)
+		out.skip(existing.ID, s.Name, s.Dir, why)
 		return ctx.Err()
 	}
 	change := ImportChange{Name: s.Name, Dir: s.Dir}
 	err = l.withOffered(ctx, offer, s, func(c *content) error {
-		if len(found) > 0 {
-			change.ID = found[0].ID
+		if existing != nil {
+			change.ID = existing.record.ID
 			change.Number, change.Pending, err = l.updateFromSource(ctx, p, change.ID, c, from, downgrade)
 			return err
 		}
@@ -265,7 +276,7 @@ func (l *Library) importOne(ctx context.Context, p account.Principal, in Namespa
 		return err
 	})
 	switch {
-	case err == nil && len(found) > 0:
+	case err == nil && existing != nil:
 		out.Updated = append(out.Updated, change)
 	case err == nil:
 		out.Created = append(out.Created, change)

@@ -56,6 +56,8 @@ var (
 	errPending = skipf(SkipPending, "awaiting review")
 	// errNotSelected means that an import must not change an existing skill.
 	errNotSelected = skipf(SkipExists, "a skill with this name exists; select it to overwrite it")
+	// errOutOfReach means that a skill that the user may neither see nor change has the name.
+	errOutOfReach = skipf(SkipExists, "the name is taken; rename the skill, or import it into another namespace")
 )
 
 // unchangedError explains why importing the files of version v, which has the

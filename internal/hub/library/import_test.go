@@ -1,6 +1,7 @@
 package library_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
@@ -123,6 +125,36 @@ func TestW29Import(t *testing.T) {
 
 	if left := must(os.ReadDir(tmp))(t); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// An import or an upload says only that the name is taken if the user may not see the
+// skill that has it, even if the files are the same.
+func TestImportOfHiddenName(t *testing.T) {
+	w := sqlite(t, local(&library.Options{}))
+	g := remotetest.NewGit(t)
+	g.Commit(map[string]string{"SKILL.md": text("pdf", "one")})
+	hidden := w.upload(w.meg, w.team, "pdf", "", "SKILL.md", text("pdf", "one"))
+	must(w.lib.Hide(w.ctx, w.meg, hidden.ID, true))(t)
+
+	offer := must(w.lib.Inspect(w.ctx, w.ada, w.team, g.URL))(t)
+	if s := offer.Skills[0]; s.Existing != nil || s.Same || s.ProblemCode != library.SkipExists || s.Problem == "" {
+		t.Errorf("the offer is %+v", s)
+	}
+	for _, overwrite := range [][]string{nil, {"pdf"}} {
+		done := must(w.lib.Import(w.ctx, w.ada, w.team, g.URL, library.ImportSelection{Overwrite: overwrite}))(t)
+		if len(done.Skipped) != 1 || done.Skipped[0].ID != "" || done.Skipped[0].ReasonCode != library.SkipExists || strings.Contains(done.Skipped[0].Reason, hidden.ID) {
+			t.Errorf("overwrite %q: %+v", overwrite, done)
+		}
+	}
+	_, err := w.lib.Upload(w.ctx, w.ada, w.team, library.Package{FileName: "pdf.zip", Data: bytes.NewReader(pack(t, "pdf", fstest.MapFS{"SKILL.md": {Data: []byte(text("pdf", "one"))}}))})
+	if taken, ok := errors.AsType[*library.ExistsError](err); !ok || taken.Existing.ID != "" || taken.Existing.Same {
+		t.Errorf("the error of an upload is %#v", err)
+	}
+
+	done := must(w.lib.Import(w.ctx, w.meg, w.team, g.URL, library.ImportSelection{}))(t)
+	if len(done.Skipped) != 1 || done.Skipped[0].ID != hidden.ID || done.Skipped[0].ReasonCode != library.SkipUnchanged {
+		t.Errorf("for a maintainer: %+v", done)
 	}
 }
 

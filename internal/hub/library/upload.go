@@ -160,7 +160,7 @@ func (l *Library) withPackage(ctx context.Context, pkg Package, f func(*content)
 func (l *Library) checkNameFree(ctx context.Context, p account.Principal, in Namespace, c *content) error {
 	existing, err := l.findExisting(ctx, p, in, c.skill.Name)
 	if err == nil && existing != nil {
-		existing.Same = existing.digest == c.manifest.Digest()
+		existing.Same = existing.ID != "" && existing.record.Digest == c.manifest.Digest()
 		err = &ExistsError{c.skill.Name, *existing}
 	}
 	return err
@@ -180,9 +180,9 @@ func (l *Library) findExisting(ctx context.Context, p account.Principal, in Name
 	case err != nil:
 		return nil, err
 	case h.check(p, account.SkillRead, h.CreatedBy) != nil:
-		return &ExistingSkill{}, nil
+		return &ExistingSkill{record: h}, nil
 	}
-	return &ExistingSkill{ID: h.ID, CanAddVersion: h.check(p, account.SkillChange, h.CreatedBy) == nil, digest: h.Digest}, nil
+	return &ExistingSkill{ID: h.ID, CanAddVersion: h.check(p, account.SkillChange, h.CreatedBy) == nil, record: h}, nil
 }
 
 // create adds a skill with its first version.
