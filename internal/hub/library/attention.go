@@ -61,9 +61,9 @@ type newCommit struct {
 }
 
 // newCommits returns the newest commits at the sources of skills, by ID, from the
-// newest unseen notifications of the principal.
+// newest unseen notifications of the principal, if it may read them.
 func (l *Library) newCommits(ctx context.Context, p account.Principal, skills []*indexedSkill) (map[string]newCommit, error) {
-	if !slices.ContainsFunc(skills, func(k *indexedSkill) bool { return k.commit != "" }) {
+	if !account.Can(p, account.NotificationRead, account.OwnedBy(p.User)) || !slices.ContainsFunc(skills, func(k *indexedSkill) bool { return k.commit != "" }) {
 		return nil, nil
 	}
 	rows, _, err := l.db.Notifications.List(ctx, store.NotificationQuery{UserID: string(p.User), Unseen: true, Page: store.Page{Limit: store.MaxPage}})
@@ -78,11 +78,14 @@ func (l *Library) newCommits(ctx context.Context, p account.Principal, skills []
 }
 
 // teamUses returns how often the principal and the members of its groups used each
-// skill, by ID. It counts the uses of those who used the skill in the period. The uses
-// of other members count only if at least two of them used the skill, so that no order
-// tells what one of them did.
+// skill, by ID, if the principal may see their usage. It counts the uses of those who
+// used the skill in the period. The uses of other members count only if at least two of
+// them used the skill.
 func (l *Library) teamUses(ctx context.Context, p account.Principal, since time.Time) (map[string]int64, error) {
-	in, err := namespaces(p, account.SkillRead)
+	if !account.Can(p, account.UsageRead, account.OwnedBy(p.User)) {
+		return nil, nil
+	}
+	in, err := namespaces(p, account.UsageRead)
 	if err != nil {
 		return nil, err
 	}

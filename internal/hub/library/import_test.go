@@ -100,6 +100,8 @@ func TestW29Import(t *testing.T) {
 	outdated := must(w.list(w.meg, library.Query{Attention: true}))(t)
 	wantEqual(t, names(outdated, func(s *library.Skill) string { return fmt.Sprint(s.Name, s.Attention) }), []string{"docx[review source]", "pdf[source]", "same[source]"})
 
+	wantEqual(t, skillNames(must(w.list(w.meg.LimitedTo(account.ScopeChat), library.Query{Attention: true}))(t)), []string{}) // it cannot read the notifications
+
 	up := must(w.lib.PreviewUpdate(w.ctx, w.ada, docx.ID, nil))(t)
 	if up.Commit != second || !strings.Contains(up.Diff.Instructions, "+two") {
 		t.Errorf("the upgrade is %+v", up.Diff)

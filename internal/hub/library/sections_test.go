@@ -76,6 +76,7 @@ func TestMostUsedByTeam(t *testing.T) {
 			{"the user and one other, who used more", w.bob, []string{"b"}},
 			{"not in the group", w.eve, []string{"d"}},
 			{"nobody", w.root, nil},
+			{"a token that cannot read the usage", w.ada.LimitedTo(account.ScopeChat), nil},
 		} {
 			all := skillNames(must(w.list(tt.who, library.Query{Order: library.ByTeamUses, Since: since}))(t))
 			if !slices.Equal(all[:len(tt.want)], tt.want) {
@@ -94,6 +95,7 @@ func TestMostUsedByTeam(t *testing.T) {
 }
 
 // A pending version needs the attention of those who may decide on it, until they did.
+// Only queries that ask for it return this.
 func TestAttentionForReviews(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		want := func(when string, p account.Principal, names ...string) {
