@@ -11,13 +11,22 @@ import (
 // requiredApprovers returns how many reviewers must approve a version of the skill:
 // the highest number required by any group that owns or lists the skill.
 func (h *skillRecord) requiredApprovers(ctx context.Context, t *store.Tables) (int, error) {
+	return requiredApprovers(ctx, t, h.Namespace, h.listings, map[Namespace]int{})
+}
+
+// requiredApprovers is like [skillRecord.requiredApprovers] for a skill that home owns.
+// It adds the number that each namespace requires to known.
+func requiredApprovers(ctx context.Context, t *store.Tables, home Namespace, listings []Namespace, known map[Namespace]int) (int, error) {
 	most := 1
-	for _, n := range append([]Namespace{h.Namespace}, h.listings...) {
-		required, err := requiredApproversIn(ctx, t, n)
-		if err != nil {
-			return 0, err
+	for _, n := range append([]Namespace{home}, listings...) {
+		if known[n] == 0 {
+			required, err := requiredApproversIn(ctx, t, n)
+			if err != nil {
+				return 0, err
+			}
+			known[n] = required
 		}
-		most = max(most, required)
+		most = max(most, known[n])
 	}
 	return most, nil
 }
@@ -29,7 +38,20 @@ func requiredApproversIn(ctx context.Context, t *store.Tables, n Namespace) (int
 		return 1, nil
 	}
 	g, err := t.Groups.Get(ctx, n.Group())
+	if isNotFound(err) { // just deleted
+		return 1, nil
+	}
 	return int(g.RequiredApprovers), err
+}
+
+// needsDecision reports whether a pending version of a skill needs a decision by the
+// principal: the principal may review it, an approval would count, and the principal
+// has not already given one that waits for those of others.
+func needsDecision(p account.Principal, home Namespace, createdBy string, approvers []string, required int) bool {
+	user := string(p.User)
+	own := required > 1 && createdBy == user
+	waits := len(approvers) < required && slices.Contains(approvers, user)
+	return !own && !waits && account.Can(p, account.SkillReview, accountResource(home, createdBy))
 }
 
 // checkApprovers returns an error if a version of the skill has code that fewer

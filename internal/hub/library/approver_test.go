@@ -2,7 +2,9 @@ package library_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
@@ -185,6 +187,13 @@ func TestPendingReviews(t *testing.T) {
 			for limit := 1; limit <= 4; limit++ {
 				wantEqual(t, pending(p, limit), versions)
 			}
+			skills := map[string]bool{}
+			for _, v := range versions {
+				name, _, _ := strings.Cut(v, " ")
+				skills[name] = true
+			}
+			found := must(w.list(p, library.Query{In: []store.Namespace{w.team}, Attention: true}))(t)
+			wantEqual(t, skillNames(found), append([]string{}, slices.Sorted(maps.Keys(skills))...))
 		}
 		want(w.meg)
 		pdf := w.upload(w.ada, w.team, "pdf", "one")

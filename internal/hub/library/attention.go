@@ -28,10 +28,17 @@ func (l *Library) attentionOf(ctx context.Context, p account.Principal, skills [
 		return nil, err
 	}
 	out := map[string][]Attention{}
+	approvers := map[Namespace]int{}
 	for _, k := range skills {
 		var why []Attention
-		if k.awaitsReviewBy(p) {
-			why = append(why, ReviewNeeded)
+		if v := k.pending; v != nil {
+			required, err := requiredApprovers(ctx, &l.db.Tables, k.home, k.listings, approvers)
+			if err != nil {
+				return nil, err
+			}
+			if needsDecision(p, k.home, v.CreatedBy, v.Approvers, required) {
+				why = append(why, ReviewNeeded)
+			}
 		}
 		if k.unscanned && account.Can(p, account.SkillChange, accountResource(k.home, k.author)) {
 			why = append(why, ScanFailed)
@@ -44,14 +51,6 @@ func (l *Library) attentionOf(ctx context.Context, p account.Principal, skills [
 		}
 	}
 	return out, nil
-}
-
-// awaitsReviewBy reports whether the principal may decide on the newest version that
-// needs a review, and has not approved it. In groups, uploads are for other reviewers.
-func (k *indexedSkill) awaitsReviewBy(p account.Principal) bool {
-	v, user := k.pending, string(p.User)
-	return v != nil && !slices.Contains(v.Approvers, user) && (v.CreatedBy != user || k.home.Group() == "") &&
-		account.Can(p, account.SkillReview, accountResource(k.home, v.CreatedBy))
 }
 
 // newCommit is a newer commit at the source of a skill.

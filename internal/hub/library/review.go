@@ -3,7 +3,6 @@ package library
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
@@ -173,11 +172,7 @@ func (l *Library) undecidedVersion(ctx context.Context, p account.Principal, v s
 	}
 	out := all[0]
 	out.Name, out.Namespace = h.Name, h.Namespace
-	required, user := out.RequiredApprovers, string(p.User)
-	switch {
-	case h.check(p, account.SkillReview, v.CreatedBy) != nil, required > 1 && v.CreatedBy == user:
-		return nil, nil
-	case len(v.Approvers) < required && slices.Contains(v.Approvers, user):
+	if !needsDecision(p, h.Namespace, v.CreatedBy, v.Approvers, out.RequiredApprovers) {
 		return nil, nil
 	}
 	return out, nil
