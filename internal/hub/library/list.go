@@ -64,6 +64,9 @@ type Query struct {
 	Order Order     // "" means ByName
 	Since time.Time // start of the period for uses
 	Uses  bool      // whether to set the uses of each skill
+	// Attentions sets why each skill needs the attention of the principal, and counts
+	// these skills.
+	Attentions bool
 	// Page selects a page of the list. A cursor remains valid if the list changes.
 	store.Page
 }
@@ -155,9 +158,11 @@ func (l *Library) List(ctx context.Context, p account.Principal, q Query) (*List
 	if err != nil {
 		return nil, err
 	}
-	attention, err := l.attentionOf(ctx, p, found)
-	if err != nil {
-		return nil, err
+	var attention map[string][]Attention
+	if q.Attention || q.Attentions {
+		if attention, err = l.attentionOf(ctx, p, found); err != nil {
+			return nil, err
+		}
 	}
 	out := &Listing{Facets: countFacets(found, attention)}
 	var uses map[string]int64

@@ -107,6 +107,11 @@ func TestAttentionForReviews(t *testing.T) {
 			for _, s := range found.Skills {
 				wantEqual(t, s.Attention, []library.Attention{library.ReviewNeeded})
 			}
+			wantEqual(t, must(w.lib.List(w.ctx, p, library.Query{Attentions: true}))(t).Facets.Attention, len(names))
+			plain := must(w.lib.List(w.ctx, p, library.Query{}))(t)
+			if plain.Facets.Attention != 0 || slices.ContainsFunc(plain.Skills, func(s *library.Skill) bool { return s.Attention != nil }) {
+				t.Errorf("%s: the list has the attention that it was not asked for", when)
+			}
 		}
 		w.upload(w.ada, w.team, "text", "Text.")
 		first := w.upload(w.ada, w.team, "code", "Text.", "run.sh", someCode)
@@ -131,6 +136,10 @@ func TestAttentionForReviews(t *testing.T) {
 		other := w.upload(w.ada, w.team, "other", "Text.", "run.sh", otherCode)
 		w.decide(other.Digest, other, library.Approved)
 		want("approved by one of two", w.meg)
+		public := w.upload(w.root, store.Public, "public", "Text.", "run.sh", someCode)
+		want("an administrator's own", w.root, "public")
+		mustDo(t, w.lib.Publish(w.ctx, w.root, public.ID, w.team))
+		want("an administrator's own in a group that requires two", w.root)
 		wantEqual(t, w.overview(w.meg, time.Now().Add(time.Hour))["attention"], []string(nil))
 	})
 }

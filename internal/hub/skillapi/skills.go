@@ -84,7 +84,7 @@ func (h *Handlers) listSkills(ctx context.Context, in *struct {
 		return nil, err
 	}
 	found, err := h.Library.List(ctx, p, library.Query{In: namespaces, Text: in.Text, Hidden: in.Hidden || in.OnlyHidden, Shadowed: in.Shadowed, OnlyHidden: in.OnlyHidden,
-		Code: yesOrNo(in.Code), Review: in.Review, Imported: yesOrNo(in.Imported), Tag: in.Tag, Category: in.Category, Attention: in.Attention, Unused: in.Unused, Order: in.Order, Since: in.Since(), Uses: in.Uses, Page: in.Page()})
+		Code: yesOrNo(in.Code), Review: in.Review, Imported: yesOrNo(in.Imported), Tag: in.Tag, Category: in.Category, Attention: in.Attention, Unused: in.Unused, Order: in.Order, Since: in.Since(), Uses: in.Uses, Attentions: true, Page: in.Page()})
 	if err != nil {
 		return nil, err
 	}
