@@ -37,9 +37,14 @@ export async function begin(draft: Draft): Promise<string> {
 
 /**
  * sendMessage uploads the files of a draft and sends it. The conversation continues after a step, on
- * a new branch, or after the last one.
+ * a new branch, or after the last one. With files, it is a command of its own that starts the branch,
+ * so that all versions of the message have the files.
  */
 export async function sendMessage(session: string, draft: Draft, after?: number) {
+  if (draft.files.length && after !== undefined) {
+    await switchBranch(session, after);
+    after = undefined;
+  }
   for (const file of draft.files) await keepFile(session, file);
   const files = draft.files.length
     ? msg("chat.attachedText", { names: draft.files.map((f) => f.name).join(", ") })
