@@ -162,6 +162,13 @@ func TestSocket(t *testing.T) {
 	if m := other.until(ofType("event")); m.Event.Seq != seq {
 		t.Errorf("after %d comes %+v", seq-1, m)
 	}
+	for _, field := range []string{"after", "after_step"} { // only the second one concerns messages
+		w.say(map[string]any{"type": "message", "session": id(session), "text": "again", field: 0})
+		if m := other.until(event(chat.MessageReceived)); (m.Event.After != nil) != (field == "after_step") {
+			t.Errorf("a message with %s continues after step %v", field, m.Event.After)
+		}
+		other.until(event(chat.TurnEnded))
+	}
 	if m := w.answered(map[string]any{"type": "detach", "session": id(session)}); m.Type != "ok" {
 		t.Errorf("the answer is %+v", m)
 	}

@@ -136,6 +136,14 @@ func (t Attachments) Restore(ctx context.Context, session, path string, step int
 	return nil
 }
 
+// Move changes the step of the current files that were written at a step.
+func (t Attachments) Move(ctx context.Context, session string, from, to int64) error {
+	if _, err := t.c.exec(ctx, "UPDATE attachments SET step = $3 WHERE session = $1 AND step = $2", session, from, to); err != nil {
+		return fmt.Errorf("move files of session %q: %w", session, err)
+	}
+	return nil
+}
+
 // replaceVersion ends a statement that adds versions of files.
 const replaceVersion = " ON CONFLICT (session, path, step) DO UPDATE SET sha256 = excluded.sha256, size = excluded.size, updated = excluded.updated, data = excluded.data"
 

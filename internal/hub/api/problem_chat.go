@@ -30,6 +30,7 @@ func chatProblem(err error) *Problem {
 		{chat.ErrNoRequestID, 422, "no_request_id", "Missing request_id", "send the request_id of the skill:request"},
 		{chat.ErrNoRequest, 404, "no_request", "No pending request found", "it was answered already, or it expired"},
 		{chat.ErrKeyUsed, 422, "key_used", "another message was sent to this conversation with the same key", "send each message with its own key, and repeat a message with the same key"},
+		{chat.ErrStep, 422, "invalid", "", "use after or last of a message in GET " + Prefix + "/sessions/{id}/messages"},
 		{chat.ErrInvalid, 422, "invalid", "", "fix the request and send it again"},
 	} {
 		if errors.Is(err, c.matches) {

@@ -57,11 +57,12 @@ func (e *Engine) ActiveSkills(ctx context.Context, p account.Principal, id strin
 		return nil, err
 	}
 	var out []ActiveSkill
+	path := currentPath(steps)
 	for _, a := range s.Active() {
 		load := steps[a.Seq-1]
 		f := ActiveSkill{Skill: a.Skill, Title: cmp.Or(a.Title, a.Skill.Name), Tokens: a.Tokens, Tools: a.Tools, RequiredBy: a.RequiredBy, Retention: a.Retention,
 			Origin: a.Skill.Origin, SkillID: load.SkillID, Version: a.Version, Digest: a.Digest, Changed: a.Current != a.Digest, Since: load.Time,
-			LoadReason: findLoadReason(currentPath(steps[:a.Seq-1]), a)}
+			LoadReason: findLoadReason(path[:slices.IndexFunc(path, func(s step) bool { return s.Seq == a.Seq })], a)}
 		if left, bounded := s.TurnsLeft(a.Skill); bounded {
 			f.TurnsLeft = &left
 		}

@@ -2,7 +2,9 @@ package chat
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
@@ -13,50 +15,107 @@ import (
 // Switch adds a command to the inbox that continues the conversation after an
 // earlier step, so that the branch that ends with the step becomes the current
 // one; see [session.Branch]. It returns the number of the command. Switch fails
-// with [ErrInvalid] if the conversation cannot continue after the step.
+// with [ErrInvalid] if the step is not the last one of a turn that has ended.
 func (e *Engine) Switch(ctx context.Context, p account.Principal, id string, after int64) (int64, error) {
 	return e.submit(ctx, p, id, input{Kind: SwitchInput, After: &after}, nil)
 }
 
-// checkBranch fails with [ErrInvalid] unless the conversation can continue after
-// the given step: it exists, and every call before it has its result. 0 stands for
-// the start of the conversation.
-func (e *Engine) checkBranch(ctx context.Context, id string, after int64) error {
+// ErrStep is returned if a conversation cannot continue after a step, because the
+// step is not the last one of a turn that has ended.
+var ErrStep = errors.New("not the last step of a turn that has ended")
+
+// checkBranch fails with [ErrInvalid] and [ErrStep] unless the conversation can
+// continue after the given step: the last step of a turn that has ended, or 0,
+// which stands for the start of the conversation. ended is the number of the last
+// input that was processed when the check started.
+func (e *Engine) checkBranch(ctx context.Context, id string, after, ended int64) error {
 	if after == 0 {
 		return nil
 	}
-	steps, err := readSteps(ctx, e.db.Events, id, 0)
-	if err != nil {
-		return err
+	ok, err := endsTurn(ctx, e.db.Events, id, after, ended)
+	if err == nil && !ok {
+		err = fmt.Errorf("continue after step %d: %w: %w", after, ErrInvalid, ErrStep)
 	}
-	if after < 0 || after > int64(len(steps)) {
-		return fmt.Errorf("continue after step %d: %w: the conversation has %d steps", after, ErrInvalid, len(steps))
+	return err
+}
+
+// endsTurn reports whether a step is the last one of a turn that has ended, except
+// for steps without a message, call or result. It reads only the steps that follow
+// in the turn.
+func endsTurn(ctx context.Context, from store.Events, id string, seq, ended int64) (bool, error) {
+	if seq <= 0 {
+		return false, nil
 	}
-	if len(openCalls(eventsOf(currentPath(steps[:after])))) > 0 {
-		return fmt.Errorf("continue after step %d: %w: the step precedes the result of a call", after, ErrInvalid)
+	const page = 8 // a step may contain images
+	var s step
+	for after := seq - 1; ; {
+		rows, err := from.Read(ctx, id, after, page)
+		if err != nil {
+			return false, err
+		}
+		for _, r := range rows {
+			next, err := readStep(r)
+			if err != nil {
+				return false, err
+			}
+			switch after = next.Seq; {
+			case after == seq && next.Turn > ended:
+				return false, nil
+			case after == seq:
+				s = next
+			case next.Turn != s.Turn || next.Turn == 0 && (next.isUserMessage() || next.Branched != nil):
+				return true, nil // the next turn
+			case next.Message != nil || next.CallStarted != nil || next.Result != nil:
+				return false, nil
+			}
+		}
+		if len(rows) < page {
+			return s.Seq == seq, nil
+		}
 	}
-	return nil
 }
 
 // branch continues the conversation after the step that an input names, with the
-// files of that branch, unless it already does. The caller must open the
-// conversation again.
+// files of that branch, unless it already does. The calls that a turn left without
+// a result get one. The caller must open the conversation again.
 func (w *worker) branch(ctx context.Context, j *job) error {
 	w.closeActive()
+	if _, err := w.principal(ctx, j); err != nil {
+		return err
+	}
 	if _, err := w.journal.readSnapshot(ctx); err != nil {
 		return err
 	}
-	if w.journal.isAfter(j.seq, *j.After) {
+	if w.journal.hasMessage(j.seq) {
+		return nil // the turn is resumed
+	}
+	if !w.journal.isAfter(j.seq, *j.After) {
+		path, err := readPath(ctx, w.e.db.Events, w.id, *j.After)
+		if err != nil {
+			return err
+		}
+		restore := func(c *conversationTx) error { return c.restoreFiles(ctx, path) }
+		if err := w.journal.appendWith(ctx, restore, &session.Event{Time: time.Now().UTC(), Branched: &session.Branch{After: *j.After}}); err != nil {
+			return fmt.Errorf("continue after step %d: %w", *j.After, err)
+		}
+	}
+	return w.closeCalls(ctx, "The turn ended before the result.")
+}
+
+// keepMessage adds the message of a turn that failed or was cancelled before it
+// added the message, if it continued after an earlier step: otherwise, that branch
+// would end without the message.
+func (w *worker) keepMessage(ctx context.Context, j *job) error {
+	if j.Kind != MessageInput || j.After == nil {
 		return nil
 	}
-	path, err := readPath(ctx, w.e.db.Events, w.id, *j.After)
-	if err != nil {
+	if _, err := w.journal.readSnapshot(ctx); err != nil {
 		return err
 	}
-	if err := w.update(ctx, func(c *conversationTx) error { return c.restoreFiles(ctx, path) }); err != nil {
-		return fmt.Errorf("restore files of branch: %w", err)
+	if !w.journal.hasBranch(j.seq) {
+		return nil
 	}
-	return w.journal.Append(ctx, &session.Event{Time: time.Now().UTC(), Branched: &session.Branch{After: *j.After}})
+	return w.recordMessage(ctx, j)
 }
 
 // isAfter reports whether the transcript already continues after a step for the
@@ -64,16 +123,20 @@ func (w *worker) branch(ctx context.Context, j *job) error {
 func (j *journal) isAfter(in, step int64) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.last == step || j.lastMessage >= in || j.lastBranch >= in
+	return j.last == step || j.lastBranch >= in
+}
+
+// hasBranch reports whether the given input continued after an earlier step.
+func (j *journal) hasBranch(in int64) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.lastBranch >= in
 }
 
 // readPath returns the numbers of the steps on the branch of a transcript that ends
 // with the given step, in order.
 func readPath(ctx context.Context, from store.Events, id string, last int64) ([]int64, error) {
-	events := make([]session.Event, last)
-	for i := range events {
-		events[i].Seq = int64(i) + 1
-	}
+	parents := map[int64]int64{} // of the steps that do not follow the previous one
 	for after, more := int64(0), true; more; {
 		rows, err := from.ReadBranched(ctx, id, after, store.MaxRead)
 		if err != nil {
@@ -84,16 +147,21 @@ func readPath(ctx context.Context, from store.Events, id string, last int64) ([]
 			if err != nil {
 				return nil, err
 			}
-			if after = s.Seq; after <= last {
-				events[after-1] = s.Event
-			}
+			after = s.Seq
+			parents[s.Seq] = s.Parent()
 		}
 		more = len(rows) == store.MaxRead
 	}
 	var out []int64
-	for _, e := range session.Path(events) {
-		out = append(out, e.Seq)
+	for seq := last; seq > 0; {
+		out = append(out, seq)
+		parent, ok := parents[seq]
+		if !ok {
+			parent = seq - 1
+		}
+		seq = parent
 	}
+	slices.Reverse(out)
 	return out, nil
 }
 
@@ -101,17 +169,10 @@ func readPath(ctx context.Context, from store.Events, id string, last int64) ([]
 // steps.
 func currentPath(steps []step) []step {
 	var out []step
-	for _, e := range session.Path(eventsOf(steps)) {
-		out = append(out, steps[e.Seq-1])
+	for seq := int64(len(steps)); seq > 0; seq = steps[seq-1].Parent() {
+		out = append(out, steps[seq-1])
 	}
-	return out
-}
-
-func eventsOf(steps []step) []session.Event {
-	out := make([]session.Event, len(steps))
-	for i, s := range steps {
-		out[i] = s.Event
-	}
+	slices.Reverse(out)
 	return out
 }
 
@@ -119,7 +180,7 @@ func eventsOf(steps []step) []session.Event {
 // point, each on its own branch.
 type Version struct {
 	Seq  int64 `json:"seq" doc:"Step number of the message"`
-	Last int64 `json:"last" doc:"Last step of the version's newest branch. Pass it as after to return to it"`
+	Last int64 `json:"last,omitempty" doc:"Last step of the version's newest branch. Pass it as after to return to it. Absent until the first turn of the version has ended"`
 }
 
 // messageTree holds the messages of the user in a transcript with branches. A
@@ -128,10 +189,12 @@ type messageTree struct {
 	of       []int64           // by step number: the message of the turn that contains the step
 	before   map[int64]int64   // the message that each message follows
 	versions map[int64][]int64 // the messages that follow each message, in order
-	newest   map[int64]int64   // the last step of the turns that follow each message
+	newest   map[int64]int64   // the last step of the ended turns that follow each message
 }
 
-func newMessageTree(steps []step) *messageTree {
+// newMessageTree returns the tree of a transcript. ended is the number of the last
+// input that was processed before the transcript was read.
+func newMessageTree(steps []step, ended int64) *messageTree {
 	t := &messageTree{make([]int64, len(steps)+1), map[int64]int64{}, map[int64][]int64{}, map[int64]int64{}}
 	for _, s := range steps {
 		t.of[s.Seq] = t.of[s.Parent()]
@@ -142,6 +205,9 @@ func newMessageTree(steps []step) *messageTree {
 		}
 	}
 	for seq := int64(len(steps)); seq > 0; seq-- {
+		if steps[seq-1].Turn > ended {
+			continue
+		}
 		for m := t.of[seq]; m > 0 && t.newest[m] == 0; m = t.before[m] {
 			t.newest[m] = seq
 		}
@@ -161,8 +227,8 @@ func (t *messageTree) after(message int64) []Version {
 // addVersions adds to the messages on the current branch how to replace them and
 // their versions. It returns the versions of the message that follows the last
 // one, which the current branch does not contain.
-func addVersions(lines []Line, steps []step) []Version {
-	t := newMessageTree(steps)
+func addVersions(lines []Line, steps []step, ended int64) []Version {
+	t := newMessageTree(steps, ended)
 	for i := range lines {
 		seq := lines[i].Seq
 		if s := steps[seq-1]; s.isUserMessage() {

@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/loadout-dev/loadout/agent"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
@@ -196,6 +197,12 @@ func TestSkillsBelongToTheirBranch(t *testing.T) {
 		end(t, e, id, n)
 		active("tides")
 		with := line(t, e, id, "/tides now")
+		if with.Skill != "tides" {
+			t.Errorf("the message names the skill %q", with.Skill)
+		}
+		send(t, e, id, chat.Message{Text: "now", Skill: with.Skill}, *with.After)
+		active("tides")
+		with = line(t, e, id, "/tides now")
 		send(t, e, id, chat.Message{Text: "call load_skill {\"name\":\"ships\"}"}, *with.After)
 		active("ships")
 		found, err := e.ActiveSkills(t.Context(), ada, id)
@@ -209,42 +216,238 @@ func TestSkillsBelongToTheirBranch(t *testing.T) {
 	})
 }
 
-func TestStepsThatCannotBeContinued(t *testing.T) {
-	e := node(t, storetest.Open(t, storetest.SQLite(t)), setupFixture{tools: looking})
-	id := begin(t, e)
-	end(t, e, id, say(t, e, id, "call look"))
-	steps := int64(0)
-	open := int64(0) // step with the call
+// lastStep returns the number of the last step in a transcript.
+func lastStep(t *testing.T, e *chat.Engine, id string) int64 {
+	t.Helper()
+	last := int64(0)
 	for ev, err := range e.ReadEvents(t.Context(), ada, id, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		if ev.Step != nil {
-			steps = ev.Step.Seq
-			if m := ev.Step.Message; m != nil && len(m.Calls) > 0 {
-				open = steps
+			last = ev.Step.Seq
+		}
+	}
+	return last
+}
+
+// A conversation continues at its start or after the last step of a turn that has
+// ended, not within a turn.
+func TestStepsThatCannotBeContinued(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
+		waits, release := make(chan struct{}), make(chan struct{})
+		e := node(t, open(), setupFixture{tools: func(*chat.ToolContext) []agent.Tool {
+			return append(looking(nil), tool("wait", func(context.Context, json.RawMessage) (*agent.Outcome, error) {
+				close(waits)
+				<-release
+				return &agent.Outcome{Text: "waited"}, nil
+			}))
+		}})
+		id := begin(t, e)
+		refused := func(steps ...int64) {
+			t.Helper()
+			for _, after := range steps {
+				_, err := e.SendMessage(t.Context(), ada, id, chat.Message{Text: "x", After: &after})
+				if !errors.Is(err, chat.ErrInvalid) || !errors.Is(err, chat.ErrStep) {
+					t.Errorf("message after step %d: %v", after, err)
+				}
+				if _, err := e.Switch(t.Context(), ada, id, after); !errors.Is(err, chat.ErrStep) {
+					t.Errorf("branch after step %d: %v", after, err)
+				}
 			}
 		}
-	}
-	for _, after := range []int64{-1, open, steps + 1, 1 << 62} {
-		if _, err := e.SendMessage(t.Context(), ada, id, chat.Message{Text: "x", After: &after}); !errors.Is(err, chat.ErrInvalid) {
-			t.Errorf("message after step %d: %v", after, err)
+		end(t, e, id, say(t, e, id, "call look"))
+		first := lastStep(t, e, id)
+		for step := int64(1); step < first; step++ {
+			refused(step)
 		}
-		if _, err := e.Switch(t.Context(), ada, id, after); !errors.Is(err, chat.ErrInvalid) {
-			t.Errorf("branch after step %d: %v", after, err)
+		refused(-1, first+1, 1<<62)
+
+		start := int64(0)
+		n, err := e.SendMessage(t.Context(), ada, id, chat.Message{Text: "call wait", After: &start})
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-waits
+		running := lastStep(t, e, id)
+		refused(first+1, running)
+		if got := line(t, e, id, "call wait").Versions; len(got) != 2 || got[0].Last != first || got[1].Last != 0 {
+			t.Errorf("while a turn runs, versions are %v", got)
+		}
+		m, err := e.Switch(t.Context(), ada, id, first) // waits for the turn
+		if err != nil {
+			t.Fatal(err)
+		}
+		close(release)
+		for _, n := range []int64{n, m} {
+			if ev := end(t, e, id, n); ev.Reason != chat.Done {
+				t.Errorf("input %d ended as %+v", n, ev)
+			}
+		}
+		versions := line(t, e, id, "call look").Versions
+		if len(versions) != 2 || versions[1].Last < running {
+			t.Fatalf("versions are %v, want the second to contain step %d", versions, running)
+		}
+		refused(running)
+		for _, after := range []int64{0, first, versions[0].Last, versions[1].Last} {
+			switchTo(t, e, id, after)
+		}
+		if got, want := transcript(t, e, id), "user: call wait\nassistant: \nassistant: result: waited"; got != want {
+			t.Errorf("the transcript is\n%s\nwant\n%s", got, want)
+		}
+	})
+}
+
+// A conversation also continues after a turn that failed in a call. The call is not
+// made again.
+func TestBranchAfterFailedCall(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
+		var made counter
+		r := &recorder{}
+		e := node(t, open(), setupFixture{model: model(r.answer), tools: func(*chat.ToolContext) []agent.Tool {
+			broken := tool("broken", func(context.Context, json.RawMessage) (*agent.Outcome, error) {
+				if made.add() == 1 {
+					return nil, errors.New("broken")
+				}
+				return &agent.Outcome{Text: "works"}, nil
+			})
+			broken.Repeatable = true
+			return []agent.Tool{broken}
+		}})
+		id := begin(t, e)
+		end(t, e, id, say(t, e, id, "one"))
+		if ev := end(t, e, id, say(t, e, id, "call broken")); ev.Reason != chat.Failed {
+			t.Fatalf("turn ended as %+v", ev)
+		}
+		failed := lastStep(t, e, id)
+		end(t, e, id, say(t, e, id, "three")) // makes the call again
+		after := *line(t, e, id, "three").After
+		if after != failed {
+			t.Errorf("the message replaces from step %d, want %d", after, failed)
+		}
+		calls := made.get()
+		send(t, e, id, chat.Message{Text: "drei"}, after)
+		r.check(t, "user: one", "assistant: you said: one", "user: call broken", "assistant: ", "user: ", "user: drei")
+		for _, v := range line(t, e, id, "drei").Versions {
+			switchTo(t, e, id, v.Last)
+			switchTo(t, e, id, *line(t, e, id, "call broken").After)
+		}
+		switchTo(t, e, id, failed)
+		end(t, e, id, say(t, e, id, "four"))
+		if got := made.get(); got != calls {
+			t.Errorf("the call was made %d times, want %d", got, calls)
+		}
+	})
+}
+
+// A message or switch whose user may no longer use the conversation changes neither
+// its branch nor its files.
+func TestRefusedUserDoesNotBranch(t *testing.T) {
+	waits, release := make(chan struct{}, 1), make(chan struct{})
+	var refused atomic.Bool
+	k := setupFixture{model: model(func(ctx context.Context, r *llm.Request) (*llm.Answer, error) {
+		if r.Messages[len(r.Messages)-1].Text() == "wait" {
+			waits <- struct{}{}
+			<-release
+		}
+		return echo(ctx, r)
+	})}
+	e := node(t, storetest.Open(t, storetest.SQLite(t)), k, func(o *chat.Options) {
+		o.Principal = func(ctx context.Context, u account.UserID) (account.Principal, error) {
+			if refused.Load() {
+				return account.Principal{}, account.ErrInvalidCredentials
+			}
+			return principals(ctx, u)
+		}
+	})
+	id := begin(t, e)
+	end(t, e, id, say(t, e, id, "one"))
+	first := lastStep(t, e, id)
+	say(t, e, id, "wait")
+	<-waits
+	start := int64(0)
+	m, err := e.SendMessage(t.Context(), ada, id, chat.Message{Text: "other", After: &start})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := e.Switch(t.Context(), ada, id, first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused.Store(true)
+	close(release)
+	for _, n := range []int64{m, n} {
+		if ev := end(t, e, id, n); ev.Reason != chat.Failed || !strings.Contains(ev.Text, "no longer permitted") {
+			t.Errorf("input %d ended as %+v", n, ev)
 		}
 	}
-	if got := lastOf(until(t, e, id, 0, isType(chat.TurnEnded))); got.Input != 1 {
-		t.Errorf("a refused message was queued: %+v", got)
+	if got := branches(t, e, id); got != 0 {
+		t.Errorf("%d branches were added", got)
 	}
-	for after := range steps + 1 {
-		if after == open || after == open+1 {
-			continue
+}
+
+// branches returns the number of branches that were added to a transcript.
+func branches(t *testing.T, e *chat.Engine, id string) int {
+	t.Helper()
+	n := 0
+	for ev, err := range e.ReadEvents(t.Context(), ada, id, 0) {
+		if err != nil {
+			t.Fatal(err)
 		}
-		if _, err := e.Switch(t.Context(), ada, id, after); err != nil {
-			t.Errorf("branch after step %d: %v", after, err)
+		if ev.Step != nil && ev.Step.Branched != nil {
+			n++
 		}
 	}
+	return n
+}
+
+// A message that replaces another is in the history even if its turn fails or is
+// cancelled before the model gets the message.
+func TestFailedEditIsKept(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, open func() *store.DB) {
+		var blocks atomic.Bool
+		waits := make(chan struct{})
+		k := setupFixture{}
+		e := node(t, open(), k, func(o *chat.Options) {
+			o.Setup = func(ctx context.Context, r chat.Request) (*chat.Setup, error) {
+				if blocks.Load() {
+					close(waits)
+					<-ctx.Done()
+					return nil, context.Cause(ctx)
+				}
+				return k.setup(ctx, r)
+			}
+		})
+		id := begin(t, e)
+		end(t, e, id, say(t, e, id, "one"))
+		end(t, e, id, say(t, e, id, "two"))
+		after := *line(t, e, id, "two").After
+		n, err := e.SendMessage(t.Context(), ada, id, chat.Message{Skill: "nothing", Text: "zwei", After: &after})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ev := end(t, e, id, n); ev.Reason != chat.Failed {
+			t.Errorf("turn ended as %+v", ev)
+		}
+		if got := line(t, e, id, "/nothing zwei"); len(got.Versions) != 2 || got.Skill != "nothing" {
+			t.Errorf("got %+v, want two versions and the skill", got)
+		}
+		blocks.Store(true)
+		n, err = e.SendMessage(t.Context(), ada, id, chat.Message{Text: "deux", After: &after})
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-waits
+		if err := e.Cancel(t.Context(), ada, id); err != nil {
+			t.Fatal(err)
+		}
+		if ev := end(t, e, id, n); ev.Reason != chat.Cancelled {
+			t.Errorf("turn ended as %+v", ev)
+		}
+		if got := line(t, e, id, "deux").Versions; len(got) != 3 {
+			t.Errorf("versions are %v, want three", got)
+		}
+	})
 }
 
 // In transcripts of earlier versions, which do not record the turn of a step, a
@@ -336,17 +539,8 @@ func TestBranchSurvivesItsNode(t *testing.T) {
 			t.Errorf("turn ended as %+v", ev)
 		}
 		r.check(t, "user: one", "assistant: you said: one", "user: zwei")
-		branches := 0
-		for ev, err := range b.ReadEvents(t.Context(), ada, id, 0) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if ev.Step != nil && ev.Step.Branched != nil {
-				branches++
-			}
-		}
-		if branches != 1 {
-			t.Errorf("%d branches were added, want 1", branches)
+		if got := branches(t, b, id); got != 1 {
+			t.Errorf("%d branches were added, want 1", got)
 		}
 		if got := line(t, b, id, "zwei").Versions; len(got) != 2 {
 			t.Errorf("versions are %v, want two", got)
@@ -524,17 +718,31 @@ func TestFilesBelongToTheirBranch(t *testing.T) {
 		files("a=2 all=1 mine=1")
 
 		second := line(t, e, id, `call write {"path":"a","text":"2"}`)
+		// The file of the user, which no turn could use, is for this message.
 		send(t, e, id, chat.Message{Text: `call write {"path":"b","text":"1"}`}, *second.After)
-		files("a=1 all=1 b=1")
+		files("a=1 all=1 b=1 mine=1")
 		end(t, e, id, say(t, e, id, `call write {"path":"a"}`))
-		files("all=1 b=1")
+		files("all=1 b=1 mine=1")
 
 		versions := line(t, e, id, `call write {"path":"b","text":"1"}`).Versions
 		switchTo(t, e, id, versions[0].Last)
-		files("a=2 all=1 mine=1")
+		files("a=2 all=1")
 		switchTo(t, e, id, versions[1].Last)
-		files("all=1 b=1")
+		files("all=1 b=1 mine=1")
 		switchTo(t, e, id, *first.After)
 		files("all=1")
+
+		// It replaces a file that cannot exist beside it, and a version of itself.
+		put("a/x", "1")
+		put("b", "2")
+		switchTo(t, e, id, versions[0].Last)
+		files("a/x=1 all=1 b=2")
+		switchTo(t, e, id, versions[1].Last)
+		files("a/x=1 all=1 b=2 mine=1")
+		end(t, e, id, say(t, e, id, "keep"))
+		switchTo(t, e, id, versions[0].Last)
+		files("a=2 all=1")
+		switchTo(t, e, id, versions[1].Last)
+		files("all=1 b=1 mine=1")
 	})
 }

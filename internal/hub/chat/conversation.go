@@ -48,6 +48,14 @@ type state struct {
 	Draft string `json:"draft,omitempty"`
 }
 
+// ended returns the number of the last input that has been processed.
+func (st state) ended() int64 {
+	if st.Running {
+		return st.Taken - 1
+	}
+	return st.Taken
+}
+
 func conversation(s store.Session) Conversation {
 	var st state
 	_ = json.Unmarshal(s.Data, &st) // the state method reports damage
@@ -279,11 +287,16 @@ func (c *conversationTx) state(ctx context.Context) (store.Session, state, error
 	if err != nil {
 		return s, state{}, err
 	}
+	st, err := readState(s)
+	return s, st, err
+}
+
+func readState(s store.Session) (state, error) {
 	var st state
 	if err := json.Unmarshal(s.Data, &st); err != nil {
-		return s, st, fmt.Errorf("read state of conversation %q: %w", c.id, store.ErrCorrupt)
+		return st, fmt.Errorf("read state of conversation %q: %w", s.ID, store.ErrCorrupt)
 	}
-	return s, st, nil
+	return st, nil
 }
 
 // setState stores the state in the session row.

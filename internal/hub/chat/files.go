@@ -114,7 +114,7 @@ func (c *conversationTx) storeFile(ctx context.Context, path string, data []byte
 			}
 			continue
 		}
-		if strings.HasPrefix(a.Path, path+"/") || strings.HasPrefix(path, a.Path+"/") {
+		if conflicts(a.Path, path) {
 			return fmt.Errorf("file %q: %w: conflicts with file %q (one path contains the other)", path, ErrInvalid, a.Path)
 		}
 		n, size = n+1, size+a.Size
@@ -142,8 +142,18 @@ func (c *conversationTx) deleteFile(ctx context.Context, path string) error {
 // restoreFiles makes the files of a branch the current ones: of each file, the last
 // version that was written on the branch. path holds the numbers of the steps on
 // the branch, in order. Files that were written before the first step belong to all
-// branches.
+// branches. Files that were written after the last step, which no turn could use,
+// move to the branch.
 func (c *conversationTx) restoreFiles(ctx context.Context, path []int64) error {
+	last, err := c.Events.Last(ctx, c.id)
+	if err != nil {
+		return err
+	}
+	start := last + 1 // the step that starts the branch
+	path = append(slices.Clip(path), start)
+	if err := c.Attachments.Move(ctx, c.id, last, start); err != nil {
+		return err
+	}
 	current, err := c.Attachments.List(ctx, c.id)
 	if err != nil {
 		return err
@@ -162,6 +172,16 @@ func (c *conversationTx) restoreFiles(ctx context.Context, path []int64) error {
 		}
 	}
 	for _, a := range current {
+		if a.Step != start {
+			continue
+		}
+		for name := range steps {
+			if conflicts(a.Path, name) { // the moved file replaces it
+				steps[name] = noStep
+			}
+		}
+	}
+	for _, a := range current {
 		if step, ok := steps[a.Path]; ok && step == a.Step {
 			delete(steps, a.Path)
 		} else if !ok {
@@ -174,6 +194,12 @@ func (c *conversationTx) restoreFiles(ctx context.Context, path []int64) error {
 		}
 	}
 	return nil
+}
+
+// conflicts reports whether two paths cannot both be files, because one contains
+// the other.
+func conflicts(a, b string) bool {
+	return strings.HasPrefix(a, b+"/") || strings.HasPrefix(b, a+"/")
 }
 
 // noStep is the step of no version of a file.

@@ -17,7 +17,8 @@ type Line struct {
 	Time  time.Time `json:"time"`
 	Model string    `json:"model,omitempty"`
 	session.PastMessage
-	// After and Versions are set on the user's messages only.
+	// Skill, After and Versions are set on the user's messages only.
+	Skill    string    `json:"skill,omitempty" doc:"Skill that the user named for the message. The text then starts with / and the name of the skill; to send the message again, pass this skill, and only the rest of the text"`
 	After    *int64    `json:"after,omitempty" doc:"Pass it as after of another message, which then replaces this one on a new branch. Set on messages of users"`
 	Versions []Version `json:"versions,omitempty" doc:"All versions of this message including itself, oldest first; absent if there is only one"`
 }
@@ -40,11 +41,16 @@ type History struct {
 const maxHistoryMessages = 200
 
 // History returns the messages on the current branch after a step, or all of them
-// if after is 0. It returns up to limit messages, but no more than 200. The last answer of each
-// finished turn has loaded_skills, from which [session.Session.Restore] computes the
-// active skills.
+// if after is 0. It returns up to limit messages, but no more than 200. The last
+// answer of each finished turn has loaded_skills, from which
+// [session.Session.Restore] computes the active skills.
 func (e *Engine) History(ctx context.Context, p account.Principal, id string, after int64, limit int) (*History, error) {
-	if _, err := e.authorize(ctx, p, account.SessionRead, id); err != nil {
+	s, err := e.authorize(ctx, p, account.SessionRead, id)
+	if err != nil {
+		return nil, err
+	}
+	st, err := readState(s) // before the steps, so that they include those of all ended turns
+	if err != nil {
 		return nil, err
 	}
 	if limit <= 0 || limit > maxHistoryMessages {
@@ -60,7 +66,7 @@ func (e *Engine) History(ctx context.Context, p account.Principal, id string, af
 	}
 	out := &History{LastEvent: told}
 	all := historyMessages(currentPath(steps))
-	out.Versions = addVersions(all, steps)
+	out.Versions = addVersions(all, steps, st.ended())
 	from := slices.IndexFunc(all, func(l Line) bool { return l.Seq > after })
 	if from < 0 {
 		return out, nil
@@ -120,7 +126,7 @@ func historyMessages(steps []step) []Line {
 
 func historyMessage(s step) Line {
 	m := s.Message
-	l := Line{Seq: s.Seq, Time: s.Time, Model: m.Model, PastMessage: session.PastMessage{Role: m.Role, Text: m.Text}}
+	l := Line{Seq: s.Seq, Time: s.Time, Model: m.Model, Skill: s.Skill, PastMessage: session.PastMessage{Role: m.Role, Text: m.Text}}
 	if m.Role == llm.Assistant {
 		l.LoadedSkills = []string{}
 	}

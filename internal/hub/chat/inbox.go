@@ -63,9 +63,9 @@ type Message struct {
 	// adding it twice. It has at most [MaxKey] bytes and is unique per user and
 	// conversation. "" means that there is no key.
 	Key string
-	// After is the number of an earlier step after which the message continues
-	// the conversation on a new branch; 0 starts again. Every call before the step
-	// must have its result. nil means the last step when the turn starts.
+	// After is the last step of an earlier turn, after which the message continues
+	// the conversation on a new branch; 0 starts again. nil means the last step when
+	// the turn starts.
 	After *int64
 }
 
@@ -158,11 +158,16 @@ func (e *Engine) Cancel(ctx context.Context, p account.Principal, id string) err
 // submit authorizes an input, adds it to the inbox and records it in the audit
 // log. If fn is not nil, submit calls it in the same transaction.
 func (e *Engine) submit(ctx context.Context, p account.Principal, id string, in input, fn func(c *conversationTx, seq int64) error) (int64, error) {
-	if _, err := e.authorize(ctx, p, account.SessionWrite, id); err != nil {
+	s, err := e.authorize(ctx, p, account.SessionWrite, id)
+	if err != nil {
 		return 0, err
 	}
 	if in.After != nil {
-		if err := e.checkBranch(ctx, id, *in.After); err != nil {
+		st, err := readState(s)
+		if err != nil {
+			return 0, err
+		}
+		if err := e.checkBranch(ctx, id, *in.After, st.ended()); err != nil {
 			return 0, err
 		}
 	}

@@ -21,6 +21,8 @@ type step struct {
 	// Input is the number of the message in a user step. It prevents a message
 	// from being stored twice.
 	Input int64 `json:"input,omitempty"`
+	// Skill is the skill that the user named for the message.
+	Skill string `json:"skill,omitempty"`
 	// SkillID is the store ID of a loaded skill.
 	SkillID string `json:"skill_id,omitempty"`
 	// Turn is the number of the input for which the step was added; 0 if unknown.
@@ -82,6 +84,7 @@ type journal struct {
 	lastMessage    int64      // number of the last message in the transcript
 	lastBranch     int64      // number of the last input that continued after an earlier step
 	pendingMessage int64      // number of the message in the next user step; 0 means none
+	pendingSkill   string     // skill that this message names
 	broken         error      // first fatal write error; stops all writes
 	trace          Trace      // trace of the turn; nil if the turn is not traced
 
@@ -130,6 +133,11 @@ func (j *journal) Read(ctx context.Context, after int64) ([]session.Event, error
 
 // Append implements [session.Log].
 func (j *journal) Append(ctx context.Context, events ...*session.Event) error {
+	return j.appendWith(ctx, nil, events...)
+}
+
+// appendWith appends events in a transaction that calls f first. f may be nil.
+func (j *journal) appendWith(ctx context.Context, f func(c *conversationTx) error, events ...*session.Event) error {
 	if len(events) == 0 {
 		return nil
 	}
@@ -141,13 +149,16 @@ func (j *journal) Append(ctx context.Context, events ...*session.Event) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	rows, told := make([]store.Event, len(events)), make([]eventRow, len(events))
-	said, saying := j.lastMessage, j.pendingMessage
+	said, saying, branch := j.lastMessage, j.pendingMessage, j.lastBranch
 	for i, ev := range events {
 		ev.Seq = j.last + int64(i) + 1
 		ev.SetType()
 		s := step{Event: *ev, SkillID: j.uses.StoreID(ev.Loaded), Turn: j.input}
 		if s.isUserMessage() && saying > 0 {
-			s.Input, said, saying = saying, saying, 0
+			s.Skill, s.Input, said, saying = j.pendingSkill, saying, saying, 0
+		}
+		if s.Branched != nil {
+			branch = j.input
 		}
 		data, err := json.Marshal(s)
 		if err != nil {
@@ -158,6 +169,11 @@ func (j *journal) Append(ctx context.Context, events ...*session.Event) error {
 	}
 	count, spent := j.uses.Count(events), j.meter.Count(events)
 	err := j.write(ctx, func(c *conversationTx) error {
+		if f != nil {
+			if err := f(c); err != nil {
+				return err
+			}
+		}
 		c.queueEvents(j.id, j.last, rows)
 		if err := errors.Join(c.Usage.Add(ctx, count...), c.Meter.Add(ctx, spent...)); err != nil {
 			return err
@@ -168,7 +184,7 @@ func (j *journal) Append(ctx context.Context, events ...*session.Event) error {
 		return fmt.Errorf("append to transcript: %w", err)
 	}
 	j.last += int64(len(events))
-	j.lastMessage, j.pendingMessage = said, saying
+	j.lastMessage, j.pendingMessage, j.lastBranch = said, saying, branch
 	j.uses.Apply(events)
 	j.meter.Apply(events)
 	if j.trace != nil {
@@ -246,16 +262,16 @@ func (j *journal) writeError() error {
 }
 
 // setInput sets the input that further events belong to.
-func (j *journal) setInput(in int64) {
+func (j *journal) setInput(in input) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.pendingMessage = in
-	if j.lastMessage >= in {
+	j.pendingMessage, j.pendingSkill = in.seq, in.Skill
+	if j.lastMessage >= in.seq {
 		j.pendingMessage = 0
 	}
 	j.pendingMu.Lock()
 	defer j.pendingMu.Unlock()
-	j.input = in
+	j.input = in.seq
 }
 
 // hasMessage reports whether the transcript contains the message of the given

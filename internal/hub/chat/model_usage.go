@@ -16,9 +16,8 @@ type ModelUsage struct {
 	// name.
 	Unreported map[string]int
 	// Last is the usage of the last request on the current branch, and Model is
-	// its model. Last shows
-	// how much of the context is used. It is nil before the first response, after
-	// compaction, and if the provider reported no usage.
+	// its model. Last shows how much of the context is used. It is nil before the
+	// first response, after compaction, and if the provider reported no usage.
 	Last  *llm.Usage
 	Model string
 }

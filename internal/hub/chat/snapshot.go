@@ -16,8 +16,9 @@ import (
 )
 
 // snapshot is the state of a conversation after a step of its transcript, on the
-// branch that ends with the step. It depends only on the stored steps: it is the same on every node, no matter
-// whether it was computed from all steps or from an earlier snapshot.
+// branch that ends with the step. It depends only on the stored steps: it is the
+// same on every node, no matter whether it was computed from all steps or from an
+// earlier snapshot.
 type snapshot struct {
 	Conversation string `json:"conversation"` // conversation ID
 	// Last is the hash of the last step. A snapshot is valid only for a
@@ -130,9 +131,7 @@ func (s *snapshot) recompute(ctx context.Context, from store.Events) error {
 	if err != nil {
 		return err
 	}
-	stored := s.stored
-	*s = *newSnapshot(s.Conversation)
-	s.stored = stored
+	*s = *newSnapshot(s.Conversation) // not stored, so that it soon is
 	for after := int64(0); len(path) > 0; {
 		rows, err := from.Read(ctx, s.Conversation, after, snapshotPage)
 		if err == nil && len(rows) == 0 {

@@ -20,6 +20,7 @@ import (
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/store/storetest"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
@@ -320,5 +321,37 @@ func TestSnapshotCacheIsBounded(t *testing.T) {
 	}
 	if got := chat.CachedSnapshots(10_000, []string{"huge", "a", "b"}, steps); !slices.Equal(got, []string{"a", "b"}) {
 		t.Errorf("cached %q, want those that fit", got)
+	}
+}
+
+// After a conversation continues on another branch, its snapshot is soon stored.
+func TestSnapshotOfNewBranchIsStored(t *testing.T) {
+	db := storetest.Open(t, storetest.SQLite(t))
+	e := node(t, db, setupFixture{})
+	id := begin(t, e)
+	var rows []store.Event
+	for i := range int64(99) {
+		m := session.Event{Seq: i + 1, Message: &session.Message{Role: llm.User, Text: "x"}}
+		m.SetType()
+		data, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, store.Event{Kind: m.Type, Data: data})
+	}
+	if _, err := db.Events.Append(t.Context(), id, 0, rows...); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := chat.SnapshotOf(t.Context(), e, id); err != nil {
+		t.Fatal(err)
+	}
+	chat.StoreSnapshot(t, e, id)
+	send(t, e, id, chat.Message{Text: "y"}, 90)
+	if err := e.Close(t.Context()); err != nil { // waits until the snapshot is stored
+		t.Fatal(err)
+	}
+	stored, err := db.Snapshots.Last(t.Context(), id, 1<<40, chat.SnapshotFormat)
+	if err != nil || stored.Position <= 99 {
+		t.Errorf("stored position is %d, %v, want that of the new branch", stored.Position, err)
 	}
 }

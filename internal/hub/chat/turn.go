@@ -43,7 +43,7 @@ func (w *worker) runInput(ctx context.Context, j *job) (ended *Event, err error)
 // watches for lost permissions. The caller must have acquired a slot for the
 // turn.
 func (w *worker) runTurn(ctx context.Context, j *job) (*Event, error) {
-	w.journal.setInput(j.seq)
+	w.journal.setInput(j.input)
 	turn, cancel := context.WithCancelCause(ctx)
 	defer w.e.registerTurn(conversation(j.session), cancel)()
 	after := j.seq
@@ -76,6 +76,11 @@ func (w *worker) runTurn(ctx context.Context, j *job) (*Event, error) {
 		return nil, broken
 	default:
 		ended.Reason, ended.Text = Failed, err.Error()
+	}
+	if ended.Reason == Failed || ended.Reason == Cancelled {
+		if err := w.keepMessage(ctx, j); err != nil {
+			return nil, err
+		}
 	}
 	ended.Type, ended.Input = TurnEnded, j.seq
 	return &ended, nil

@@ -55,12 +55,12 @@ type sessionChange struct {
 type newMessage struct {
 	Text  string `json:"text,omitempty" maxLength:"262144"`
 	Skill string `json:"skill,omitempty" maxLength:"1024" doc:"Skill to use; default the model decides"`
-	After *int64 `json:"after,omitempty" minimum:"0" doc:"Step after which the message continues the conversation, on a new branch: after of the message that it replaces, seq of an earlier answer, or 0 to start again. Default the last step"`
+	After *int64 `json:"after,omitempty" minimum:"0" doc:"Step after which the message continues the conversation, on a new branch: after of the message that it replaces, seq of the last answer of an earlier turn, or 0 to start again. Default the last step"`
 }
 
 // otherBranch identifies a branch by a step.
 type otherBranch struct {
-	After int64 `json:"after" minimum:"0" doc:"Step after which the conversation continues: last of a version, seq of an earlier answer, or 0 to start again"`
+	After int64 `json:"after" minimum:"0" doc:"Step after which the conversation continues: last of a version, seq of the last answer of an earlier turn, or 0 to start again"`
 }
 
 // inputJSON identifies a queued input.

@@ -1,7 +1,6 @@
 package sessionapi
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 
@@ -14,7 +13,8 @@ type clientMessage struct {
 	Type       string `json:"type"`
 	ID         string `json:"id"` // chosen by the client; the reply repeats it
 	Session    string `json:"session"`
-	After      *int64 `json:"after"` // last known event, or the step after which a message continues
+	After      int64  `json:"after"`      // last known event
+	AfterStep  *int64 `json:"after_step"` // step after which a message continues the conversation
 	Text       string `json:"text"`
 	Skill      string `json:"skill"`
 	Key        string `json:"key"` // idempotency key of a message
@@ -42,9 +42,9 @@ func (s *socket) handleMessage(data []byte) (answer reply, then func()) {
 	var err error
 	switch m.Type {
 	case "attach":
-		then, err = s.attach(ctx, m.Session, *cmp.Or(m.After, new(int64)))
+		then, err = s.attach(ctx, m.Session, m.After)
 	case "message":
-		answer.Input, err = s.h.Chat.SendMessage(ctx, s.principal(), m.Session, chat.Message{Text: m.Text, Skill: m.Skill, Key: m.Key, After: m.After})
+		answer.Input, err = s.h.Chat.SendMessage(ctx, s.principal(), m.Session, chat.Message{Text: m.Text, Skill: m.Skill, Key: m.Key, After: m.AfterStep})
 	default:
 		err = s.execute(ctx, m)
 	}

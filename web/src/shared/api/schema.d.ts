@@ -1848,7 +1848,7 @@ export interface paths {
          * Open a WebSocket for conversations
          * @description Conversations in both directions, as JSON objects in text messages.
          *
-         *     A client sends {type: attach, session, after}, {type: detach, session}, {type: message, session, text, skill, key, after}, {type: cancel, session}, {type: answer, ask, outcome, content, feedback, scope} and {type: skill:response, request_id, skill_name, action, success, result, error}. The server answers each with {type: ok} or {type: error, code, detail, next}, and repeats its id as to. A message with the key of an earlier one is not sent twice.
+         *     A client sends {type: attach, session, after}, {type: detach, session}, {type: message, session, text, skill, key, after_step}, {type: cancel, session}, {type: answer, ask, outcome, content, feedback, scope} and {type: skill:response, request_id, skill_name, action, success, result, error}. The server answers each with {type: ok} or {type: error, code, detail, next}, and repeats its id as to. A message with the key of an earlier one is not sent twice. Its after_step is after in POST /sessions/{id}/messages. To return to another version of a message, use POST /sessions/{id}/branch.
          *
          *     The server sends {type: event, session, event} for events of attached conversations, as in the schema ChatEvent, {type: skill:request, session, request_id, skill_name, action, data} for actions of the client, {type: error, session, …} if an attached conversation ends early, and {type: bye} when the node shuts down.
          *
@@ -2116,6 +2116,8 @@ export interface components {
             role: string;
             /** Format: int64 */
             seq: number;
+            /** @description Skill that the user named for the message. The text then starts with / and the name of the skill; to send the message again, pass this skill, and only the rest of the text */
+            skill?: string;
             text?: string;
             /** Format: date-time */
             time: string;
@@ -2139,9 +2141,9 @@ export interface components {
         ChatVersion: {
             /**
              * Format: int64
-             * @description Last step of the version's newest branch. Pass it as after to return to it
+             * @description Last step of the version's newest branch. Pass it as after to return to it. Absent until the first turn of the version has ended
              */
-            last: number;
+            last?: number;
             /**
              * Format: int64
              * @description Step number of the message
@@ -3099,7 +3101,7 @@ export interface components {
         NewMessage: {
             /**
              * Format: int64
-             * @description Step after which the message continues the conversation, on a new branch: after of the message that it replaces, seq of an earlier answer, or 0 to start again. Default the last step
+             * @description Step after which the message continues the conversation, on a new branch: after of the message that it replaces, seq of the last answer of an earlier turn, or 0 to start again. Default the last step
              */
             after?: number;
             /** @description Skill to use; default the model decides */
@@ -3226,7 +3228,7 @@ export interface components {
         OtherBranch: {
             /**
              * Format: int64
-             * @description Step after which the conversation continues: last of a version, seq of an earlier answer, or 0 to start again
+             * @description Step after which the conversation continues: last of a version, seq of the last answer of an earlier turn, or 0 to start again
              */
             after: number;
         };
