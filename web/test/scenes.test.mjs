@@ -901,13 +901,25 @@ test("chat: a message is edited, answered again and left for a branch; its versi
   await page.getByRole("status").getByRole("button", { name: "Cancel" }).click();
   await answers("one", "two");
   await turn(0).getByRole("button", { name: "Continue from here" }).click();
+  await attach("branch.txt");
   await say(page, "third question");
   await answers("one", "five");
+  await file("branch.txt").waitFor();
   assert.equal(heard().length, 2);
   await versions(1).getByText("Version 3 of 3").waitFor();
   await page.screenshot({ path: join(pictures, "branches-versions.png") });
   await page.reload();
   await answers("one", "five");
+
+  await turn(1).getByRole("button", { name: "Try again" }).click(); // the files of a message are in all its versions
+  await answers("one", "six");
+  await file("branch.txt").waitFor();
+  await versions(1).getByRole("button", { name: "Earlier version" }).click();
+  await answers("one", "five");
+  await versions(1).getByRole("button", { name: "Earlier version" }).click();
+  await answers("one", "three");
+  await file("branch.txt").waitFor({ state: "detached" });
+  await file("before.txt").waitFor();
 
   await page.goto("/audit");
   await page.getByRole("table").getByText("switch to another branch").first().waitFor();
