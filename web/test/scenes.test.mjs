@@ -846,10 +846,12 @@ test("chat: a message is edited, answered again and left for a branch; its versi
   const context = page.getByRole("region", { name: "Context" });
   const skill = context.getByText("csv-analysis").first();
   const file = (name) => context.getByRole("button", { name: `View ${name}` });
-  const attach = (name) =>
-    page
-      .locator("form.chat-composer input[type=file]")
-      .setInputFiles({ name, mimeType: "text/plain", buffer: Buffer.from(name) });
+  const attach = async (name) => {
+    const composer = page.locator("form.chat-composer");
+    const content = { name, mimeType: "text/plain", buffer: Buffer.from(name) };
+    await composer.locator("input[type=file]").setInputFiles(content);
+    await composer.getByText(name).waitFor();
+  };
 
   await page.goto("/");
   await say(page, "first question");
