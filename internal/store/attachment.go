@@ -11,7 +11,7 @@ type Attachment struct {
 	Session string
 	Path    string // relative to the session's directory
 	Step    int64  // last step of the transcript when it was written; 0 if unknown
-	SHA256  string // hash of the content, in hexadecimal; "" in a version without a file
+	SHA256  string // hash of the content, in hexadecimal; "" in a version without a file, [DroppedVersion] without its content
 	Size    int64  // set by Put
 	Updated time.Time
 }
@@ -26,12 +26,16 @@ func (a *Attachment) fields() []any {
 const (
 	MaxAttachmentVersions     = 500
 	MaxAttachmentVersionBytes = 64 << 20
+	MaxAttachmentMarks        = 10_000 // versions without content
 )
+
+// DroppedVersion is the SHA256 of a version whose content was dropped.
+const DroppedVersion = "dropped"
 
 // Attachments stores files in conversations. It keeps the versions that were
 // replaced or deleted at a later step, up to [MaxAttachmentVersions] and
-// [MaxAttachmentVersionBytes] per session, and drops those of the earliest steps
-// first. Deleting a session deletes its files.
+// [MaxAttachmentVersionBytes] per session, and drops the content of those of the
+// earliest steps first. Deleting a session deletes its files.
 type Attachments struct{ c conn }
 
 // Put stores a file of up to [MaxValue] bytes as the current version at its path.
@@ -105,8 +109,31 @@ func (t Attachments) Delete(ctx context.Context, session, path string, step int6
 	return nil
 }
 
+// Purge deletes a file and all of its versions. It fails with [ErrNotFound] if
+// there are none.
+func (t Attachments) Purge(ctx context.Context, session, path string) error {
+	err := t.c.inTransaction(ctx, func(c conn) error {
+		var all int64
+		for _, table := range []string{"attachments", "attachment_versions"} {
+			n, err := c.exec(ctx, "DELETE FROM "+table+" WHERE session = $1 AND path = $2", session, path)
+			if err != nil {
+				return err
+			}
+			all += n
+		}
+		if all == 0 {
+			return ErrNotFound
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("delete all versions of file %.200q: %w", path, err)
+	}
+	return nil
+}
+
 // ListVersions returns the versions of a session's files that are not current,
-// sorted by path and step. A version without SHA256 has no file.
+// sorted by path and step, including those without content.
 func (t Attachments) ListVersions(ctx context.Context, session string) ([]Attachment, error) {
 	found, err := queryAll[Attachment](ctx, t.c, "SELECT "+attachmentColumns+" FROM attachment_versions WHERE session = $1 ORDER BY path, step", session)
 	if err != nil {
@@ -123,7 +150,7 @@ func (t Attachments) Restore(ctx context.Context, session, path string, step int
 		if err := c.retireAttachment(ctx, session, path); err != nil {
 			return err
 		}
-		const version = " FROM attachment_versions WHERE session = $1 AND path = $2 AND step = $3 AND sha256 <> ''"
+		const version = " FROM attachment_versions WHERE session = $1 AND path = $2 AND step = $3 AND " + hasContent
 		if _, err := c.exec(ctx, "INSERT INTO attachments ("+attachmentColumns+", data) SELECT "+attachmentColumns+", data"+version, session, path, step); err != nil {
 			return err
 		}
@@ -158,10 +185,21 @@ func (c conn) retireAttachment(ctx context.Context, session, path string) error 
 	return err
 }
 
-// pruneAttachments drops versions of a session's files beyond the limits.
+// hasContent is the condition for a version that can be restored.
+const hasContent = "sha256 NOT IN ('', '" + DroppedVersion + "')"
+
+// pruneAttachments drops the content of versions of a session's files beyond the
+// limits. The versions remain, so that no earlier one is taken for them.
 func (c conn) pruneAttachments(ctx context.Context, session string) error {
-	_, err := c.exec(ctx, `DELETE FROM attachment_versions WHERE session = $1 AND (path, step) IN (
+	_, err := c.exec(ctx, `UPDATE attachment_versions SET sha256 = '`+DroppedVersion+`', size = 0, data = $2 WHERE session = $1 AND (path, step) IN (
 		SELECT path, step FROM (SELECT path, step, row_number() OVER w AS n, SUM(size) OVER w AS bytes FROM attachment_versions
-			WHERE session = $1 WINDOW w AS (ORDER BY step DESC, path)) v WHERE n > $2 OR bytes > $3)`, session, MaxAttachmentVersions, MaxAttachmentVersionBytes)
+			WHERE session = $1 AND `+hasContent+` WINDOW w AS (ORDER BY step DESC, path)) v WHERE n > $3 OR bytes > $4)`,
+		session, []byte{}, MaxAttachmentVersions, MaxAttachmentVersionBytes)
+	if err != nil {
+		return err
+	}
+	_, err = c.exec(ctx, `DELETE FROM attachment_versions WHERE session = $1 AND (path, step) IN (
+		SELECT path, step FROM (SELECT path, step, row_number() OVER (ORDER BY step DESC, path) AS n FROM attachment_versions
+			WHERE session = $1 AND NOT `+hasContent+`) v WHERE n > $2)`, session, MaxAttachmentMarks)
 	return err
 }

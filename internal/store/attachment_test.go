@@ -57,8 +57,11 @@ func TestAttachmentVersions(t *testing.T) {
 			var others []string
 			for _, v := range must(db.Attachments.ListVersions(ctx, s.ID))(t) {
 				text := fmt.Sprint(v.Step)
-				if v.SHA256 == "" {
+				switch v.SHA256 {
+				case "":
 					text += " deleted"
+				case store.DroppedVersion:
+					text += " dropped"
 				}
 				others = append(others, text)
 			}
@@ -89,13 +92,24 @@ func TestAttachmentVersions(t *testing.T) {
 			put(10+step, big)
 		}
 		put(20, "last")
-		check("20 last", "12, 13, 14, 15, 16, 17, 18, 19") // no more than 64 MiB
-		for step := range int64(store.MaxAttachmentVersions) {
+		check("20 last", "2 dropped, 4 dropped, 6 deleted, 10 dropped, 11 dropped, 12, 13, 14, 15, 16, 17, 18, 19") // no more than 64 MiB
+		mustDo(t, db.Attachments.Restore(ctx, s.ID, "a.txt", 11))
+		check("", "2 dropped, 4 dropped, 6 deleted, 10 dropped, 11 dropped, 12, 13, 14, 15, 16, 17, 18, 19, 20")
+		for step := range int64(store.MaxAttachmentVersions) + 1 {
 			put(100+step, "")
 		}
-		if n := len(must(db.Attachments.ListVersions(ctx, s.ID))(t)); n != store.MaxAttachmentVersions {
-			t.Errorf("%d versions, want %d", n, store.MaxAttachmentVersions)
+		kept := 0
+		for _, v := range must(db.Attachments.ListVersions(ctx, s.ID))(t) {
+			if v.SHA256 != "" && v.SHA256 != store.DroppedVersion {
+				kept++
+			}
 		}
+		wantEqual(t, kept, store.MaxAttachmentVersions)
+		mustDo(t, db.Attachments.Purge(ctx, s.ID, "a.txt"))
+		check("", "")
+		wantError(t, db.Attachments.Purge(ctx, s.ID, "a.txt"), store.ErrNotFound)
+		put(1000, "again")
+		put(1001, "again")
 		mustDo(t, db.Sessions.Delete(ctx, s.ID))
 		wantEqual(t, len(must(db.Attachments.ListVersions(ctx, s.ID))(t)), 0)
 	})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
@@ -94,12 +95,30 @@ func (w *worker) branch(ctx context.Context, j *job) error {
 		if err != nil {
 			return err
 		}
-		restore := func(c *conversationTx) error { return c.restoreFiles(ctx, path) }
+		var dropped []string
+		restore := func(c *conversationTx) (err error) {
+			dropped, err = c.restoreFiles(ctx, path)
+			return err
+		}
 		if err := w.journal.appendWith(ctx, restore, &session.Event{Time: time.Now().UTC(), Branched: &session.Branch{After: *j.After}}); err != nil {
 			return fmt.Errorf("continue after step %d: %w", *j.After, err)
 		}
+		if len(dropped) > 0 {
+			w.journal.queueEvent(eventRow{Event: Event{Type: Notice, Text: droppedText(dropped)}})
+		}
 	}
 	return w.closeCalls(ctx, "The turn ended before the result.")
+}
+
+// droppedText returns a notice that files are missing on a branch.
+func droppedText(paths []string) string {
+	const most = 10 // paths to name
+	text := strings.Join(paths[:min(len(paths), most)], ", ")
+	if n := len(paths) - most; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Sprintf("missing files: %s; their versions on this branch were dropped, because too many versions of files were stored (limit %d files, %d MiB)",
+		text, store.MaxAttachmentVersions, store.MaxAttachmentVersionBytes>>20)
 }
 
 // keepMessage adds the message of a turn that failed or was cancelled before it

@@ -744,5 +744,42 @@ func TestFilesBelongToTheirBranch(t *testing.T) {
 		files("a=2 all=1")
 		switchTo(t, e, id, versions[1].Last)
 		files("all=1 b=1 mine=1")
+
+		// Deleting a file deletes it on all branches.
+		if err := e.DeleteFile(t.Context(), ada, id, "a"); err != nil {
+			t.Fatal(err)
+		}
+		switchTo(t, e, id, versions[0].Last)
+		files("all=1")
+		if err := e.DeleteFile(t.Context(), ada, id, "a"); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("deleted again: %v", err)
+		}
+
+		// Files whose versions were dropped are missing, rather than older ones.
+		put("all", "2")
+		end(t, e, id, say(t, e, id, "two"))
+		last := lastStep(t, e, id)
+		for i := range store.MaxAttachmentVersionBytes/chat.MaxFile + 2 {
+			put("big", strings.Repeat("x", chat.MaxFile))
+			end(t, e, id, say(t, e, id, fmt.Sprint("big ", i)))
+			if i == 0 {
+				put("all", "3")
+				end(t, e, id, say(t, e, id, "three"))
+			}
+		}
+		n, err := e.Switch(t.Context(), ada, id, last)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var notice string
+		for _, ev := range until(t, e, id, 0, func(ev chat.Event) bool { return ev.Type == chat.TurnEnded && ev.Input == n }) {
+			if ev.Type == chat.Notice && ev.Input == n {
+				notice = ev.Text
+			}
+		}
+		if !strings.HasPrefix(notice, "missing files: all, big; ") {
+			t.Errorf("notice is %q", notice)
+		}
+		files("")
 	})
 }

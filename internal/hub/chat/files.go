@@ -74,14 +74,14 @@ func (e *Engine) WriteFile(ctx context.Context, p account.Principal, id, path st
 	})
 }
 
-// DeleteFile deletes a file on the current branch of a conversation. It fails with [store.ErrNotFound]
-// if the file does not exist.
+// DeleteFile deletes a file of a conversation, with its versions on all branches. It
+// fails with [store.ErrNotFound] if there are none.
 func (e *Engine) DeleteFile(ctx context.Context, p account.Principal, id, path string) error {
 	if _, err := e.authorize(ctx, p, account.SessionWrite, id); err != nil {
 		return err
 	}
 	return e.update(ctx, id, func(c *conversationTx) error {
-		if err := c.deleteFile(ctx, path); err != nil {
+		if err := c.Attachments.Purge(ctx, id, path); err != nil {
 			return err
 		}
 		return c.Audit.Append(ctx, auditRecord(p.User, "session.file.delete", id, map[string]any{"path": path}))
@@ -129,8 +129,8 @@ func (c *conversationTx) storeFile(ctx context.Context, path string, data []byte
 	return c.Attachments.Put(ctx, store.Attachment{Session: c.id, Path: path, Step: step, SHA256: hex.EncodeToString(sum[:])}, data)
 }
 
-// deleteFile deletes a file. It fails with [store.ErrNotFound] if the file does not
-// exist.
+// deleteFile deletes a file on the current branch. It fails with
+// [store.ErrNotFound] if the file does not exist.
 func (c *conversationTx) deleteFile(ctx context.Context, path string) error {
 	step, err := c.Events.Last(ctx, c.id)
 	if err != nil {
@@ -143,32 +143,34 @@ func (c *conversationTx) deleteFile(ctx context.Context, path string) error {
 // version that was written on the branch. path holds the numbers of the steps on
 // the branch, in order. Files that were written before the first step belong to all
 // branches. Files that were written after the last step, which no turn could use,
-// move to the branch.
-func (c *conversationTx) restoreFiles(ctx context.Context, path []int64) error {
+// move to the branch. restoreFiles returns the paths of the files whose version was
+// dropped; the branch does not have them.
+func (c *conversationTx) restoreFiles(ctx context.Context, path []int64) (dropped []string, err error) {
 	last, err := c.Events.Last(ctx, c.id)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	start := last + 1 // the step that starts the branch
 	path = append(slices.Clip(path), start)
 	if err := c.Attachments.Move(ctx, c.id, last, start); err != nil {
-		return err
+		return nil, err
 	}
 	current, err := c.Attachments.List(ctx, c.id)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	versions, err := c.Attachments.ListVersions(ctx, c.id)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	steps := map[string]int64{} // of the versions to restore, by path
+	isDropped := map[string]bool{}
 	for _, a := range slices.Concat(current, versions) {
 		if _, ok := slices.BinarySearch(path, a.Step); !ok && a.Step > 0 {
 			continue
 		}
 		if step, ok := steps[a.Path]; !ok || a.Step > step {
-			steps[a.Path] = a.Step
+			steps[a.Path], isDropped[a.Path] = a.Step, a.SHA256 == store.DroppedVersion
 		}
 	}
 	for _, a := range current {
@@ -189,11 +191,14 @@ func (c *conversationTx) restoreFiles(ctx context.Context, path []int64) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(steps)) {
+		if isDropped[name] && steps[name] != noStep {
+			dropped = append(dropped, name)
+		}
 		if err := c.Attachments.Restore(ctx, c.id, name, steps[name]); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return dropped, nil
 }
 
 // conflicts reports whether two paths cannot both be files, because one contains
