@@ -648,6 +648,16 @@ func TestBranchEqualsLinearConversation(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			rt.Fatalf("the request differs (-linear +branch):\n%s", diff)
 		}
+		active := func(id string) []chat.ActiveSkill {
+			skills, err := e.ActiveSkills(t.Context(), ada, id)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			return skills
+		}
+		if diff := cmp.Diff(active(linear), active(tree)); diff != "" {
+			rt.Fatalf("the active skills differ (-linear +branch):\n%s", diff)
+		}
 		if got, want := transcript(t, e, tree), transcript(t, e, linear); got != want {
 			rt.Fatalf("the transcript is\n%s\nwant\n%s", got, want)
 		}
