@@ -32,6 +32,25 @@ func DownloadNamespaces(p account.Principal) ([]Namespace, error) {
 	return slices.DeleteFunc(all, func(n Namespace) bool { return n == store.Bundled }), err
 }
 
+// IsInstallable reports whether the name of a skill resolves to it among the skills that
+// the principal can install: those of [DownloadNamespaces] that are [Query.Installable].
+func (l *Library) IsInstallable(ctx context.Context, p account.Principal, s *Skill) (bool, error) {
+	in, err := DownloadNamespaces(p)
+	if err != nil {
+		return false, err
+	}
+	for _, n := range in {
+		k, err := l.index.find(ctx, n, s.Name)
+		if err != nil {
+			return false, err
+		}
+		if k != nil && !k.hidden && canInstall(p, k.home, k.code, k.review) {
+			return k.id == s.ID, nil
+		}
+	}
+	return false, nil
+}
+
 // Download returns the package of a version without reading its files. Number 0
 // means the current version. Downloading requires [account.SkillDownload].
 // [Archive.WriteTo] also uses ctx. The caller must close the archive.

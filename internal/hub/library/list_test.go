@@ -136,25 +136,33 @@ func TestListByUsesShowsAllowedUsageOnly(t *testing.T) {
 }
 
 // A list of installable skills omits those whose code is awaiting review, except for
-// the user's own, and those that were rejected. They do not shadow others.
+// the user's own, and those that were rejected. They do not shadow others. The same
+// ones are installable by their names.
 func TestListInstallableSkills(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		in := must(library.DownloadNamespaces(w.bob))(t)
+		var all []*library.Skill
+		add := func(s *library.Skill) *library.Skill { all = append(all, s); return s }
 		want := func(when string, ids ...string) {
 			t.Helper()
 			got := names(must(w.list(w.bob, library.Query{In: in, Installable: true}))(t), func(s *library.Skill) string { return s.ID })
 			if diff := cmp.Diff(ids, got); diff != "" {
 				t.Errorf("%s: got + and want -:\n%s", when, diff)
 			}
+			for _, s := range all {
+				if got := must(w.lib.IsInstallable(w.ctx, w.bob, s))(t); got != slices.Contains(ids, s.ID) {
+					t.Errorf("%s: installable is %v for the skill in %s", when, got, s.Namespace)
+				}
+			}
 		}
-		public := w.upload(w.root, store.Public, "pdf", "public")
-		group := w.upload(w.ada, w.team, "pdf", "group", "run.sh", someCode)
+		public := add(w.upload(w.root, store.Public, "pdf", "public"))
+		group := add(w.upload(w.ada, w.team, "pdf", "group", "run.sh", someCode))
 		want("pending in the group", public.ID)
 		w.decide(group.Digest, group, library.Approved)
 		want("approved", group.ID)
 		w.decide(group.Digest, group, library.Rejected)
 		want("rejected", public.ID)
-		own := w.upload(w.bob, ownNamespace(w.bob), "pdf", "own", "run.sh", otherCode)
+		own := add(w.upload(w.bob, ownNamespace(w.bob), "pdf", "own", "run.sh", otherCode))
 		want("with an own skill", own.ID)
 		mustDo(t, w.lib.ReviewVersion(w.ctx, w.root, own.ID, library.Decision{Digest: own.Digest, Review: library.Rejected}))
 		want("with an own skill that was rejected", public.ID)

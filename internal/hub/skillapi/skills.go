@@ -7,6 +7,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/library"
+	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
@@ -18,6 +19,8 @@ type skillDetail struct {
 	// Publisher is visible to everybody who may read the current version.
 	Publisher *library.Publisher `json:"publisher,omitempty" doc:"Who signed the current version; absent if it has no valid signature"`
 	Can       []string           `json:"can" nullable:"false" doc:"Actions that you may do, for example skill.change"`
+	// Installable is like [library.Library.IsInstallable] with portable names only.
+	Installable bool `json:"installable" doc:"Whether you can install it by its name with loadout add: you may download it, its code is approved or your own, and no nearer skill has the name"`
 }
 
 type skillChange struct {
@@ -145,6 +148,11 @@ func (h *Handlers) skillDetail(ctx context.Context, p account.Principal, s *libr
 		return out, err
 	}
 	out.Can = toStrings(rights)
+	if slices.Contains(rights, account.SkillDownload) && skillname.IsPortable(s.Name) {
+		if out.Installable, err = h.Library.IsInstallable(ctx, p, s); err != nil {
+			return out, err
+		}
+	}
 	if !slices.Contains(rights, account.SkillRead) {
 		return out, nil
 	}

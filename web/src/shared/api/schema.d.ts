@@ -4006,6 +4006,8 @@ export interface components {
             files: number;
             hidden: boolean;
             id: string;
+            /** @description Whether you can install it by its name with loadout add: you may download it, its code is approved or your own, and no nearer skill has the name */
+            installable: boolean;
             /** @description Namespaces that list it, of those that you may see */
             listings: string[];
             name: string;
