@@ -167,7 +167,7 @@ test("an upload of a developer whose name is taken says so, offers what the deve
   const group = await as("POST", "/groups", { name: "harbour" });
   const files = { "SKILL.md": skill("tides", "Reads tide tables. Use for tides.") };
   const query = `file_name=tides.zip&namespace=group:${group.id}`;
-  await as("POST", `/skills?${query}`, zip(files, "tides"), "application/zip");
+  const existing = await as("POST", `/skills?${query}`, zip(files, "tides"), "application/zip");
   const name = "a-developer-with-a-very-long-name-in-the-menu";
   const { id } = await as("POST", "/users", { name, password });
   await as("PUT", `/groups/${group.id}/members/${id}`, { role: "developer" });
@@ -178,7 +178,7 @@ test("an upload of a developer whose name is taken says so, offers what the deve
   const button = await page.getByRole("button", { name: "Language" }).boundingBox();
   assert.ok(button.x + button.width <= side.x + side.width, "a long name leaves room for the language");
   await page.goto(`/library/add?namespace=group:${group.id}`);
-  const own = { "SKILL.md": skill("tides", "Reads other tide tables. Use for tides.") };
+  const own = { "SKILL.md": skill("tides", "Reads other tide tables. Use for tides.", "Read.\n", "author: root\n") };
   const choose = (name) =>
     page
       .locator('input[type="file"]')
@@ -191,6 +191,16 @@ test("an upload of a developer whose name is taken says so, offers what the deve
   await page.getByText("Only its author or a maintainer can add a version.").nth(1).waitFor();
   await page.getByRole("button", { name: "Add for only me" }).first().click();
   await page.getByText("Added", { exact: true }).waitFor();
+
+  await page.goto("/library");
+  const card = page.locator(".library-card", { has: page.getByRole("heading", { name: "tides" }) });
+  await card.getByText("Added by you · Author (not verified): root").waitFor();
+  await page.screenshot({ path: join(pictures, "library-cards.png") });
+  await card.getByRole("link", { name: "tides" }).click();
+  await page.getByRole("button", { name: "Copy the install command" }).waitFor();
+  await page.goto(`/library/${existing.id}`); // the other one is nearer, so that it has the name
+  await page.getByRole("link", { name: "Use in chat" }).waitFor();
+  assert.equal(await page.getByRole("button", { name: "Copy the install command" }).count(), 0);
   page.calm();
 });
 
@@ -287,6 +297,12 @@ test("library: the start page leads to lists, which are sorted, filtered and loa
   await section("Categories").getByRole("link", { name: "Charts (64)" }).waitFor();
   assert.equal(await section("New").locator(".library-card:visible").count(), 2);
   await fits(page, "the start page of the library");
+  const visible = await page.locator(".library-open:visible").allTextContents();
+  await page.locator(".library-open").first().focus();
+  for (const name of visible.slice(1)) {
+    await page.keyboard.press("ArrowDown"); // passes over the cards that are hidden on a phone
+    assert.equal(await page.evaluate(() => document.activeElement.textContent), name);
+  }
   await page.setViewportSize({ width: 1440, height: 900 });
   assert.equal(await section("New").locator(".library-card:visible").count(), 4);
   await page.screenshot({ path: join(pictures, "library-start.png"), fullPage: true });
@@ -323,7 +339,7 @@ test("library: the start page leads to lists, which are sorted, filtered and loa
   await status.getByText(`1 of ${all} skills.`).waitFor();
   await page.getByRole("button", { name: "Clear filters" }).click();
   await page.getByRole("button", { name: "Needs attention (1)" }).click();
-  await page.locator(".library-card", { hasText: "Your review" }).getByText("By Ann").waitFor();
+  await page.locator(".library-card", { hasText: "Your review" }).getByText("Author (not verified): Ann").waitFor();
   await page.locator(".library-card").getByRole("link", { name: "locks" }).click();
 
   await page.getByRole("heading", { level: 1, name: "locks" }).waitFor();

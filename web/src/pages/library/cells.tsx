@@ -57,14 +57,18 @@ export function Tile({ name }: { name: string }) {
   );
 }
 
-/** Origin shows the author of a skill, or else who uploaded it, and its source. */
+/** Origin shows who added a skill, the author that its files name, and its source. */
 export function Origin({ skill }: { skill: Schema["Skill"] }) {
   const person = useUserNames();
   const uploader = person(skill.createdBy);
   const known = uploader !== skill.createdBy && !alone();
-  const who = skill.author || (known ? uploader : "");
-  const source = skill.source?.url.replace(/^\w+:\/\/|\.git$/g, "") ?? (skill.createdBy && msg("library.uploaded"));
-  const text = [who && msg("library.by", { who }), source].filter(Boolean).join(" · ");
+  const text = [
+    known && msg("library.by", { who: uploader }),
+    skill.author && msg("library.author", { author: skill.author }),
+    skill.source?.url.replace(/^\w+:\/\/|\.git$/g, "") ?? (!known && skill.createdBy && msg("library.uploaded")),
+  ]
+    .filter(Boolean)
+    .join(" · ");
   return text ? (
     <p class="small muted truncate" title={text}>
       {text}

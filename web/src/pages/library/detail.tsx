@@ -69,7 +69,7 @@ function SkillDetail({ skill, updates, again }: Pick<Looked, "skill" | "again"> 
   return (
     <Page
       title={titleOf(skill)}
-      beside={can(skill, "skill.download") && <Install name={skill.name} />}
+      beside={skill.installable && <Install name={skill.name} />}
       lead={<Lead text={skill.description} />}
       actions={
         <Buttons skill={skill} again={again} number={other ? Number(other) : skill.number}>

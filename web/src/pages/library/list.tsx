@@ -117,11 +117,12 @@ function useFocusAfter(value: unknown) {
   return ref;
 }
 
-/** Walk moves the focus between skills with the arrow keys. */
+/** Walk moves the focus between the visible skills with the arrow keys. */
 function Walk({ children }: { children: preact.ComponentChildren }) {
   const ref = useRef<HTMLDivElement>(null);
   const key = (e: KeyboardEvent) => {
-    const links = [...(ref.current?.querySelectorAll<HTMLElement>("a.library-open") ?? [])];
+    const all = ref.current?.querySelectorAll<HTMLElement>("a.library-open") ?? [];
+    const links = [...all].filter((a) => a.checkVisibility());
     const at = links.indexOf(document.activeElement as HTMLElement);
     const to = { ArrowDown: at + 1, ArrowRight: at + 1, ArrowUp: at - 1, ArrowLeft: at - 1 }[e.key];
     if (at < 0 || to === undefined || !links[to]) return;
