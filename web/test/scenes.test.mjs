@@ -1337,10 +1337,16 @@ test("first minute: a model is connected on the page, and an example gets an ans
   const list = card.getByLabel("Model", { exact: true });
   assert.deepEqual(await list.locator("option").allTextContents(), ["Choose a model", "fake-17"]);
   await list.selectOption("fake-17");
+  await card.getByLabel("Filter models").press("Enter"); // connects nothing
+  assert.equal(await card.locator('[aria-busy="true"], [role="alert"]').count(), 0);
   await card.getByRole("button", { name: "Connect" }).click();
   await card.getByText(/all users already have the model fake at 127/).waitFor();
   await page.screenshot({ path: join(pictures, "replace-model.png") });
+  const release = vendor.hold();
   await card.getByRole("button", { name: "Replace" }).click();
+  await card.getByRole("button", { name: "Replace", disabled: true }).waitFor();
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), "Replace");
+  release();
   await page.getByText(/Model: fake-17/).waitFor();
   page.calm();
 });

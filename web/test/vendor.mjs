@@ -18,6 +18,13 @@ export class Vendor {
     return vendor;
   }
 
+  /** hold delays answers until the returned function is called. */
+  hold() {
+    let release;
+    this.held = new Promise((resolve) => (release = resolve));
+    return release;
+  }
+
   async serve(req, res) {
     let text = "";
     for await (const part of req) text += part;
@@ -28,6 +35,7 @@ export class Vendor {
       return;
     }
     this.heard.push(JSON.parse(text));
+    await this.held;
     const next = this.answers.shift() ?? { text: "That was all." };
     res.writeHead(200, { "Content-Type": "text/event-stream" });
     const say = (delta, finish = null) =>

@@ -438,6 +438,35 @@ func TestConnectModel(t *testing.T) {
 	hubtest.Open(t, o).SignIn("root").Check(request("PUT", "/models/default", body("https://models.example.com/v1", "fake", ""), 409, `operator`))
 }
 
+// While a model is tested, another administrator may connect one. It is not replaced
+// unasked, and who agreed to replace one Model does not replace another.
+func TestConnectModelAtTheSameTime(t *testing.T) {
+	var meanwhile func()
+	c := hubtest.Open(t, hub.Options{Model: func(choice *agents.ModelChoice, _ string) (llm.Model, error) {
+		if choice != nil && choice.Model.Model == "slow" {
+			meanwhile()
+		}
+		return demo.New(nil), nil
+	}}).Client()
+	connect := func(model, more string) string {
+		return fmt.Sprintf(`{"vendor": "openai", "base_url": "https://models.example.com/v1", "model": %q%s}`, model, more)
+	}
+	const replace = `, "replace": true`
+	meanwhile = func() { c.Send(t.Context(), "PUT", "/models/default", connect("first", "")) }
+	c.Check(request("PUT", "/models/default", connect("slow", ""), 409, `"code":"model_exists" & the model first at `))
+	meanwhile = func() { c.Send(t.Context(), "PUT", "/models/default", connect("second", replace)) }
+	r := c.Send(t.Context(), "PUT", "/models/default", connect("slow", replace))
+	if r.Status != 409 || !strings.Contains(r.Body, "the model second at ") {
+		t.Fatalf("%d: %s", r.Status, r.Body)
+	}
+	digest := fmt.Sprintf(`%s, "replace_digest": %q`, replace, r.Text("digest"))
+	c.Must("PUT", "/models/default", connect("third", replace))
+	c.Check(
+		request("PUT", "/models/default", connect("fourth", digest), 409, `the model third at `),
+		request("GET", "/models?limit=1", nil, 200, `"model":"third"`),
+	)
+}
+
 // named is a model that is not the demo.
 type named struct{ llm.Model }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/internal/usage"
 	"github.com/loadout-dev/loadout/llm"
+	"github.com/loadout-dev/loadout/policy"
 )
 
 // priceJSON is the price of a model per million tokens.
@@ -175,6 +176,8 @@ func (h *Handlers) connectModel(ctx context.Context, in *struct {
 		ModelServer
 		Model   string `json:"model" minLength:"1" maxLength:"256" doc:"Name at the vendor"`
 		Replace bool   `json:"replace,omitempty" doc:"Replace the public Model default; without it, the request fails with 409 if there is one"`
+		// ReplaceDigest is the digest in the response with 409, or of the listed Model.
+		ReplaceDigest string `json:"replace_digest,omitempty" maxLength:"128" doc:"With replace: digest of the Model that may be replaced, as in the list and in the 409; if another one is the default, the request fails with 409"`
 	}
 }) (*api.Body[modelJSON], error) {
 	s := in.Body.ModelServer
@@ -183,11 +186,20 @@ func (h *Handlers) connectModel(ctx context.Context, in *struct {
 		actions = append(actions, account.SecretWrite, account.SecretGrant)
 	}
 	d, err := h.checkModelServer(ctx, s, in.Body.Model, actions...)
-	if err == nil && !in.Body.Replace {
-		err = h.checkNoDefault(ctx)
-	}
 	if err != nil {
 		return nil, err
+	}
+	p := account.FromContext(ctx)
+	current, err := h.Agents.DefaultModel(ctx, p) // nil if it is damaged: connecting a model repairs it
+	if err != nil {
+		return nil, err
+	}
+	var replace policy.Digest
+	if current != nil {
+		replace = current.Digest
+		if !in.Body.Replace || in.Body.ReplaceDigest != "" && in.Body.ReplaceDigest != string(replace) {
+			return nil, modelExists(current.ModelChoice)
+		}
 	}
 	m, err := h.Assemblies.NewModel(&agents.ModelChoice{Name: agents.DefaultModelName, Model: *d.Spec.(*agents.Model)}, s.Key)
 	if err == nil {
@@ -196,7 +208,10 @@ func (h *Handlers) connectModel(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, modelProblem(err, s.Key)
 	}
-	result, err := h.Agents.ConnectDefaultModel(ctx, account.FromContext(ctx), d, s.Key)
+	result, err := h.Agents.ConnectDefaultModel(ctx, p, d, s.Key, replace)
+	if other, ok := errors.AsType[*agents.DefaultModelError](err); ok {
+		err = modelExists(other.Model)
+	}
 	if err == nil && result.HasRefused() {
 		err = refusedModel(result)
 	}
@@ -206,14 +221,10 @@ func (h *Handlers) connectModel(ctx context.Context, in *struct {
 	return api.BodyOf(h.ownModel(ctx))
 }
 
-// checkNoDefault returns an error that names the default Model if there is one. A
-// damaged one does not count: connecting a model repairs it.
-func (h *Handlers) checkNoDefault(ctx context.Context) error {
-	m, err := h.Agents.DefaultModel(ctx, account.FromContext(ctx))
-	if err != nil || m == nil {
-		return err
-	}
-	return &api.Problem{Status: 409, Code: "model_exists", Detail: fmt.Sprintf("all users already have the model %s at %s", cmp.Or(m.Model.Model, m.Vendor), cmp.Or(m.Host(), m.Vendor)),
+// modelExists returns the error for a default Model that the user did not agree to
+// replace.
+func modelExists(m *agents.ModelChoice) error {
+	return &api.Problem{Status: 409, Code: "model_exists", Digest: string(m.Digest), Detail: fmt.Sprintf("all users already have the model %s at %s", cmp.Or(m.Model.Model, m.Vendor), cmp.Or(m.Host(), m.Vendor)),
 		Next: "set replace to replace the public Model default"}
 }
 

@@ -110,12 +110,14 @@ var errRollback = errors.New("rollback")
 // The result includes problems in documents and missing permissions. Apply
 // returns an error only if the database fails or the principal is anonymous.
 func (r *Registry) Apply(ctx context.Context, p account.Principal, docs []*Document, dry bool) (*Result, error) {
-	return r.applyWith(ctx, p, docs, dry, func(*store.Tx) error { return nil })
+	nothing := func(*store.Tx) error { return nil }
+	return r.applyWith(ctx, p, docs, dry, nothing, nothing)
 }
 
-// applyWith is like [Registry.Apply]. Unless dry is set or a document is refused, it
-// calls change in the same transaction. If change fails, nothing is stored.
-func (r *Registry) applyWith(ctx context.Context, p account.Principal, docs []*Document, dry bool, change func(*store.Tx) error) (*Result, error) {
+// applyWith is like [Registry.Apply]. It first calls before in the same transaction.
+// Unless dry is set or a document is refused, it calls after at the end. If one of
+// them fails, nothing is stored.
+func (r *Registry) applyWith(ctx context.Context, p account.Principal, docs []*Document, dry bool, before, after func(*store.Tx) error) (*Result, error) {
 	if len(docs) > MaxDocuments+1 { // Parse adds one document that reports too many
 		return nil, fmt.Errorf("apply: %w: %d documents, limit %d", store.ErrTooMany, len(docs), MaxDocuments)
 	}
@@ -123,7 +125,7 @@ func (r *Registry) applyWith(ctx context.Context, p account.Principal, docs []*D
 		return nil, err
 	}
 	for try := 1; ; try++ {
-		result, err := r.apply(ctx, p, docs, dry, change)
+		result, err := r.apply(ctx, p, docs, dry, before, after)
 		// A concurrent change may have created the name; retry.
 		if try < 4 && (errors.Is(err, store.ErrExists) || errors.Is(err, store.ErrConflict)) {
 			continue
@@ -138,9 +140,12 @@ func (r *Registry) applyWith(ctx context.Context, p account.Principal, docs []*D
 	}
 }
 
-func (r *Registry) apply(ctx context.Context, p account.Principal, docs []*Document, dry bool, change func(*store.Tx) error) (*Result, error) {
+func (r *Registry) apply(ctx context.Context, p account.Principal, docs []*Document, dry bool, before, after func(*store.Tx) error) (*Result, error) {
 	var a *documentBatch
 	err := r.db.Tx(ctx, func(tx *store.Tx) error {
+		if err := before(tx); err != nil {
+			return err
+		}
 		a = &documentBatch{actor: actor{tx.Tables, p}, r: r, tx: tx, docs: docs,
 			result: &Result{Changes: make([]Change, len(docs))}, namespaces: make([]store.Namespace, len(docs)), declared: map[identity]int{}}
 		if err := a.run(ctx); err != nil {
@@ -149,7 +154,7 @@ func (r *Registry) apply(ctx context.Context, p account.Principal, docs []*Docum
 		if dry || a.result.HasRefused() {
 			return errRollback
 		}
-		return change(tx)
+		return after(tx)
 	})
 	if err != nil && !errors.Is(err, errRollback) {
 		return nil, err

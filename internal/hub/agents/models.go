@@ -3,6 +3,7 @@ package agents
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
@@ -76,11 +77,34 @@ func ParseDefaultModel(vendor, model, base string, hasKey bool) (*Document, erro
 	return Parse(raw, "model.json")[0], nil
 }
 
-// ConnectDefaultModel stores the default Model and its API key, or neither. The key
-// replaces the previous one and is granted to this definition only: another address
-// does not get it. The result reports a refused document.
-func (r *Registry) ConnectDefaultModel(ctx context.Context, p account.Principal, d *Document, key string) (*Result, error) {
-	return r.applyWith(ctx, p, []*Document{d}, false, func(tx *store.Tx) error {
+// DefaultModelError is returned if the default Model is not the one to replace.
+type DefaultModelError struct{ Model *ModelChoice }
+
+func (e *DefaultModelError) Error() string {
+	return fmt.Sprintf("the public Model %s is already %s", DefaultModelName, e.Model.ReportedName())
+}
+
+// ConnectDefaultModel stores the default Model and its API key, or neither. replace is
+// the digest of the Model to replace, or "" if there is none: if there is another one
+// by now, ConnectDefaultModel returns a [*DefaultModelError]. The key replaces the
+// previous one and is granted to this definition only: another address does not get
+// it. The result reports a refused document.
+func (r *Registry) ConnectDefaultModel(ctx context.Context, p account.Principal, d *Document, key string, replace policy.Digest) (*Result, error) {
+	check := func(tx *store.Tx) error {
+		k, err := tx.Kinds.ByName(ctx, ModelKind, store.Public, DefaultModelName)
+		if err != nil {
+			return ignoreNotFound(err)
+		}
+		m, err := actor{tx.Tables, p}.modelChoice(ctx, k)
+		if err == nil && m.Digest != replace {
+			return &DefaultModelError{m}
+		}
+		if isCorrupt(err) { // as in DefaultModel
+			return nil
+		}
+		return err
+	}
+	return r.applyWith(ctx, p, []*Document{d}, false, check, func(tx *store.Tx) error {
 		k, err := tx.Kinds.ByName(ctx, ModelKind, store.Public, DefaultModelName)
 		if err != nil {
 			return err

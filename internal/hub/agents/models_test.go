@@ -2,6 +2,7 @@ package agents_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -14,11 +15,23 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// connect connects the default Model of a host with a key, if it is not "".
+// connect connects the default Model of a host with a key, if it is not "". It
+// replaces the current one.
 func (h *hub) connect(p account.Principal, host, key string) error {
+	current, err := h.DefaultModel(h.t.Context(), h.people["admin"])
+	must(h.t, err)
+	var replace policy.Digest
+	if current != nil {
+		replace = current.Digest
+	}
+	return h.connectTo(p, host, key, replace)
+}
+
+// connectTo is like connect, but replaces only the Model with the given digest.
+func (h *hub) connectTo(p account.Principal, host, key string, replace policy.Digest) error {
 	d, err := agents.ParseDefaultModel("openai", "m", "https://"+host+"/v1", key != "")
 	must(h.t, err)
-	result, err := h.ConnectDefaultModel(h.t.Context(), p, d, key)
+	result, err := h.ConnectDefaultModel(h.t.Context(), p, d, key, replace)
 	if err == nil && result.HasRefused() {
 		h.t.Fatalf("refused: %s", said(result))
 	}
@@ -67,7 +80,8 @@ func TestConnectAtTheSameTime(t *testing.T) {
 		var group sync.WaitGroup
 		for _, host := range hosts {
 			group.Go(func() {
-				if err := h.connect(admin, host, "key-"+host); err != nil {
+				err := h.connect(admin, host, "key-"+host)
+				if _, late := errors.AsType[*agents.DefaultModelError](err); err != nil && !late {
 					t.Error(err)
 				}
 			})
@@ -83,6 +97,28 @@ func TestConnectAtTheSameTime(t *testing.T) {
 		h.apply("admin", fmt.Sprintf(document, "https://"+host+"/v1"))
 		wantEqual(t, h.connected(), host+" none")
 	}
+}
+
+// Of two administrators who connect a model, the later one does not replace the
+// Model of the other without having seen it.
+func TestConnectReplacesOnlyWhatWasSeen(t *testing.T) {
+	h := newHub(t, sqlite(t), nil)
+	admin := h.people["admin"]
+	refused := func(host string, seen policy.Digest, want string) policy.Digest {
+		t.Helper()
+		other, ok := errors.AsType[*agents.DefaultModelError](h.connectTo(admin, host, "key", seen))
+		if !ok || other.Model.Host() != want {
+			t.Fatalf("%s replaced another Model than that with the digest %q", host, seen)
+		}
+		return other.Model.Digest
+	}
+	must(t, h.connectTo(admin, "a.example.com", "key-a", ""))
+	a := refused("b.example.com", "", "a.example.com")
+	refused("a.example.com", "", "a.example.com") // it would replace the key
+	wantEqual(t, h.connected(), "a.example.com key-a")
+	must(t, h.connectTo(admin, "b.example.com", "key-b", a))
+	refused("c.example.com", a, "b.example.com")
+	wantEqual(t, h.connected(), "b.example.com key-b")
 }
 
 // A damaged default Model counts as none, and connecting a model repairs it.

@@ -35,6 +35,7 @@ type Problem struct {
 	Errors  []Fault `json:"errors,omitempty" nullable:"false" doc:"Invalid fields of the request"`
 
 	Taken       *Taken              `json:"taken,omitempty" doc:"The skill that has the name already"`
+	Digest      string              `json:"digest,omitempty" doc:"Digest of the Model that exists already"`
 	References  *library.References `json:"references,omitempty" doc:"What still refers to the item"`
 	Diagnostics []Diagnostic        `json:"diagnostics,omitempty" nullable:"false" doc:"Problems of a SKILL.md"`
 

@@ -105,16 +105,18 @@ function Connect(props: { current?: Model; onConnected: (m: Model) => void; onCa
   const [filter, setFilter] = useState("");
   const matching = names?.filter((n) => n === name || n.toLowerCase().includes(filter.trim().toLowerCase())) ?? [];
   const own = addresses[provider] === undefined; // the vendor's own server
+  const ready = !names || !!name.trim();
   const change = (set: () => void) => {
     set();
     setNames(undefined);
     setName("");
     setFilter("");
+    setTaken(undefined);
   };
-  const replace = useRef(false); // whether the user agreed to replace the model of all users
+  const [taken, setTaken] = useState<Refusal>(); // the hub asks before it replaces the model of all users
+  const agreed = useRef<Refusal | undefined>(undefined); // the question that the user answers with the request
   const { send, busy, error } = useSend(async () => {
-    const agreed = replace.current;
-    replace.current = false;
+    const replaced = agreed.current && { replace: true, replace_digest: agreed.current.problem.digest };
     const server = {
       vendor: provider === "anthropic" ? ("anthropic" as const) : ("openai" as const),
       ...(!own && { base_url: address.trim() }),
@@ -129,7 +131,12 @@ function Connect(props: { current?: Model; onConnected: (m: Model) => void; onCa
       setName(model);
       if (items.length !== 1) return;
     }
-    const connected = await got(api.PUT("/api/v1/models/default", { body: { ...server, model, replace: agreed } }));
+    const connected = await got(api.PUT("/api/v1/models/default", { body: { ...server, model, ...replaced } })).catch(
+      (refused: unknown) => {
+        if (isTaken(refused)) setTaken(refused);
+        throw refused;
+      },
+    );
     done(msg("chat.modelConnected", { name: model }));
     onConnected(connected);
   });
@@ -175,7 +182,15 @@ function Connect(props: { current?: Model; onConnected: (m: Model) => void; onCa
           (names.length ? (
             <>
               {names.length > manyModels && (
-                <TextField label={msg("chat.filterModels")} value={filter} type="search" onText={setFilter} />
+                <TextField
+                  label={msg("chat.filterModels")}
+                  value={filter}
+                  type="search"
+                  onText={setFilter}
+                  onKeyDown={(e) => {
+                    if (e.key === "Enter") e.preventDefault(); // it would connect the selected model
+                  }}
+                />
               )}
               <SelectField
                 label={msg("chat.model")}
@@ -195,26 +210,28 @@ function Connect(props: { current?: Model; onConnected: (m: Model) => void; onCa
             />
           ))}
       </div>
-      {isTaken(error) ? (
+      {taken && (
         <div class="note warn stack tight" role="alert">
-          {error.message}
+          {taken.message}
           <div>
             <Button
               small
-              onClick={() => {
-                replace.current = true;
-                void send();
+              aria-disabled={busy || !ready || undefined}
+              onClick={(e) => {
+                if (!ready) return;
+                agreed.current = taken;
+                e.currentTarget.form!.requestSubmit(); // unless a field is invalid
+                agreed.current = undefined;
               }}
             >
               {msg("chat.replaceModel")}
             </Button>
           </div>
         </div>
-      ) : (
-        error !== undefined && <Problem error={error} />
       )}
+      {error !== undefined && !isTaken(error) && <Problem error={error} />}
       <div class="row">
-        <Submit busy={busy} disabled={!!names && !name.trim()}>
+        <Submit busy={busy} disabled={!ready}>
           {msg("chat.connect")}
         </Submit>
         {busy && (
