@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"reflect"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -16,8 +19,9 @@ import (
 )
 
 const (
+	progressInterval    = 15 * time.Second // proxies close idle connections
 	eventStream         = "text/event-stream"
-	progressDescription = "With Accept: " + eventStream + ", the response is a stream of server-sent events: progress, as in the schema Progress, any number of times; then result, as in the JSON response, or problem, as in the schema Problem. A request that is refused at once gets the JSON response."
+	progressDescription = "With Accept: " + eventStream + ", the response is a stream of server-sent events: progress, as in the schema Progress, any number of times; then result, as in the JSON response, or problem, as in the schema Problem. Comments keep the connection open. A request that is refused before the first event gets the JSON response."
 )
 
 // WithProgress returns op with a response that reports its progress to clients that
@@ -33,70 +37,106 @@ func WithProgress(s *Server, op huma.Operation) huma.Operation {
 			next(ctx)
 			return
 		}
-		stream := &progressWriter{ResponseWriter: w, status: http.StatusOK}
-		defer stream.end()
-		next(humago.NewContext(ctx.Operation(), r.WithContext(library.WithProgress(ctx.Context(), stream.report)), stream))
+		stream := newProgressWriter(w)
+		stream.run(func() {
+			next(humago.NewContext(ctx.Operation(), r.WithContext(library.WithProgress(ctx.Context(), stream.report)), stream))
+		})
 	})
 	return op
 }
 
-// progressWriter becomes an event stream when the operation first reports progress.
-// Then it sends the response as the last event.
+// progressWriter sends an event stream. The operation writes its response to memory;
+// the response is the last event, or the whole response if it reports an error and no
+// event was sent.
 type progressWriter struct {
 	http.ResponseWriter
-
-	mu      sync.Mutex
-	begun   bool
+	header  http.Header
 	status  int
-	content bytes.Buffer // response of a stream
+	content bytes.Buffer
+
+	mu    sync.Mutex // guards the fields below and writing events
+	begun bool
+}
+
+func newProgressWriter(w http.ResponseWriter) *progressWriter {
+	return &progressWriter{ResponseWriter: w, header: w.Header().Clone(), status: http.StatusOK}
 }
 
 // Unwrap supports [http.ResponseController].
 func (w *progressWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-func (w *progressWriter) WriteHeader(status int) {
-	if !w.begun {
-		w.ResponseWriter.WriteHeader(status)
-	}
-	w.status = status
+func (w *progressWriter) Header() http.Header         { return w.header }
+func (w *progressWriter) WriteHeader(status int)      { w.status = status }
+func (w *progressWriter) Write(p []byte) (int, error) { return w.content.Write(p) }
+
+// run calls the operation and sends its response. Until the operation ends, run sends
+// heartbeats. If the operation panics, run sends no response: the connection is
+// aborted, or gets an error response if no event was sent.
+func (w *progressWriter) run(operation func()) {
+	ended := make(chan struct{})
+	var beating sync.WaitGroup
+	beating.Go(func() {
+		beat := time.NewTicker(progressInterval)
+		defer beat.Stop()
+		for {
+			select {
+			case <-ended:
+				return
+			case <-beat.C:
+				w.send(":\n\n")
+			}
+		}
+	})
+	finished := false
+	defer func() {
+		close(ended)
+		beating.Wait()
+		if finished {
+			w.end()
+		}
+	}()
+	operation()
+	finished = true
 }
 
-func (w *progressWriter) Write(p []byte) (int, error) {
-	if w.begun {
-		return w.content.Write(p)
-	}
-	return w.ResponseWriter.Write(p)
-}
-
-// report sends progress. It ignores errors, which mean that the client has
-// disconnected; the request is canceled then.
+// report sends progress.
 func (w *progressWriter) report(p library.Progress) {
+	if data, err := json.Marshal(p); err == nil {
+		w.sendEvent("progress", data)
+	}
+}
+
+func (w *progressWriter) sendEvent(name string, data []byte) {
+	w.send(fmt.Sprintf("event: %s\ndata: %s\n\n", name, data))
+}
+
+// send sends text of the stream. It ignores errors, which mean that the client has
+// disconnected or stopped reading; the request is canceled then.
+func (w *progressWriter) send(text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.begun {
 		w.begun = true
-		w.Header().Set("Content-Type", eventStream)
-		w.Header().Set("X-Accel-Buffering", "no") // disable buffering in proxies
+		w.ResponseWriter.Header().Set("Content-Type", eventStream)
+		w.ResponseWriter.Header().Set("X-Accel-Buffering", "no") // disable buffering in proxies
 	}
-	data, err := json.Marshal(p)
-	if err == nil {
-		w.send("progress", data)
-	}
+	to := http.NewResponseController(w.ResponseWriter)
+	to.SetWriteDeadline(time.Now().Add(ResponseTimeout)) // not supported by every server
+	io.WriteString(w.ResponseWriter, text)
+	to.Flush() // not supported by every server
 }
 
-func (w *progressWriter) send(event string, data []byte) {
-	fmt.Fprintf(w.ResponseWriter, "event: %s\ndata: %s\n\n", event, data)
-	http.NewResponseController(w.ResponseWriter).Flush() // not supported by every server
-}
-
-// end sends the response if the operation has reported progress.
+// end sends the response of the operation.
 func (w *progressWriter) end() {
-	if !w.begun {
-		return
+	data := bytes.TrimSpace(w.content.Bytes())
+	switch {
+	case w.status < http.StatusBadRequest:
+		w.sendEvent("result", data)
+	case w.begun:
+		w.sendEvent("problem", data)
+	default:
+		maps.Copy(w.ResponseWriter.Header(), w.header)
+		w.ResponseWriter.WriteHeader(w.status)
+		w.ResponseWriter.Write(w.content.Bytes())
 	}
-	event := "result"
-	if w.status >= http.StatusBadRequest {
-		event = "problem"
-	}
-	w.send(event, bytes.TrimSpace(w.content.Bytes()))
 }

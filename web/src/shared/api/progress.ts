@@ -24,8 +24,9 @@ export async function gotWithProgress<T>(
     const events = (rest + value).split("\n\n");
     rest = events.pop()!;
     for (const event of events) {
-      const [, name, text] = /^event: (\w+)\ndata: (.*)$/.exec(event)!;
-      const content: unknown = JSON.parse(text!);
+      const [, name, text] = /^event: (\w+)\ndata: (.*)$/.exec(event) ?? [];
+      if (!text) continue; // a comment, which keeps the connection open
+      const content: unknown = JSON.parse(text);
       if (name === "result") return content as T;
       if (name === "problem") throw refusal(response.status, content);
       progress(content as Schema["Progress"]);
