@@ -281,13 +281,16 @@ func TestImportReportsProgress(t *testing.T) {
 	root.send(t, "POST", "/api/v1/skills", zipped(t, "taken", "Mine.")).want(t, 201)
 	g := remotetest.NewGit(t)
 	g.Commit(map[string]string{
-		"a/SKILL.md": skillText("a", "One."), "b/SKILL.md": skillText("b", "One."), "taken/SKILL.md": skillText("taken", "One."),
+		"a/SKILL.md": "\n" + skillText("a", "One."), "b/SKILL.md": skillText("b", "One."), "taken/SKILL.md": skillText("taken", "One."),
 		"broken/SKILL.md": "---\nname: broken\n---\n",
 	})
-	stream := func(path, body string) (kind string, events []string) {
+	stream := func(path, body, key string) (kind string, events []string) {
 		t.Helper()
 		req := must(http.NewRequestWithContext(t.Context(), "POST", n.URL+path, strings.NewReader(body)))(t)
 		req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"text/event-stream"}, "Authorization": {"Bearer " + token}}
+		if key != "" {
+			req.Header.Set("Idempotency-Key", key)
+		}
 		resp := must(n.Client().Do(req))(t)
 		defer resp.Body.Close()
 		text := string(must(io.ReadAll(resp.Body))(t))
@@ -298,23 +301,40 @@ func TestImportReportsProgress(t *testing.T) {
 		}
 		return resp.Header.Get("Content-Type"), events
 	}
-	progress := func(phase string, total int) (events []string) {
+	progress := func(phase string, total int) []string {
+		events := []string{}
 		for i := range total {
 			events = append(events, fmt.Sprintf("event: progress\ndata: {\"phase\":%q,\"done\":%d,\"total\":%d}", phase, i, total))
 		}
 		return events
 	}
 	source := `{"source": "` + g.URL + `"}`
-	kind, events := stream("/api/v1/skills/import/look", source)
+	kind, events := stream("/api/v1/skills/import/look", source, "")
 	last := len(events) - 1
 	wantOutcome(t, events[:last], progress("compare", 3))
-	if kind != "text/event-stream" || !strings.Contains(events[last], `"broken":[{"path":"broken","code":"description-missing"`) {
-		t.Errorf("the response is %s: %s", kind, events[last])
+	var offer struct {
+		Broken []struct{ Path, Severity, Code string }
 	}
-	for _, want := range [][]string{{"+a", "+b", "taken: exists"}, {"a: unchanged", "b: unchanged", "taken: exists"}} {
-		_, events = stream("/api/v1/skills/import", source)
+	if err := json.Unmarshal([]byte(strings.TrimPrefix(events[last], "event: result\ndata: ")), &offer); kind != "text/event-stream" || err != nil {
+		t.Fatalf("the response is %s: %s: %v", kind, events[last], err)
+	}
+	var broken []string
+	for _, b := range offer.Broken {
+		broken = append(broken, fmt.Sprintf("%s: %s: %s", b.Path, b.Severity, b.Code))
+	}
+	wantOutcome(t, broken, []string{"a: warning: leading-blank-lines", "broken: error: description-missing"})
+	for _, tt := range []struct {
+		key      string
+		imported int
+		want     []string
+	}{
+		{"first", 3, []string{"+a", "+b", "taken: exists"}},
+		{"", 3, []string{"a: unchanged", "b: unchanged", "taken: exists"}},
+		{"first", 0, []string{"+a", "+b", "taken: exists"}}, // the recorded result
+	} {
+		_, events = stream("/api/v1/skills/import", source, tt.key)
 		last = len(events) - 1
-		wantOutcome(t, events[:last], progress("import", 3))
+		wantOutcome(t, events[:last], progress("import", tt.imported))
 		var out struct {
 			Created []struct{ Name string }
 			Skipped []struct {
@@ -333,9 +353,9 @@ func TestImportReportsProgress(t *testing.T) {
 		for _, c := range out.Skipped {
 			got = append(got, c.Name+": "+c.Code)
 		}
-		wantOutcome(t, got, want)
+		wantOutcome(t, got, tt.want)
 	}
-	if kind, events = stream("/api/v1/skills/import", `{"source": "file:///etc"}`); kind != "application/problem+json" {
+	if kind, events = stream("/api/v1/skills/import", `{"source": "file:///etc"}`, ""); kind != "application/problem+json" {
 		t.Errorf("a refused source is answered by %s: %q", kind, events)
 	}
 }

@@ -22,16 +22,18 @@ type SourceListing struct {
 	Ref      string        `json:"ref,omitempty" doc:"Resolved branch or tag"`
 	Commit   string        `json:"commit,omitempty" doc:"Pass it to the import to get exactly these skills"`
 	Skills   []SourceSkill `json:"skills" nullable:"false"`
-	Problems []string      `json:"problems" nullable:"false" doc:"What cannot be imported, and why"`
+	Problems []string      `json:"problems" nullable:"false" doc:"Problems of the source, its skills and its index"`
 	Broken   []BrokenSkill `json:"broken" nullable:"false" doc:"The same as problems, in parts"`
 }
 
-// BrokenSkill is a problem of a source that concerns a skill or an entry of an index.
+// BrokenSkill is a problem of a source, of one of its skills, or of an entry of its
+// index.
 type BrokenSkill struct {
-	Path    string `json:"path" doc:"In the source"`
-	Code    string `json:"code" doc:"Kind of problem, for example that of a diagnostic about a SKILL.md"`
-	Message string `json:"message"`
-	Fix     string `json:"fix,omitempty"`
+	Path     string         `json:"path" doc:"In the source"`
+	Severity skill.Severity `json:"severity" enum:"error,warning" doc:"error: the skill cannot be imported"`
+	Code     string         `json:"code" doc:"Kind of problem, for example that of a diagnostic about a SKILL.md"`
+	Message  string         `json:"message"`
+	Fix      string         `json:"fix,omitempty"`
 }
 
 // SourceSkill is a skill available in an import source.
@@ -58,7 +60,7 @@ func (l *Library) Inspect(ctx context.Context, p account.Principal, in Namespace
 		out = &SourceListing{Source: offer.Location.String(), Ref: offer.Revision.Ref, Commit: offer.Revision.Commit, Skills: []SourceSkill{}, Problems: []string{}, Broken: []BrokenSkill{}}
 		for _, pr := range offer.Problems {
 			out.Problems = append(out.Problems, printable.OneLine(pr.Path+": "+pr.Message))
-			out.Broken = append(out.Broken, BrokenSkill{printable.OneLine(pr.Path), pr.Code, printable.OneLine(pr.Message), printable.OneLine(pr.Fix)})
+			out.Broken = append(out.Broken, BrokenSkill{printable.OneLine(pr.Path), pr.Severity, pr.Code, printable.OneLine(pr.Message), printable.OneLine(pr.Fix)})
 		}
 		for i, s := range offer.Skills {
 			reportProgress(ctx, Comparing, int64(i), int64(len(offer.Skills)))

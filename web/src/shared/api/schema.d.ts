@@ -1269,7 +1269,7 @@ export interface paths {
         put?: never;
         /**
          * Import skills from a source
-         * @description With Accept: text/event-stream, the response is a stream of server-sent events: progress, as in the schema Progress, any number of times; then result, as in the JSON response, or problem, as in the schema Problem. A request that is refused at once gets the JSON response.
+         * @description With Accept: text/event-stream, the response is a stream of server-sent events: progress, as in the schema Progress, any number of times; then result, as in the JSON response, or problem, as in the schema Problem. Comments keep the connection open. A request that is refused before the first event gets the JSON response.
          */
         post: operations["import-skills"];
         delete?: never;
@@ -1289,7 +1289,7 @@ export interface paths {
         put?: never;
         /**
          * List the skills of a source, and which of them a namespace has
-         * @description With Accept: text/event-stream, the response is a stream of server-sent events: progress, as in the schema Progress, any number of times; then result, as in the JSON response, or problem, as in the schema Problem. A request that is refused at once gets the JSON response.
+         * @description With Accept: text/event-stream, the response is a stream of server-sent events: progress, as in the schema Progress, any number of times; then result, as in the JSON response, or problem, as in the schema Problem. Comments keep the connection open. A request that is refused before the first event gets the JSON response.
          */
         post: operations["look-at-source"];
         delete?: never;
@@ -1962,6 +1962,11 @@ export interface components {
             message: string;
             /** @description In the source */
             path: string;
+            /**
+             * @description error: the skill cannot be imported
+             * @enum {string}
+             */
+            severity: "error" | "warning";
         };
         Can: {
             /** @description May change settings and manage users */
@@ -2207,6 +2212,8 @@ export interface components {
             model: string;
             /** @description Replace the public Model default; without it, the request fails with 409 if there is one */
             replace?: boolean;
+            /** @description With replace: digest of the Model that may be replaced, as in the list and in the 409; if another one is the default, the request fails with 409 */
+            replace_digest?: string;
             /**
              * @description API of the server; openai is also for compatible servers
              * @enum {string}
@@ -3201,7 +3208,7 @@ export interface components {
             broken: components["schemas"]["BrokenSkill"][];
             /** @description Pass it to the import to get exactly these skills */
             commit?: string;
-            /** @description What cannot be imported, and why */
+            /** @description Problems of the source, its skills and its index */
             problems: string[];
             /** @description Resolved branch or tag */
             ref?: string;
@@ -3279,6 +3286,8 @@ export interface components {
             detail: string;
             /** @description Problems of a SKILL.md */
             diagnostics?: components["schemas"]["Diagnostic"][];
+            /** @description Digest of the Model that exists already */
+            digest?: string;
             /** @description Invalid fields of the request */
             errors?: components["schemas"]["Fault"][];
             /** @description What to do */

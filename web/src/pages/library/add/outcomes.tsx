@@ -1,18 +1,35 @@
 import type { Schema } from "../../../shared/api/client";
 import { msg } from "../../../shared/i18n/messages";
-import { translateDiagnostic } from "../../../shared/servertext";
+import { translateDiagnostic, translateProblem } from "../../../shared/servertext";
 import type { Outcome } from "./summary";
 
 type Offer = Schema["Offer"];
 
 /** Codes of reasons that do not say enough. */
-const vague = ["bad_name", "bad_package", "bad_skill", "source", "invalid", ""];
+const vague = ["bad_name", "bad_package", "bad_skill", "quota", "source", "invalid", ""];
 
-/** leftOut returns the skills of a source that the user cannot import, or did not select. */
+/** Reasons for the codes of problems that are not those of a SKILL.md. */
+const reasons: Record<string, string> = {
+  "bad-entry": "invalid",
+  "bad-name": "bad_name",
+  "duplicate-name": "duplicate",
+  "git-lfs": "bad_package",
+  link: "bad_package",
+  "special-file": "bad_package",
+  submodule: "bad_package",
+  unreadable: "bad_package",
+};
+
+/** leftOut returns the skills of a source that the user cannot import, or did not select, and warnings. */
 export function leftOut(offer: Offer, selected?: string[]): Outcome[] {
   const outcomes = offer.broken.map((b, i): Outcome => {
     const { message, fix } = translateDiagnostic(b);
-    return skipped(`broken ${i}`, "bad_skill", b.path, fix ? `${message} — ${fix}` : message);
+    return {
+      kind: b.severity === "warning" ? "warning" : "skipped",
+      reason: reasons[b.code] ?? "bad_skill",
+      key: `broken ${i}`,
+      shown: explained(b.path, fix ? `${message} — ${fix}` : message),
+    };
   });
   for (const s of offer.skills) {
     const named = s.here ? <Linked id={s.here.id} name={s.name} /> : s.name || s.dir;
@@ -36,16 +53,16 @@ export const outcomesOf = (offer: Offer, selected: string[], result: Schema["Imp
   ...leftOut(offer, selected),
 ];
 
-const skipped = (key: string, reason: string, named: Outcome["shown"], why?: string): Outcome => ({
-  kind: "skipped",
-  reason,
-  key,
-  shown: (
-    <>
-      {named} {vague.includes(reason) && <span class="muted">{why}</span>}
-    </>
-  ),
-});
+function skipped(key: string, reason: string, named: Outcome["shown"], why = ""): Outcome {
+  const text = reason === "quota" ? translateProblem({ code: reason, detail: why }).detail : why;
+  return { kind: "skipped", reason, key, shown: vague.includes(reason) ? explained(named, text) : named };
+}
+
+const explained = (named: Outcome["shown"], why: string) => (
+  <>
+    {named} <span class="muted">{why}</span>
+  </>
+);
 
 function Linked({ id, name, pending, number }: Pick<Schema["ImportedSkill"], "id" | "name" | "pending" | "number">) {
   return (

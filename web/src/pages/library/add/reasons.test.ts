@@ -7,6 +7,8 @@ const said = (code: string, message: string, where = "tides/a") => reasonOf({ wh
 test("reasons: a refused package is explained in the language of the page, with its numbers and names", async () => {
   const large = ["file-too-large", "file too large (12 bytes, limit 10)"] as const;
   same(said(...large), "the file is too large (12 bytes, limit 10)");
+  const folder = ["folder-name", 'the folder is named "a" and the archive "b"; give them the same name'] as const;
+  same(said(...folder), 'the folder is named "a" and the ZIP "b"; give both the same name');
   await loadMessages("zh-Hans");
   same(said(...large), "文件太大（12 字节，上限 10 字节）");
   same(

@@ -4,9 +4,9 @@ import { findMsg, msg } from "../../../shared/i18n/messages";
 
 const kinds = ["added", "updated", "unchanged", "skipped"] as const;
 
-/** What became of one skill. */
+/** What became of one skill, or a warning about it or its source. */
 export interface Outcome {
-  kind: (typeof kinds)[number];
+  kind: (typeof kinds)[number] | "warning";
   /** Why it was skipped, as a code of the hub or of the page. */
   reason?: string;
   key: string | number;
@@ -34,7 +34,7 @@ export function Summary({ outcomes }: { outcomes: Outcome[] }) {
 /** Groups lists skills with the same outcome and reason in collapsed groups. */
 export function Groups({ outcomes }: { outcomes: Outcome[] }) {
   const groups = new Map<string, Outcome[]>();
-  for (const kind of kinds)
+  for (const kind of [...kinds, "warning"])
     for (const o of outcomes) {
       const title = titleOf(o);
       if (o.kind === kind) groups.set(title, [...(groups.get(title) ?? []), o]);
@@ -57,7 +57,7 @@ export function Groups({ outcomes }: { outcomes: Outcome[] }) {
   );
 }
 
-const looks = { added: "good", updated: "good", unchanged: "", skipped: "warn" };
+const looks = { added: "good", updated: "good", unchanged: "", skipped: "warn", warning: "" };
 
 const titleOf = ({ kind, reason = "" }: Outcome) =>
   kind === "skipped" ? (findMsg("add.skippedFor", reason) ?? msg("add.cannot")) : msg(`add.${kind}`);
