@@ -191,8 +191,9 @@ func (a *Agent) Tools() []llm.Tool {
 	return out
 }
 
-// UsageByModel returns the number of tokens used so far in the conversation, by
-// [llm.Model] name. It includes compactions and earlier runs of the program.
+// UsageByModel returns the number of tokens used so far on the current branch of
+// the conversation, by [llm.Model] name. It includes compactions and earlier runs of
+// the program.
 func (a *Agent) UsageByModel() map[string]llm.Usage {
 	return a.folded().Usage()
 }

@@ -55,6 +55,7 @@ func testEventRoundTrip(t *testing.T, l session.Log) {
 			Files: []skill.File{{Path: "scripts/run.py", Size: 5, Script: true}}}},
 		{Time: at, Type: "skill_updated", Updated: &session.SkillUpdate{Skill: id, Old: "sha256:1", Digest: "sha256:2"}},
 		{Time: at, Type: "skill_unloaded", Unloaded: &session.SkillUnload{Skill: id, Reason: "no longer needed"}},
+		{Time: at, Type: "branched", Branched: &session.Branch{After: 2}},
 		{Time: at, Type: "unknown"},
 	}
 	ptrs := make([]*session.Event, len(want))

@@ -25,8 +25,8 @@ func Path(events []Event) []Event {
 	return out
 }
 
-// leaves reports whether one of the events continues the conversation before the
+// branchesBefore reports whether one of the events continues the conversation before the
 // event with the given sequence number.
-func leaves(events []Event, seq int64) bool {
+func branchesBefore(events []Event, seq int64) bool {
 	return slices.ContainsFunc(events, func(e Event) bool { return e.Parent() < seq })
 }

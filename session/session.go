@@ -81,7 +81,7 @@ func Open(ctx context.Context, skills Skills, o *Options) (*Session, error) {
 	}
 	s.state = o.State.Clone()
 	events, err := s.log.Read(ctx, s.state.Seq)
-	if err == nil && leaves(events, s.state.Seq) { // the state is that of another branch
+	if err == nil && branchesBefore(events, s.state.Seq) { // the state is that of another branch
 		s.state = State{}
 		events, err = s.log.Read(ctx, 0)
 	}

@@ -42,8 +42,8 @@ func (a ActiveSkill) clone() ActiveSkill {
 	return a
 }
 
-// Apply updates the state with an event. Apply the events of a log once each,
-// in order. An event of unknown type changes only Seq. The state keeps no
+// Apply updates the state with an event. Apply the events of a branch once each,
+// in order; see [Path]. An event of unknown type changes only Seq. The state keeps no
 // reference to the event's data.
 func (s *State) Apply(e Event) {
 	if s.active == nil {

@@ -55,8 +55,8 @@ func (m lastMessage) String() string { return string(m.Role) + ": " + m.Text }
 // Seq returns the sequence number of the last applied event.
 func (s *State) Seq() int64 { return s.seq }
 
-// Apply updates the state with an event. Apply the events of a log once each, in
-// order. The state shares the event's data, which must not be modified.
+// Apply updates the state with an event. Apply the events of a branch once each, in
+// order; see [session.Path]. The state shares the event's data, which must not be modified.
 func (s *State) Apply(e session.Event) {
 	s.seq = e.Seq
 	s.request.apply(&e)
