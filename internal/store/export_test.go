@@ -26,6 +26,12 @@ const PruneSecrets = pruneSecrets
 // BranchedSQL is the query of [Events.ReadBranched].
 const BranchedSQL = branchedSQL
 
+// ListTeamSQL is the query of [Usage.ListTeam].
+func ListTeamSQL(groups int) string { return listTeamSQL(groups) }
+
+// NewestPendingSQL is the query for the newest versions awaiting review.
+func NewestPendingSQL(skills int) string { return newestPendingSQL(skills) }
+
 // Exec runs a statement unchanged.
 func Exec(ctx context.Context, db *DB, query string, args ...any) (int64, error) {
 	return conn{db: db}.exec(ctx, query, args...)

@@ -61,19 +61,25 @@ func (t Usage) ListTeam(ctx context.Context, user string, groups []string, since
 	if len(groups) > MaxNamespaces {
 		return nil, fmt.Errorf("list skills that members used: %w: %d groups, limit %d", ErrInvalid, len(groups), MaxNamespaces)
 	}
-	owners := "o.owner = $1"
-	if len(groups) > 0 {
-		owners = "(o.owner = $1 OR o.owner IN (SELECT user_id FROM members WHERE group_id IN (" + placeholders(3, len(groups)) + ")))"
-	}
-	found, err := queryAll[TeamUse](ctx, t.c, `SELECT o.skill_id,
-			CAST(sum(CASE WHEN o.owner = $1 THEN o.uses + o.earlier_uses ELSE 0 END) AS BIGINT),
-			CAST(sum(CASE WHEN o.owner = $1 THEN 0 ELSE o.uses + o.earlier_uses END) AS BIGINT),
-			CAST(sum(CASE WHEN o.owner = $1 THEN 0 ELSE 1 END) AS BIGINT)
-		FROM own_usage o WHERE o.day >= $2 AND `+owners+" GROUP BY o.skill_id", append([]any{user, dayNumber(since)}, toArgs(groups)...)...)
+	found, err := queryAll[TeamUse](ctx, t.c, listTeamSQL(len(groups)), append([]any{user, dayNumber(since)}, toArgs(groups)...)...)
 	if err != nil {
 		return nil, fmt.Errorf("list skills that members used: %w", err)
 	}
 	return found, nil
+}
+
+// listTeamSQL returns the query of [Usage.ListTeam]. With OR instead of UNION,
+// PostgreSQL would read the whole table.
+func listTeamSQL(groups int) string {
+	owners := "SELECT CAST($1 AS TEXT)"
+	if groups > 0 {
+		owners += " UNION SELECT user_id FROM members WHERE group_id IN (" + placeholders(3, groups) + ")"
+	}
+	return `SELECT o.skill_id,
+			CAST(sum(CASE WHEN o.owner = $1 THEN o.uses + o.earlier_uses ELSE 0 END) AS BIGINT),
+			CAST(sum(CASE WHEN o.owner = $1 THEN 0 ELSE o.uses + o.earlier_uses END) AS BIGINT),
+			CAST(sum(CASE WHEN o.owner = $1 THEN 0 ELSE 1 END) AS BIGINT)
+		FROM own_usage o WHERE o.day >= $2 AND o.owner IN (` + owners + ") GROUP BY o.skill_id"
 }
 
 // pendingUsage is a row of usage_pending.

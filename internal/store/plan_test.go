@@ -83,6 +83,11 @@ func fill(t testing.TB, db *store.DB) {
 	insertRows(t, db, "definitions (server, tool, digest, definition, of_id, accepted, accepted_by, seen, decided)", 5000, func(i int) string {
 		return fmt.Sprintf("('sha256:%d', 'tool %d', 'sha256:%d', '{}', 'k%d', TRUE, '', 1, 1)", i/10, i%10, i, i/10)
 	})
+	insertRows(t, db, "own_usage (owner, skill_id, day, uses, earlier_day, earlier_uses)", 100*manyUsers, func(i int) string {
+		return fmt.Sprintf("('u%d', 's%05d', %d, 1, 0, 0)", i%manyUsers, i/manyUsers, 20000+i%90)
+	})
+	must(store.Exec(context.Background(), db, "INSERT INTO groups (id, name, display, description, created) VALUES ('few', 'few', '', '', 1)"))(t)
+	insertRows(t, db, "members (group_id, user_id, role, since)", 3, func(i int) string { return fmt.Sprintf("('few', 'u%d', 'developer', 1)", i) })
 	must(store.Exec(context.Background(), db, "ANALYZE"))(t)
 }
 
@@ -99,7 +104,7 @@ func insertRows(t testing.TB, db *store.DB, into string, n int, row func(int) st
 }
 
 // whole finds a question that reads a table from end to end.
-var whole = regexp.MustCompile(`(?m)(Seq Scan on \w+|^SCAN (users|members|skills|s|h|listings|l|versions|v|skill_changes|events|asks|audit|usage|u|refs|kinds|meter|definitions|stream_sizes)\b.*$)`)
+var whole = regexp.MustCompile(`(?m)(Seq Scan on \w+|^SCAN (users|members|skills|s|h|listings|l|versions|v|skill_changes|events|asks|audit|usage|u|refs|kinds|meter|definitions|stream_sizes|own_usage|o)\b.*$)`)
 
 // What is asked often is answered by indexes however much there is.
 func TestQueriesUseIndexes(t *testing.T) {
@@ -117,7 +122,9 @@ func TestQueriesUseIndexes(t *testing.T) {
 			"versions by digest":  {"SELECT id FROM versions WHERE digest = $1", []any{"sha256:5"}},
 			"versions of a skill": {"SELECT id FROM versions WHERE skill_id = $1 ORDER BY number DESC", []any{"s00005"}},
 			"changes":             {"SELECT skill_id FROM skill_changes WHERE revision > $1 ORDER BY revision LIMIT 500", []any{9900}},
-			"versions to review":  {"SELECT v.number FROM skills s JOIN versions v ON v.id = (SELECT w.id FROM versions w WHERE w.skill_id = s.id AND w.review = 'pending' ORDER BY w.number DESC LIMIT 1) WHERE s.id IN ($1, $2)", []any{"s00005", "s00006"}},
+			"versions to review":  {store.NewestPendingSQL(2), []any{"s00005", "s00006"}},
+			"uses of members":     {store.ListTeamSQL(1), []any{"u3", 20010, "few"}},
+			"uses of a user":      {store.ListTeamSQL(0), []any{"u3", 20010}},
 			"groups of a user":    {"SELECT role FROM members WHERE user_id = $1", []any{"u3"}},
 			"events after one":    {"SELECT data FROM events WHERE stream = $1 AND seq > $2 ORDER BY seq LIMIT 100", []any{"session 3", 50}},
 			"branches":            {store.BranchedSQL, []any{"session 3", 0, 100}},

@@ -241,10 +241,7 @@ func (v *PendingVersion) fields() []any {
 // listNewestPending returns the newest version awaiting review of each of the skills,
 // keyed by skill id. It omits the same versions as [Versions.ListPending].
 func (t Skills) listNewestPending(ctx context.Context, ids []any) (map[string]*PendingVersion, error) {
-	rows, err := queryAll[PendingVersion](ctx, t.c, `SELECT v.skill_id, v.number, v.created_by, v.approvers
-		FROM skills s LEFT JOIN versions c ON c.id = s.current
-		JOIN versions v ON v.id = (SELECT w.id FROM versions w WHERE w.skill_id = s.id AND w.review = 'pending' ORDER BY w.number DESC LIMIT 1)
-		WHERE s.id IN (`+placeholders(1, len(ids))+") AND "+pendingCondition, ids...)
+	rows, err := queryAll[PendingVersion](ctx, t.c, newestPendingSQL(len(ids)), ids...)
 	if err != nil {
 		return nil, err
 	}
@@ -253,6 +250,13 @@ func (t Skills) listNewestPending(ctx context.Context, ids []any) (map[string]*P
 		out[rows[i].SkillID] = &rows[i]
 	}
 	return out, nil
+}
+
+func newestPendingSQL(skills int) string {
+	return `SELECT v.skill_id, v.number, v.created_by, v.approvers
+		FROM skills s LEFT JOIN versions c ON c.id = s.current
+		JOIN versions v ON v.id = (SELECT w.id FROM versions w WHERE w.skill_id = s.id AND w.review = 'pending' ORDER BY w.number DESC LIMIT 1)
+		WHERE s.id IN (` + placeholders(1, skills) + ") AND " + pendingCondition
 }
 
 // GetMany returns the skills with the given ids and the namespaces that list
