@@ -106,7 +106,7 @@ func (c *Collection) CompareText(ctx context.Context, name string, file []byte) 
 
 func (c *Collection) compare(ctx context.Context, content *content, out *Presence) (err error) {
 	out.Digest = content.manifest.Digest()
-	out.ID, out.Same, err = c.l.findVersion(ctx, c.in, content)
+	out.ID, out.Same, err = c.findVersion(ctx, content)
 	if err != nil || out.ID != "" {
 		return err
 	}
@@ -152,18 +152,22 @@ func splitProblem(err error) (problem string, other error) {
 	return "", err
 }
 
-// findVersion returns the skill that a namespace lists under the name of c, or "",
-// and whether a version of it has the files of c.
-func (l *Library) findVersion(ctx context.Context, in Namespace, c *content) (id string, same bool, err error) {
-	found, err := l.db.Skills.Find(ctx, c.skill.Name, []Namespace{in})
-	if err != nil || len(found) == 0 {
+// findVersion returns the skill that the namespace lists under the name of content, or
+// "", and whether a version of it has these files. It returns an [*ExistsError] for a
+// skill that the principal may not see.
+func (c *Collection) findVersion(ctx context.Context, content *content) (id string, same bool, err error) {
+	existing, err := c.l.findExisting(ctx, c.p, c.in, content.skill.Name)
+	switch {
+	case err != nil || existing == nil:
 		return "", false, err
+	case existing.ID == "":
+		return "", false, &ExistsError{content.skill.Name, *existing}
 	}
-	_, err = l.db.Versions.GetByDigest(ctx, found[0].ID, c.manifest.Digest())
+	_, err = c.l.db.Versions.GetByDigest(ctx, existing.ID, content.manifest.Digest())
 	if isNotFound(err) {
-		return found[0].ID, false, nil
+		return existing.ID, false, nil
 	}
-	return found[0].ID, err == nil, err
+	return existing.ID, err == nil, err
 }
 
 // Add adds a skill of the collection to the namespace, as [Library.Upload] does. It

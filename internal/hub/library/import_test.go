@@ -153,6 +153,15 @@ func TestImportOfHiddenName(t *testing.T) {
 	if taken, ok := errors.AsType[*library.ExistsError](err); !ok || taken.Existing.ID != "" || taken.Existing.Same {
 		t.Errorf("the error of an upload is %#v", err)
 	}
+	err = w.lib.WithSource(w.ctx, w.ada, w.team, g.URL, "", func(c *library.Collection) error {
+		if p := must(c.Compare(w.ctx, c.Skills[0]))(t); p.ID != "" || p.Same || p.Problem == "" {
+			t.Errorf("a migration compares with %+v", p)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
 
 	done := must(w.lib.Import(w.ctx, w.meg, w.team, g.URL, library.ImportSelection{}))(t)
 	if len(done.Skipped) != 1 || done.Skipped[0].ID != hidden.ID || done.Skipped[0].ReasonCode != library.SkipUnchanged {
