@@ -176,7 +176,7 @@ func (h *Handlers) connectModel(ctx context.Context, in *struct {
 		ModelServer
 		Model   string `json:"model" minLength:"1" maxLength:"256" doc:"Name at the vendor"`
 		Replace bool   `json:"replace,omitempty" doc:"Replace the public Model default; without it, the request fails with 409 if there is one"`
-		// ReplaceDigest is the digest in the response with 409, or of the listed Model.
+		// ReplaceDigest is the digest of the Model that the user agreed to replace.
 		ReplaceDigest string `json:"replace_digest,omitempty" maxLength:"128" doc:"With replace: digest of the Model that may be replaced, as in the list and in the 409; if another one is the default, the request fails with 409"`
 	}
 }) (*api.Body[modelJSON], error) {

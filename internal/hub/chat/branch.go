@@ -243,9 +243,8 @@ func (t *messageTree) after(message int64) []Version {
 	return out
 }
 
-// addVersions adds to the messages on the current branch how to replace them and
-// their versions. It returns the versions of the message that follows the last
-// one, which the current branch does not contain.
+// addVersions sets After and Versions of the user's messages on the current branch.
+// It returns the messages that follow the last one on other branches.
 func addVersions(lines []Line, steps []step, ended int64) []Version {
 	t := newMessageTree(steps, ended)
 	for i := range lines {

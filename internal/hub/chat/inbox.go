@@ -48,8 +48,8 @@ type input struct {
 	SetRetention bool                  `json:"set,omitempty"` // whether to also shorten a longer retention
 	Cascade      bool                  `json:"cascade,omitempty"`
 	Approval     string                `json:"ask,omitempty"` // ID of the approval request that a note is about
-	// After is the step after which the conversation continues, or 0 to start
-	// again. nil means the last step.
+	// After is the step after which the conversation continues. 0 means that it
+	// starts again, and nil that it continues after its last step.
 	After *int64 `json:"after,omitempty"`
 }
 
