@@ -40,7 +40,9 @@ func runAs(caller func() presence.Caller, administrator operator.File) {
 		os.Exit(wasm.Main(os.Args[2:], os.Stdin, os.Stdout, os.Stderr, os.Environ())) // in a sandbox
 	}
 	delayFirstGC(os.Getenv)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2) // room for the second, which may follow at once
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	ended := make(chan int, 1)
 	var needs atomic.Int64 // time allowed for shutdown
 	needs.Store(int64(shutdownTimeout))
@@ -52,12 +54,14 @@ func runAs(caller func() presence.Caller, administrator operator.File) {
 	select {
 	case code := <-ended:
 		os.Exit(code)
-	case <-ctx.Done():
+	case <-signals:
+		cancel()
 	}
-	stop() // a second signal terminates the program immediately
 	select {
 	case code := <-ended:
 		os.Exit(code)
+	case <-signals: // the second ends the program immediately
+		os.Exit(exit.Interrupted)
 	case <-time.After(time.Duration(needs.Load())):
 		os.Exit(exit.Interrupted)
 	}
@@ -111,7 +115,7 @@ func run(ctx context.Context, args []string, env environment) int {
 	cmd.SetErr(env.stderr)
 	err := cmd.ExecuteContext(ctx)
 	switch {
-	case errors.Is(err, context.Canceled) || ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
+	case errors.Is(err, context.Canceled):
 		if console.IsTerminal(env.stderr) {
 			fmt.Fprintln(env.stderr) // after ^C
 		}
