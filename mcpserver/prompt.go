@@ -3,13 +3,13 @@ package mcpserver
 import (
 	"context"
 	"errors"
-	"regexp"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
 	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/internal/skilltext"
 	"github.com/loadout-dev/loadout/internal/untrusted"
@@ -23,7 +23,7 @@ func promptName(e *catalog.Entry) string {
 }
 
 // hintedArgument matches an argument in a hint such as "[issue] <priority>".
-var hintedArgument = regexp.MustCompile(`\[([^\[\]<>]+)\]|<([^\[\]<>]+)>`)
+var hintedArgument = lazyregexp.New(`\[([^\[\]<>]+)\]|<([^\[\]<>]+)>`)
 
 // promptArguments returns the arguments of a skill's prompt: those named in the
 // skill's argument hint if there are several, and a single argument otherwise.

@@ -13,6 +13,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -36,7 +37,7 @@ func (s *Server) addScriptTool(sdk *mcp.Server) {
 	switch s.opts.Compat {
 	case "":
 		addCallTool(sdk, &mcp.Tool{Name: toolname.RunSkillScript, Title: "Run a script of a skill", Annotations: destructive,
-			InputSchema: schemaOf[scriptArgs](), OutputSchema: scriptResultSchema, Description: "Run a script of a skill in a sandbox and get its output and the files it left in /work/out."}, (*Server).runScript)
+			InputSchema: schemaOf[scriptArgs](), OutputSchema: scriptResultSchema(), Description: "Run a script of a skill in a sandbox and get its output and the files it left in /work/out."}, (*Server).runScript)
 	case "weknora":
 		addCallTool(sdk, &mcp.Tool{Name: toolname.ExecuteSkillScript, Annotations: destructive,
 			InputSchema: schemaOf[compatScriptArgs](), OutputSchema: sharedSchema(schemaKey{reflect.TypeFor[compatScriptResult](), toolname.ExecuteSkillScript},
@@ -153,7 +154,7 @@ func newScriptResult(r *loadout.RunResult) *scriptResult {
 
 // scriptResultSchema describes the fields of a script result that a model can
 // act on.
-var scriptResultSchema = func() *jsonschema.Schema {
+var scriptResultSchema = sync.OnceValue(func() *jsonschema.Schema {
 	type file struct {
 		Path string `json:"path"`
 		Size int64  `json:"size"`
@@ -167,7 +168,7 @@ var scriptResultSchema = func() *jsonschema.Schema {
 		Folder   string `json:"folder,omitempty" jsonschema:"where its files are, for the next run"`
 	}
 	return allowExtraProperties(newSchema[shape]())
-}()
+})
 
 func (s *Server) runScript(ctx context.Context, req *mcp.CallToolRequest, in scriptArgs) (*mcp.CallToolResult, *scriptResult, error) {
 	if question := s.approveSkill(ctx, req); question != nil {

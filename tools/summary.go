@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -243,7 +244,7 @@ func cutWords(s string, n int) string {
 // does.
 func isGeneric(text, name string) bool {
 	known := append(nameWords(name), nameWords(strings.ToLower(name))...)
-	says := func(w string) bool { return !slices.Contains(known, w) && !commonWords[w] }
+	says := func(w string) bool { return !slices.Contains(known, w) && !commonWords()[w] }
 	between := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 	return !slices.ContainsFunc(strings.FieldsFunc(text, between), func(word string) bool { // GitHub is one word
 		return slices.ContainsFunc(nameWords(strings.ToLower(word)), says) && slices.ContainsFunc(nameWords(word), says)
@@ -275,7 +276,9 @@ func topicsOf(server string, names, texts []string) (topics, examples []string) 
 	}
 	ownWords := nameWords(server)
 	subjects := func(text string) []string {
-		return slices.DeleteFunc(nameWords(text), func(w string) bool { return commonWords[w] || len(w) < 3 || isHash(w) || slices.Contains(ownWords, w) })
+		return slices.DeleteFunc(nameWords(text), func(w string) bool {
+			return commonWords()[w] || len(w) < 3 || isHash(w) || slices.Contains(ownWords, w)
+		})
 	}
 	type tool struct {
 		name     string
@@ -358,7 +361,7 @@ func singular(w string) string {
 }
 
 // commonWords are words that say little about what a tool is for.
-var commonWords = func() map[string]bool {
+var commonWords = sync.OnceValue(func() map[string]bool {
 	out := map[string]bool{}
 	for _, w := range strings.Fields(`a about above action add additional after agent all allow also an and another any api app apply are argument as at available
 based be before between both but by call can case change check client complete configured contain context create current custom data default delete
@@ -373,4 +376,4 @@ we well what when where whether which while who will with within without work wo
 		out[w] = true
 	}
 	return out
-}()
+})

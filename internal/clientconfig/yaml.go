@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"unicode"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
 // yamlDoc is a YAML document. The parser provides the line of each key, and
@@ -314,7 +315,7 @@ func (d *yamlDoc) fillContainer(value *yaml.Node, name string, o object, nl stri
 	return edit{insertAt(end, text)}, nil
 }
 
-var emptyFlow = regexp.MustCompile(`^[ \t]*\{[ \t]*\}[ \t]*(#.*)?$`)
+var emptyFlow = lazyregexp.New(`^[ \t]*\{[ \t]*\}[ \t]*(#.*)?$`)
 
 // indent returns the white space before a key.
 func (d *yamlDoc) indent(key *yaml.Node) string { return strings.Repeat(" ", key.Column-1) }
@@ -401,8 +402,8 @@ func formatYAML(name string, o object, indent, nl string) string {
 }
 
 var (
-	plainYAML   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
-	keywordYAML = regexp.MustCompile(`(?i)^(y|yes|n|no|true|false|on|off|null)$`)
+	plainYAML   = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_-]*$`)
+	keywordYAML = lazyregexp.New(`(?i)^(y|yes|n|no|true|false|on|off|null)$`)
 )
 
 // quoteYAML formats a string as a plain scalar if it cannot be misread, and in

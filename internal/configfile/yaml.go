@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
 func parseYAML(data []byte) ([]*Node, *Error) {
@@ -156,7 +157,7 @@ func scalar(y *yaml.Node) (Kind, string) {
 	}
 }
 
-var coreNumber = regexp.MustCompile(`^(?:[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|0o[0-7]+|0x[0-9a-fA-F]+)$`)
+var coreNumber = lazyregexp.New(`^(?:[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|0o[0-7]+|0x[0-9a-fA-F]+)$`)
 
 // isPlain reports whether a scalar has no quotes, block indicator or tag, so
 // that the schema determines its type.

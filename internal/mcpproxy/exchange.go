@@ -39,12 +39,13 @@ type exchange struct {
 	convertResult func(mcp.Result, bool) mcp.Result
 }
 
-// Results that are empty except for the result type. They are decoded from
-// JSON, because the SDK provides no other way to set this type.
+// Results that are empty except for the result type: a final one and a request
+// for input. They are decoded from JSON, because the SDK provides no other way
+// to set this type.
 var (
-	toolComplete, toolInputRequired         = newResults[mcp.CallToolResult]()
-	promptComplete, promptInputRequired     = newResults[mcp.GetPromptResult]()
-	resourceComplete, resourceInputRequired = newResults[mcp.ReadResourceResult]()
+	toolResults     = sync.OnceValues(newResults[mcp.CallToolResult])
+	promptResults   = sync.OnceValues(newResults[mcp.GetPromptResult])
+	resourceResults = sync.OnceValues(newResults[mcp.ReadResourceResult])
 )
 
 func newResults[R any]() (done, asks R) {
@@ -76,7 +77,7 @@ func (s *Server) callTool(ctx context.Context, in *inboundRequest, req *mcp.Call
 		return asResult(l.conn.Session.CallTool(toolresult.WithForwarding(ctx, &s.memory), q))
 	}
 	x.newQuestion = func(asked mcp.InputRequestMap, state string) mcp.Result {
-		r := toolInputRequired
+		_, r := toolResults()
 		r.InputRequests, r.RequestState = asked, keep(state)
 		return &r
 	}
@@ -121,7 +122,7 @@ func (s *Server) recordCall(ctx context.Context, t target, res mcp.Result, err e
 func completeResult(r *mcp.CallToolResult, modern bool) *mcp.CallToolResult {
 	var c mcp.CallToolResult
 	if modern {
-		c = toolComplete
+		c, _ = toolResults()
 	}
 	c.Meta, c.Content, c.StructuredContent, c.IsError = clientMeta(r.Meta), r.Content, r.StructuredContent, r.IsError
 	if c.Content == nil {
@@ -150,7 +151,7 @@ func (s *Server) authorizeCall(in *inboundRequest, req *mcp.CallToolRequest, t t
 		case res.InputRequests == nil && !res.NeedsInput(): // created by Loadout, so without a result type
 			return completeResult(res, in.modern), keep, nil
 		case in.modern:
-			asks := toolInputRequired
+			_, asks := toolResults()
 			asks.InputRequests, asks.RequestState = res.InputRequests, res.RequestState
 			return &asks, keep, nil
 		}
@@ -200,7 +201,7 @@ func (s *Server) getPrompt(ctx context.Context, in *inboundRequest, req *mcp.Get
 		return asResult(l.conn.Session.GetPrompt(ctx, &mcp.GetPromptParams{Meta: meta, Name: t.name, Arguments: p.Arguments, InputResponses: given, RequestState: state}))
 	}
 	x.newQuestion = func(asked mcp.InputRequestMap, state string) mcp.Result {
-		r := promptInputRequired
+		_, r := promptResults()
 		r.InputRequests, r.RequestState = asked, state
 		return &r
 	}
@@ -211,7 +212,7 @@ func (s *Server) getPrompt(ctx context.Context, in *inboundRequest, req *mcp.Get
 		}
 		var c mcp.GetPromptResult
 		if modern {
-			c = promptComplete
+			c, _ = promptResults()
 		}
 		c.Meta, c.Description, c.Messages = clientMeta(r.Meta), r.Description, r.Messages
 		if c.Messages == nil {
@@ -241,7 +242,7 @@ func (s *Server) readResource(ctx context.Context, in *inboundRequest, req *mcp.
 		return asResult(l.conn.Session.ReadResource(ctx, &mcp.ReadResourceParams{Meta: meta, URI: t.name, InputResponses: given, RequestState: state}))
 	}
 	x.newQuestion = func(asked mcp.InputRequestMap, state string) mcp.Result {
-		r := resourceInputRequired
+		_, r := resourceResults()
 		r.InputRequests, r.RequestState = asked, state
 		return &r
 	}
@@ -252,7 +253,7 @@ func (s *Server) readResource(ctx context.Context, in *inboundRequest, req *mcp.
 		}
 		var c mcp.ReadResourceResult
 		if modern {
-			c = resourceComplete
+			c, _ = resourceResults()
 		}
 		c.Meta, c.Cacheable = clientMeta(r.Meta), r.Cacheable
 		c.CacheScope = cmp.Or(c.CacheScope, "private")

@@ -9,11 +9,12 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"unicode"
 
 	"golang.org/x/oauth2"
+
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
 // A DeniedError reports that the user or the authorization server denied a
@@ -124,7 +125,7 @@ func (c safeError) Error() string {
 	return sanitizeText(text)
 }
 
-var query = regexp.MustCompile(`\?[^\s"'<>]+`)
+var query = lazyregexp.New(`\?[^\s"'<>]+`)
 
 // sanitizeText removes URL queries and control characters from untrusted text,
 // and truncates it.

@@ -9,11 +9,11 @@ import (
 	"maps"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
 	"github.com/loadout-dev/loadout/internal/sandbox/execute"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -132,8 +132,8 @@ func (t *outputTail) Write(b []byte) (int, error) {
 }
 
 var (
-	urlPassword   = regexp.MustCompile(`(://)[^/\s@]+@`)
-	colorSequence = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
+	urlPassword   = lazyregexp.New(`(://)[^/\s@]+@`)
+	colorSequence = lazyregexp.New("\x1b\\[[0-9;?]*[A-Za-z]")
 )
 
 func (t *outputTail) String() string {

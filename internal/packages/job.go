@@ -11,11 +11,11 @@ import (
 	"io/fs"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/script"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -78,8 +78,8 @@ func (b *Builder) job(needs *script.Needs, skill fs.FS, plan *script.Plan) (*job
 }
 
 var (
-	plainVersion    = regexp.MustCompile(`^[0-9]+(\.[0-9]+){0,3}$`)
-	requirementName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*`)
+	plainVersion    = lazyregexp.New(`^[0-9]+(\.[0-9]+){0,3}$`)
+	requirementName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]*`)
 )
 
 func (j *job) addPythonInput() {

@@ -249,7 +249,7 @@ func readerOf(folded string) string {
 			return s.reader
 		}
 	}
-	return shortNames[folded]
+	return shortNames()[folded]
 }
 
 // fold returns the name that file systems compare: without letter case, without

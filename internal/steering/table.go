@@ -1,6 +1,9 @@
 package steering
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // Readers that occur several times in the tables.
 const (
@@ -90,7 +93,7 @@ var suffixes = []struct{ suffix, reader string }{
 
 // shortNames maps the short forms that Windows creates for the keys of names,
 // such as claude~1, to the same programs.
-var shortNames = func() map[string]string {
+var shortNames = sync.OnceValue(func() map[string]string {
 	out := map[string]string{}
 	for name, reader := range names {
 		base, ext, _ := strings.Cut(strings.TrimLeft(name, "."), ".")
@@ -104,7 +107,7 @@ var shortNames = func() map[string]string {
 		}
 	}
 	return out
-}()
+})
 
 // dependencyDirs lists the directories into which package managers install
 // packages. Directories for build output, such as target, and for vendored
