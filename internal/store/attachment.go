@@ -49,7 +49,7 @@ func (t Attachments) Put(ctx context.Context, a Attachment, data []byte) error {
 	}
 	a.Size, a.Updated = int64(len(data)), now()
 	err := t.c.inTransaction(ctx, func(c conn) error {
-		if err := c.retireAttachment(ctx, a.Session, a.Path); err != nil {
+		if _, err := c.retireAttachment(ctx, a.Session, a.Path); err != nil {
 			return err
 		}
 		if _, err := c.exec(ctx, "DELETE FROM attachment_versions WHERE session = $1 AND path = $2 AND step = $3", a.Session, a.Path, a.Step); err != nil {
@@ -89,20 +89,22 @@ func (t Attachments) Read(ctx context.Context, session, path string) ([]byte, er
 // Delete deletes a file after a step of the transcript. It fails with
 // [ErrNotFound] if the file does not exist.
 func (t Attachments) Delete(ctx context.Context, session, path string, step int64) error {
+	found := false
 	err := t.c.inTransaction(ctx, func(c conn) error {
-		if _, err := queryScalar[int64](ctx, c, "SELECT step FROM attachments WHERE session = $1 AND path = $2", session, path); err != nil {
-			return err
-		}
-		if err := c.retireAttachment(ctx, session, path); err != nil {
+		n, err := c.retireAttachment(ctx, session, path)
+		if found = n > 0; err != nil || !found { // a missing file must not fail the transaction
 			return err
 		}
 		gone := Attachment{Session: session, Path: path, Step: step, Updated: now()}
-		_, err := c.exec(ctx, "INSERT INTO attachment_versions ("+attachmentColumns+", data) VALUES ($1, $2, $3, $4, $5, $6, $7)"+replaceVersion, append(gone.fields(), []byte{})...)
+		_, err = c.exec(ctx, "INSERT INTO attachment_versions ("+attachmentColumns+", data) VALUES ($1, $2, $3, $4, $5, $6, $7)"+replaceVersion, append(gone.fields(), []byte{})...)
 		if err != nil {
 			return err
 		}
 		return c.pruneAttachments(ctx, session)
 	})
+	if err == nil && !found {
+		err = ErrNotFound
+	}
 	if err != nil {
 		return fmt.Errorf("delete file %.200q: %w", path, err)
 	}
@@ -147,7 +149,7 @@ func (t Attachments) ListVersions(ctx context.Context, session string) ([]Attach
 // stay available as versions.
 func (t Attachments) Restore(ctx context.Context, session, path string, step int64) error {
 	err := t.c.inTransaction(ctx, func(c conn) error {
-		if err := c.retireAttachment(ctx, session, path); err != nil {
+		if _, err := c.retireAttachment(ctx, session, path); err != nil {
 			return err
 		}
 		const version = " FROM attachment_versions WHERE session = $1 AND path = $2 AND step = $3 AND " + hasContent
@@ -175,14 +177,13 @@ func (t Attachments) Move(ctx context.Context, session string, from, to int64) e
 const replaceVersion = " ON CONFLICT (session, path, step) DO UPDATE SET sha256 = excluded.sha256, size = excluded.size, updated = excluded.updated, data = excluded.data"
 
 // retireAttachment makes the current version of a file, if there is one, an
-// earlier one.
-func (c conn) retireAttachment(ctx context.Context, session, path string) error {
+// earlier one. It returns their number, 0 or 1.
+func (c conn) retireAttachment(ctx context.Context, session, path string) (int64, error) {
 	const current = " FROM attachments WHERE session = $1 AND path = $2"
 	if _, err := c.exec(ctx, "INSERT INTO attachment_versions ("+attachmentColumns+", data) SELECT "+attachmentColumns+", data"+current+replaceVersion, session, path); err != nil {
-		return err
+		return 0, err
 	}
-	_, err := c.exec(ctx, "DELETE"+current, session, path)
-	return err
+	return c.exec(ctx, "DELETE"+current, session, path)
 }
 
 // hasContent is the condition for a version that can be restored.

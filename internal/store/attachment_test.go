@@ -32,6 +32,10 @@ func TestAttachments(t *testing.T) {
 		wantError(t, db.Attachments.Put(ctx, store.Attachment{Session: "none", Path: "x", SHA256: sum}, nil), store.ErrNotFound)
 		mustDo(t, db.Attachments.Delete(ctx, s.ID, "a/empty", 0))
 		wantError(t, db.Attachments.Delete(ctx, s.ID, "a/empty", 0), store.ErrNotFound)
+		mustDo(t, db.Tx(ctx, func(tx *store.Tx) error { // a missing file does not fail a transaction
+			wantError(t, tx.Attachments.Delete(ctx, s.ID, "a/empty", 0), store.ErrNotFound)
+			return tx.Attachments.Delete(ctx, s.ID, "b.txt", 0)
+		}))
 		mustDo(t, db.Sessions.Delete(ctx, s.ID))
 		_, err := db.Attachments.Read(ctx, s.ID, "b.txt")
 		wantError(t, err, store.ErrNotFound)

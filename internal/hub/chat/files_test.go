@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
+	"github.com/loadout-dev/loadout/llm"
 )
 
 // folderTools read, write and remove files of a conversation.
@@ -98,6 +100,56 @@ func TestFilesAreDeletedWithConversation(t *testing.T) {
 // An oversized file is reported, and the turn continues.
 func TestOversizedToolFile(t *testing.T) {
 	testUnsavedToolFile(t, `call fill {"path": "big"}`)
+}
+
+// A call may remove a file that the hub refused to store, or that the user deleted
+// during the turn.
+func TestToolRemovesFileThatIsNotStored(t *testing.T) {
+	var e *chat.Engine
+	var id string
+	forget := tool("forget", func(ctx context.Context, _ json.RawMessage) (*agent.Outcome, error) {
+		return &agent.Outcome{Text: "deleted"}, e.DeleteFile(ctx, ada, id, "a")
+	})
+	e = node(t, storetest.Open(t, storetest.SQLite(t)), setupFixture{model: model(callEach), tools: func(talk *chat.ToolContext) []agent.Tool {
+		return append(folderTools(talk), forget)
+	}})
+	id = begin(t, e)
+	for i, script := range []string{
+		"fill {\"path\": \"big\"}\nremove {\"path\": \"big\"}",
+		"write {\"path\": \"a\"}\nforget {}\nremove {\"path\": \"a\"}",
+	} {
+		n := say(t, e, id, fmt.Sprintf("%s\nwrite {\"path\": \"b\", \"text\": \"%d\"}", script, i))
+		got := until(t, e, id, 0, func(ev chat.Event) bool {
+			return ev.Input == n && (ev.Type == chat.TurnEnded || ev.Type == chat.TurnResumed)
+		})
+		if ev := lastOf(got); ev.Reason != chat.Done {
+			t.Fatalf("%s: turn ended as %+v", script, ev)
+		}
+		if data, err := e.ReadFile(t.Context(), ada, id, "b"); err != nil || string(data) != fmt.Sprint(i) {
+			t.Errorf("%s: a file written later has %q, %v", script, data, err)
+		}
+	}
+}
+
+// callEach is a model that makes the calls in the lines of a message, one at a time.
+func callEach(_ context.Context, r *llm.Request) (*llm.Answer, error) {
+	made := 0
+	for _, m := range slices.Backward(r.Messages) {
+		for _, p := range m.Parts {
+			if _, ok := p.(llm.Result); ok {
+				made++
+			}
+		}
+		if m.Role != llm.User || m.Text() == "" {
+			continue
+		}
+		if lines := strings.Split(m.Text(), "\n"); made < len(lines) {
+			name, args, _ := strings.Cut(lines[made], " ")
+			return calls(name, json.RawMessage(args)), nil
+		}
+		break
+	}
+	return says("done"), nil
 }
 
 // A file that exceeds the quota of the owner is reported, and the turn continues.

@@ -37,7 +37,8 @@ type folder struct {
 	reported map[string]bool // files that cannot be saved and were reported to the user
 }
 
-// fileState describes a file that is identical in the folder and the database.
+// fileState describes a file in the folder as it was last fetched from or offered to
+// the database, which may have refused it.
 type fileState struct {
 	sha256 string
 	size   int64
