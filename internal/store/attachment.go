@@ -22,7 +22,7 @@ func (a *Attachment) fields() []any {
 	return []any{&a.Session, &a.Path, &a.Step, &a.SHA256, &a.Size, (*timestamp)(&a.Updated)}
 }
 
-// Limits for the earlier versions of the files in a session.
+// Limits for the earlier versions of the files in a session; see [Attachments.Prune].
 const (
 	MaxAttachmentVersions     = 500
 	MaxAttachmentVersionBytes = 64 << 20
@@ -33,9 +33,8 @@ const (
 const DroppedVersion = "dropped"
 
 // Attachments stores files in conversations. It keeps the versions that were
-// replaced or deleted at a later step, up to [MaxAttachmentVersions] and
-// [MaxAttachmentVersionBytes] per session, and drops the content of those of the
-// earliest steps first. Deleting a session deletes its files.
+// replaced or deleted at a later step; after such changes, callers must call
+// [Attachments.Prune]. Deleting a session deletes its files.
 type Attachments struct{ c conn }
 
 // Put stores a file of up to [MaxValue] bytes as the current version at its path.
@@ -55,10 +54,8 @@ func (t Attachments) Put(ctx context.Context, a Attachment, data []byte) error {
 		if _, err := c.exec(ctx, "DELETE FROM attachment_versions WHERE session = $1 AND path = $2 AND step = $3", a.Session, a.Path, a.Step); err != nil {
 			return err
 		}
-		if _, err := c.exec(ctx, "INSERT INTO attachments ("+attachmentColumns+", data) VALUES ($1, $2, $3, $4, $5, $6, $7)", append(a.fields(), data)...); err != nil {
-			return err
-		}
-		return c.pruneAttachments(ctx, a.Session)
+		_, err := c.exec(ctx, "INSERT INTO attachments ("+attachmentColumns+", data) VALUES ($1, $2, $3, $4, $5, $6, $7)", append(a.fields(), data)...)
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("store file %.200q: %w", a.Path, toNotFound(err))
@@ -66,10 +63,14 @@ func (t Attachments) Put(ctx context.Context, a Attachment, data []byte) error {
 	return nil
 }
 
+// listAttachmentsSQL is the query of [Attachments.List]. The index attachments_list
+// has all of its columns, so that it does not read the content.
+const listAttachmentsSQL = "SELECT " + attachmentColumns + " FROM attachments WHERE session = $1 ORDER BY path LIMIT $2"
+
 // List returns up to [MaxPage] files of a session, sorted by path, without
 // their content.
 func (t Attachments) List(ctx context.Context, session string) ([]Attachment, error) {
-	found, err := queryAll[Attachment](ctx, t.c, "SELECT "+attachmentColumns+" FROM attachments WHERE session = $1 ORDER BY path LIMIT $2", session, MaxPage)
+	found, err := queryAll[Attachment](ctx, t.c, listAttachmentsSQL, session, MaxPage)
 	if err != nil {
 		return nil, fmt.Errorf("list files of session %q: %w", session, err)
 	}
@@ -97,10 +98,7 @@ func (t Attachments) Delete(ctx context.Context, session, path string, step int6
 		}
 		gone := Attachment{Session: session, Path: path, Step: step, Updated: now()}
 		_, err = c.exec(ctx, "INSERT INTO attachment_versions ("+attachmentColumns+", data) VALUES ($1, $2, $3, $4, $5, $6, $7)"+replaceVersion, append(gone.fields(), []byte{})...)
-		if err != nil {
-			return err
-		}
-		return c.pruneAttachments(ctx, session)
+		return err
 	})
 	if err == nil && !found {
 		err = ErrNotFound
@@ -165,10 +163,35 @@ func (t Attachments) Restore(ctx context.Context, session, path string, step int
 	return nil
 }
 
-// Move changes the step of the current files that were written at a step.
-func (t Attachments) Move(ctx context.Context, session string, from, to int64) error {
-	if _, err := t.c.exec(ctx, "UPDATE attachments SET step = $3 WHERE session = $1 AND step = $2", session, from, to); err != nil {
-		return fmt.Errorf("move files of session %q: %w", session, err)
+// Move changes the step of a current file, if it exists.
+func (t Attachments) Move(ctx context.Context, session, path string, step int64) error {
+	if _, err := t.c.exec(ctx, "UPDATE attachments SET step = $3 WHERE session = $1 AND path = $2", session, path, step); err != nil {
+		return fmt.Errorf("move file %.200q: %w", path, err)
+	}
+	return nil
+}
+
+// Prune drops the content of versions of a session's files beyond
+// [MaxAttachmentVersions] and [MaxAttachmentVersionBytes], those of the earliest
+// steps first. They remain as versions without content, like those of deletions, so
+// that no earlier version is taken for them. Of these, only the [MaxAttachmentMarks]
+// of the latest steps remain.
+func (t Attachments) Prune(ctx context.Context, session string) error {
+	err := t.c.inTransaction(ctx, func(c conn) error {
+		_, err := c.exec(ctx, `UPDATE attachment_versions SET sha256 = '`+DroppedVersion+`', size = 0, data = $2 WHERE session = $1 AND (path, step) IN (
+			SELECT path, step FROM (SELECT path, step, row_number() OVER w AS n, SUM(size) OVER w AS bytes FROM attachment_versions
+				WHERE session = $1 AND `+hasContent+` WINDOW w AS (ORDER BY step DESC, path)) v WHERE n > $3 OR bytes > $4)`,
+			session, []byte{}, MaxAttachmentVersions, MaxAttachmentVersionBytes)
+		if err != nil {
+			return err
+		}
+		_, err = c.exec(ctx, `DELETE FROM attachment_versions WHERE session = $1 AND (path, step) IN (
+			SELECT path, step FROM (SELECT path, step, row_number() OVER (ORDER BY step DESC, path) AS n FROM attachment_versions
+				WHERE session = $1 AND NOT `+hasContent+`) v WHERE n > $2)`, session, MaxAttachmentMarks)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("drop versions of files of session %q: %w", session, err)
 	}
 	return nil
 }
@@ -188,19 +211,3 @@ func (c conn) retireAttachment(ctx context.Context, session, path string) (int64
 
 // hasContent is the condition for a version that can be restored.
 const hasContent = "sha256 NOT IN ('', '" + DroppedVersion + "')"
-
-// pruneAttachments drops the content of versions of a session's files beyond the
-// limits. The versions remain, so that no earlier one is taken for them.
-func (c conn) pruneAttachments(ctx context.Context, session string) error {
-	_, err := c.exec(ctx, `UPDATE attachment_versions SET sha256 = '`+DroppedVersion+`', size = 0, data = $2 WHERE session = $1 AND (path, step) IN (
-		SELECT path, step FROM (SELECT path, step, row_number() OVER w AS n, SUM(size) OVER w AS bytes FROM attachment_versions
-			WHERE session = $1 AND `+hasContent+` WINDOW w AS (ORDER BY step DESC, path)) v WHERE n > $3 OR bytes > $4)`,
-		session, []byte{}, MaxAttachmentVersions, MaxAttachmentVersionBytes)
-	if err != nil {
-		return err
-	}
-	_, err = c.exec(ctx, `DELETE FROM attachment_versions WHERE session = $1 AND (path, step) IN (
-		SELECT path, step FROM (SELECT path, step, row_number() OVER (ORDER BY step DESC, path) AS n FROM attachment_versions
-			WHERE session = $1 AND NOT `+hasContent+`) v WHERE n > $2)`, session, MaxAttachmentMarks)
-	return err
-}

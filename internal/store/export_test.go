@@ -23,6 +23,9 @@ var dialects = map[string]dialect{sqliteDialect.name: sqliteDialect, postgresDia
 // PruneSecrets is the statement of [Secrets.Prune].
 const PruneSecrets = pruneSecrets
 
+// ListAttachmentsSQL is the query of [Attachments.List].
+const ListAttachmentsSQL = listAttachmentsSQL
+
 // BranchedSQL is the query of [Events.ReadBranched].
 const BranchedSQL = branchedSQL
 

@@ -67,7 +67,7 @@ func (e *Engine) WriteFile(ctx context.Context, p account.Principal, id, path st
 		return err
 	}
 	return e.update(ctx, id, func(c *conversationTx) error {
-		if err := c.storeFile(ctx, path, data); err != nil {
+		if err := c.changeFiles(ctx, func(f *fileChanges) error { return f.store(ctx, path, data) }); err != nil {
 			return err
 		}
 		return c.Audit.Append(ctx, auditRecord(p.User, "session.file.write", id, map[string]any{"path": path, "size": len(data)}))
@@ -88,28 +88,43 @@ func (e *Engine) DeleteFile(ctx context.Context, p account.Principal, id, path s
 	})
 }
 
-// storeFile stores a file. It fails with [ErrInvalid] if a limit is exceeded or
-// the path is invalid, and with a [*quota.ExceededError] if the owner of the
-// conversation may not store it.
-func (c *conversationTx) storeFile(ctx context.Context, path string, data []byte) error {
+// fileChanges changes the files on the current branch of a conversation.
+type fileChanges struct {
+	*conversationTx
+	step    int64 // last step of the transcript
+	current []store.Attachment
+}
+
+// changeFiles calls f to change files.
+func (c *conversationTx) changeFiles(ctx context.Context, f func(*fileChanges) error) error {
+	step, err := c.Events.Last(ctx, c.id)
+	if err != nil {
+		return err
+	}
+	current, err := c.Attachments.List(ctx, c.id)
+	if err != nil {
+		return err
+	}
+	if err := f(&fileChanges{c, step, current}); err != nil {
+		return err
+	}
+	return c.Attachments.Prune(ctx, c.id)
+}
+
+// store stores a file. It fails with [ErrInvalid] if a limit is exceeded or the path
+// is invalid, and with a [*quota.ExceededError] if the owner of the conversation may
+// not store it; then the transaction can continue.
+func (c *fileChanges) store(ctx context.Context, path string, data []byte) error {
 	if err := checkPath(path); err != nil {
 		return err
 	}
 	if len(data) > MaxFile {
 		return fmt.Errorf("file %q: %w: too large (limit %d bytes)", path, ErrInvalid, MaxFile)
 	}
-	kept, err := c.Attachments.List(ctx, c.id)
-	if err != nil {
-		return err
-	}
-	step, err := c.Events.Last(ctx, c.id)
-	if err != nil {
-		return err
-	}
 	n, size, added := 1, int64(len(data)), int64(len(data))
-	for _, a := range kept {
+	for _, a := range c.current {
 		if a.Path == path {
-			if a.Step == step { // it is replaced; otherwise it is kept for other branches
+			if a.Step == c.step { // it is replaced; otherwise it is kept for other branches
 				added -= a.Size
 			}
 			continue
@@ -126,17 +141,25 @@ func (c *conversationTx) storeFile(ctx context.Context, path string, data []byte
 		return fmt.Errorf("file %q: %w", path, err)
 	}
 	sum := sha256.Sum256(data)
-	return c.Attachments.Put(ctx, store.Attachment{Session: c.id, Path: path, Step: step, SHA256: hex.EncodeToString(sum[:])}, data)
+	a := store.Attachment{Session: c.id, Path: path, Step: c.step, SHA256: hex.EncodeToString(sum[:]), Size: int64(len(data))}
+	c.forget(path)
+	c.current = append(c.current, a)
+	return c.Attachments.Put(ctx, a, data)
 }
 
-// deleteFile deletes a file on the current branch. It fails with
-// [store.ErrNotFound] if the file does not exist.
-func (c *conversationTx) deleteFile(ctx context.Context, path string) error {
-	step, err := c.Events.Last(ctx, c.id)
-	if err != nil {
-		return err
+// delete deletes a file if it exists.
+func (c *fileChanges) delete(ctx context.Context, path string) error {
+	if !c.forget(path) {
+		return nil
 	}
-	return c.Attachments.Delete(ctx, c.id, path, step)
+	return c.Attachments.Delete(ctx, c.id, path, c.step)
+}
+
+// forget removes a file from c.current. It reports whether the file was there.
+func (c *fileChanges) forget(path string) bool {
+	n := len(c.current)
+	c.current = slices.DeleteFunc(c.current, func(a store.Attachment) bool { return a.Path == path })
+	return len(c.current) < n
 }
 
 // restoreFiles makes the files of a branch the current ones: of each file, the last
@@ -152,12 +175,18 @@ func (c *conversationTx) restoreFiles(ctx context.Context, path []int64) (droppe
 	}
 	start := last + 1 // the step that starts the branch
 	path = append(slices.Clip(path), start)
-	if err := c.Attachments.Move(ctx, c.id, last, start); err != nil {
-		return nil, err
-	}
 	current, err := c.Attachments.List(ctx, c.id)
 	if err != nil {
 		return nil, err
+	}
+	for i, a := range current {
+		if a.Step != last {
+			continue
+		}
+		if err := c.Attachments.Move(ctx, c.id, a.Path, start); err != nil {
+			return nil, err
+		}
+		current[i].Step = start
 	}
 	versions, err := c.Attachments.ListVersions(ctx, c.id)
 	if err != nil {

@@ -152,16 +152,15 @@ func (f *folder) save(ctx context.Context) error {
 		return nil
 	}
 	var refused map[string]error
-	err = f.w.update(ctx, func(c *conversationTx) error {
+	save := func(c *fileChanges) error {
 		refused = map[string]error{}
 		for name := range gone {
-			if err := c.deleteFile(ctx, name); err != nil && !errors.Is(err, store.ErrNotFound) {
+			if err := c.delete(ctx, name); err != nil {
 				return err
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(changed)) {
-			one := changed[name]
-			err := c.storeFile(ctx, name, one.data)
+			err := c.store(ctx, name, changed[name].data)
 			if _, full := errors.AsType[*quota.ExceededError](err); full || errors.Is(err, ErrInvalid) {
 				refused[name] = err
 			} else if err != nil {
@@ -169,7 +168,8 @@ func (f *folder) save(ctx context.Context) error {
 			}
 		}
 		return nil
-	})
+	}
+	err = f.w.update(ctx, func(c *conversationTx) error { return c.changeFiles(ctx, save) })
 	if err != nil {
 		return fmt.Errorf("save files of conversation: %w", err)
 	}
