@@ -317,9 +317,13 @@ func (d *uploadedDocument) lose(format string, args ...any) {
 }
 
 // Apply implements [migrate.Documents]. It compares the documents again, because some
-// skills of the upload may not have been added.
+// skills of the upload may not have been added, and records what is denied only now.
 func (d *documents) Apply(ctx context.Context) (written, problems []string, err error) {
+	recorded := len(d.denied)
 	if err := d.settle(ctx, false); err != nil {
+		return nil, nil, err
+	}
+	if err := d.Agents.RecordDenials(ctx, d.p, d.denied[recorded:]); err != nil {
 		return nil, nil, err
 	}
 	docs, parsed := d.fresh()

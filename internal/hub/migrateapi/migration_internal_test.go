@@ -10,10 +10,14 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/migrate"
 	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/internal/skillname"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/store/storetest"
 	"github.com/loadout-dev/loadout/session"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -129,6 +133,39 @@ func (o otherRequest) Import(_ context.Context, c *migrate.PastConversation, _ f
 	}
 	o.m.skipped[c.ID] = "no room"
 	return &migrate.SkippedError{Reason: "no room"}
+}
+
+// What is denied only when the documents are stored is recorded once in the audit log.
+func TestLateDenialIsRecorded(t *testing.T) {
+	db := storetest.Open(t, storetest.SQLite(t))
+	g, err := db.Groups.Create(t.Context(), store.Group{Name: "team"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := account.Principal{User: "ada", Groups: map[account.GroupID]account.Role{account.GroupID(g.ID): account.Maintainer}, Scopes: account.AllScopes}
+	m := &migration{Handlers: &Handlers{Agents: agents.New(db, nil)}, p: p, in: store.GroupNamespace(g.ID), plan: &migrate.Plan{}}
+	d := &documents{migration: m}
+	for _, doc := range agents.Parse([]byte("apiVersion: agent.wecode.io/v1\nkind: Ghost\nmetadata: {name: helper}\nspec: {systemPrompt: Help.}\n"), "a.yaml") {
+		d.all = append(d.all, &uploadedDocument{Document: doc})
+	}
+	denials := func() int {
+		t.Helper()
+		found, err := db.Audit.List(t.Context(), store.AuditQuery{Subject: "Ghost/helper", Decision: "denied"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(found)
+	}
+	if err := d.settle(t.Context(), true); err != nil || len(d.denied) > 0 {
+		t.Fatalf("at first, %+v are denied, %v", d.denied, err)
+	}
+	m.p.Groups = map[account.GroupID]account.Role{account.GroupID(g.ID): account.Reporter}
+	if _, _, err := d.Apply(t.Context()); err != nil || denials() != 1 {
+		t.Errorf("%d denials are recorded, %v, want 1", denials(), err)
+	}
+	if _, _, err := d.Apply(t.Context()); err != nil || denials() != 1 {
+		t.Errorf("without a new one, %d denials are recorded, %v, want 1", denials(), err)
+	}
 }
 
 // A report has a limited number of notes.
