@@ -60,7 +60,11 @@ func (l *Library) Inspect(ctx context.Context, p account.Principal, in Namespace
 		out = &SourceListing{Source: offer.Location.String(), Ref: offer.Revision.Ref, Commit: offer.Revision.Commit, Skills: []SourceSkill{}, Problems: []string{}, Broken: []BrokenSkill{}}
 		for _, pr := range offer.Problems {
 			out.Problems = append(out.Problems, printable.OneLine(pr.Path+": "+pr.Message))
-			out.Broken = append(out.Broken, BrokenSkill{printable.OneLine(pr.Path), pr.Severity, pr.Code, printable.OneLine(pr.Message), printable.OneLine(pr.Fix)})
+			severity := pr.Severity
+			if severity == skill.Info { // such as directories that are not searched
+				severity = skill.Warning
+			}
+			out.Broken = append(out.Broken, BrokenSkill{printable.OneLine(pr.Path), severity, pr.Code, printable.OneLine(pr.Message), printable.OneLine(pr.Fix)})
 		}
 		for i, s := range offer.Skills {
 			reportProgress(ctx, Comparing, int64(i), int64(len(offer.Skills)))

@@ -42,6 +42,16 @@ func became(i *library.ImportResult) map[string][]string {
 	return map[string][]string{"created": of(i.Created, false), "updated": of(i.Updated, false), "skipped": of(i.Skipped, true)}
 }
 
+// Directories of a source that are not searched are reported as a warning.
+func TestInspectDeepSource(t *testing.T) {
+	w := sqlite(t, local(&library.Options{TempDir: t.TempDir()}))
+	g := remotetest.NewGit(t)
+	g.Commit(map[string]string{"pdf/SKILL.md": text("pdf", "one"), strings.Repeat("d/", 40) + "deep/SKILL.md": text("deep", "one")})
+	offer := must(w.lib.Inspect(w.ctx, w.ada, w.team, g.URL))(t)
+	got := names(offer.Broken, func(b library.BrokenSkill) string { return fmt.Sprint(b.Severity, " ", b.Code) })
+	wantEqual(t, got, []string{"warning depth-limit"})
+}
+
 // W29: look, choose, import, overwrite, update; each skill is created, updated or skipped
 // with the reason.
 func TestW29Import(t *testing.T) {
