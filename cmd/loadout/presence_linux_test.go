@@ -494,3 +494,48 @@ func TestConfigurationApprovesByDigest(t *testing.T) {
 		t.Errorf("a project approves:\n%s", out)
 	}
 }
+
+// The digests of platform values and packages are listed beside that of the skill
+// that needs them.
+func TestConfigurationApprovesPlatformValues(t *testing.T) {
+	d := newCallerFixture(t)
+	write := func(file, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(d.home, file)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(d.home, file), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	configure := func(approved ...string) {
+		t.Helper()
+		text, err := json.Marshal(map[string]any{"variables": map[string]string{"backend_url": "https://values.example:8000"}, "policy": map[string]any{"approved": approved}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(".config/loadout/loadout.yaml", string(text))
+	}
+	write("skills/valued/SKILL.md", skillText("valued", "Uses a value. Use for tests.", "mcpServers: {v: {type: streamable-http, url: \"${{backend_url}}/mcp\"}}\n", "Run valued.sh."))
+	write("skills/valued/valued.sh", "echo valued\n")
+	configure()
+	out, code := d.unattended(nil, "approve", "valued", "--skills", "skills", "--dry-run", "--json")
+	var r struct {
+		Digest string
+		Needs  []policy.Need
+	}
+	if err := json.Unmarshal([]byte(out), &r); err != nil || code != exit.OK || len(r.Needs) != 1 || r.Needs[0].Name != "variable:backend_url@values.example:8000" {
+		t.Fatalf("exit code %d, %v:\n%s", code, err, out)
+	}
+	valued, value, unused := "valued="+r.Digest, r.Needs[0].Name+"="+string(r.Needs[0].Digest), "npm:@scope/unused@1.0.0=sha256:"+strings.Repeat("0", 64)
+
+	configure(valued, value, unused)
+	if out, code := d.unattended(nil, "run", "valued", "valued.sh", "--skills", "skills"); code == exit.Refused || strings.Contains(out, "policy.approved") {
+		t.Errorf("approved: exit code %d:\n%s", code, out)
+	}
+	configure(valued, unused)
+	want := "valued is not approved: missing entry for " + r.Needs[0].Name
+	if out, code := d.unattended(nil, "run", "valued", "valued.sh", "--skills", "skills"); code != exit.Refused || !strings.Contains(out, want) {
+		t.Errorf("without the value: exit code %d, want %q:\n%s", code, want, out)
+	}
+}

@@ -155,7 +155,7 @@ func (a *authorizer) serviceNeeds(ctx context.Context, s *openedSkill, c Caller)
 	if err != nil || g == nil {
 		return needs.Variables // the decision reports the error
 	}
-	covered := slices.DeleteFunc(slices.Clone(g.Needs), func(n policy.Need) bool { return !isPackage(n) && !(unread && decision.IsForPlatformValue(n)) })
+	covered := slices.DeleteFunc(slices.Clone(g.Needs), func(n policy.Need) bool { return !IsPackage(n) && !(unread && decision.IsForPlatformValue(n)) })
 	return append(covered, needs.Variables...)
 }
 

@@ -41,7 +41,9 @@ func (p *Package) Need() policy.Need {
 	return policy.Need{Name: p.Registry + ":" + p.Name + "@" + p.Version, Digest: policy.Digest(p.Integrity)}
 }
 
-func isPackage(n policy.Need) bool {
+// IsPackage reports whether n is the need for an installed package; see
+// [Package.Need].
+func IsPackage(n policy.Need) bool {
 	return strings.HasPrefix(n.Name, "npm:") || strings.HasPrefix(n.Name, "pypi:")
 }
 

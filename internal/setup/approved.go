@@ -10,6 +10,8 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/decision"
+	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -87,8 +89,8 @@ func (g *configuredGrants) current(ctx context.Context) policy.Store {
 }
 
 // readApproved returns the approvals in policy.approved. It prints a note about
-// each skill that has a different digest, or that needs a skill not listed in
-// policy.approved.
+// each skill that has a different digest, or that needs a skill, a package or a
+// platform value not listed in policy.approved.
 func (s *Setup) readApproved(ctx context.Context, c *config.Config, rt *loadout.Runtime) policy.Store {
 	stated := policy.NewMemoryStore()
 	var digests []string
@@ -102,6 +104,9 @@ func (s *Setup) readApproved(ctx context.Context, c *config.Config, rt *loadout.
 	}
 	for i, entry := range c.Policy.Approved {
 		name, _, _ := strings.Cut(entry, "=")
+		if n := (policy.Need{Name: name}); decision.IsForPlatformValue(n) || execution.IsPackage(n) {
+			continue // an approved skill needs it
+		}
 		r, err := rt.ReadApprovalRequest(ctx, name)
 		if err != nil {
 			s.Note("policy.approved: %s is not approved: %v", name, err)
