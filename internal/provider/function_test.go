@@ -107,6 +107,26 @@ func TestRunningAFunctionsScript(t *testing.T) {
 	}
 }
 
+// A model gets both parts of a pair, unless the tool declares that the second
+// part is an artifact, as in LangChain.
+func TestPairs(t *testing.T) {
+	w := newFixture(t)
+	for _, tt := range []struct{ skill, tool, want string }{
+		{"pair", "detect", `["ok", {"anomalies": 1}]`},
+		{"pairs", "declared", "the content"},
+		{"pairs", "asynchronous", "the content"},
+		{"pairs", "decorated", "the content"},
+		{"pairs", "classless", "the content"},
+		{"pairs", "undeclared", `["the content", {"rows": [1, 2]}]`},
+	} {
+		w.approve(t, tt.skill)
+		c, _ := w.dial(t, tt.skill, nil)
+		if got, failed := call(t, c, tt.tool, args{}); failed || got != tt.want {
+			t.Errorf("%s: %v %s, want %s", tt.tool, failed, got, tt.want)
+		}
+	}
+}
+
 // The requirements in SKILL.md are installed before the script runs. This
 // fixture installs nothing.
 func TestRequirementsInSkillFileAreNeeded(t *testing.T) {

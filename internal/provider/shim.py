@@ -600,16 +600,20 @@ class BaseTool(Model):
         return (s if isinstance(s, dict) else s.model_json_schema()).get("properties", {})
 
     def invoke(self, given, _config=None, **_):
-        return self._run(**accepted(self._run, checked(self, as_arguments(self, given))))
+        return content_of(self, self._run(**accepted(self._run, checked(self, as_arguments(self, given)))))
 
     async def ainvoke(self, given, _config=None, **_):
         given = checked(self, as_arguments(self, given))
-        if type(self)._arun is BaseTool._arun:
-            return await self._arun(**accepted(self._run, given))
-        return await self._arun(**accepted(self._arun, given))
+        function = self._run if type(self)._arun is BaseTool._arun else self._arun
+        return content_of(self, await self._arun(**accepted(function, given)))
 
     run = invoke
     arun = ainvoke
+
+
+def content_of(tool, value):
+    """Returns what a tool returned, without an artifact, which is not for the model."""
+    return value[0] if tool.response_format == "content_and_artifact" and isinstance(value, tuple) and len(value) == 2 else value
 
 
 def as_arguments(tool, given):
@@ -672,13 +676,13 @@ class Tool(StructuredTool):
         super().__init__(name=name, func=func, description=description, args_schema=kw.pop("args_schema", None) or model_of(func, name or "tool"), **kw)
 
 
-def tool(*args, name=None, description=None, args_schema=None, return_direct=False, **_):
+def tool(*args, name=None, description=None, args_schema=None, return_direct=False, response_format="content", **_):
     """The decorator."""
 
     def make(f):
         sync = None if inspect.iscoroutinefunction(f) else f
         return StructuredTool.from_function(func=sync, coroutine=None if sync else f, name=name or (args[0] if args and isinstance(args[0], str) else None),
-                                            description=description, args_schema=args_schema, return_direct=return_direct)
+                                            description=description, args_schema=args_schema, return_direct=return_direct, response_format=response_format)
 
     return make(args[0]) if args and callable(args[0]) else make
 
@@ -1181,7 +1185,7 @@ def tool_of(made, parameters=None):
     if schema is None:
         schema = parameters or schema_of_any(made, [f for f in (run, arun) if f])
     return StructuredTool(name=str(getattr(made, "name", "") or ""), description=str(getattr(made, "description", "") or ""), args_schema=schema,
-                          func=run, coroutine=arun, display_name=getattr(made, "display_name", None))
+                          func=run, coroutine=arun, display_name=getattr(made, "display_name", None), response_format=str(getattr(made, "response_format", "content")))
 
 
 def schema_of_any(made, functions):
@@ -1207,8 +1211,6 @@ async def call_own(made, given):
 
 def result_of(value):
     """What a tool returned, as MCP has it."""
-    if isinstance(value, tuple) and len(value) == 2 and not isinstance(value[0], (int, float)):
-        value = value[0]  # content and artifact
     value = getattr(value, "content", value) if type(value).__name__ == "ToolMessage" else value
     if hasattr(value, "model_dump"):
         value = value.model_dump()
