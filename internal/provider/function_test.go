@@ -95,6 +95,8 @@ func TestRunningAFunctionsScript(t *testing.T) {
 		{"itself", "", []string{`{"name":"Ann"}`}, 0, "Hello Ann\n", ""},
 		{"itself", "", []string{"a", "b"}, 0, "by itself: ['a', 'b']\n", ""},
 		{"itself", "", nil, 0, "by itself: []\n", ""},
+		{"itself", "a table", []string{"-"}, 0, "by itself: ['-'] a table\n", ""},
+		{"itself", `{"name":"Ann"}`, []string{"-"}, 0, "Hello Ann\n", ""},
 	} {
 		res, err := w.Run(t.Context(), loadout.Run{Skill: tt.skill, Script: "main.py", Args: tt.args, Stdin: strings.NewReader(tt.stdin), Principal: robot})
 		if err != nil {
@@ -104,6 +106,28 @@ func TestRunningAFunctionsScript(t *testing.T) {
 		if res.ExitCode != tt.code || tt.code == 0 && res.Stdout != tt.stdout || !strings.Contains(res.Stderr, tt.stderr) {
 			t.Errorf("%s %q: exit code %d, stdout %q, stderr %q", tt.skill, tt.args, res.ExitCode, res.Stdout, res.Stderr)
 		}
+	}
+}
+
+// An annotation that cannot be evaluated has no effect on the other parameters.
+func TestAnnotationThatCannotBeEvaluated(t *testing.T) {
+	w := newFixture(t)
+	w.approve(t, "checking")
+	c, _ := w.dial(t, "checking", nil)
+	res, _ := list(t, c)
+	schema, err := json.Marshal(res.Tools[0].InputSchema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, got any
+	decode(t, `{"type":"object","required":["table","rows"],"properties":{"table":{},"rows":{"type":"array","items":{"type":"object"}},
+		"limit":{"type":"integer","default":10},"names":{"anyOf":[{"type":"array","items":{"type":"string"}},{"type":"null"}],"default":null}}}`, &want)
+	decode(t, string(schema), &got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if got, failed := call(t, c, "count", json.RawMessage(`{"table":[],"rows":[{"a":1}],"limit":"3"}`)); failed || got != `["list", "DataFrame", 3]` {
+		t.Errorf("%v %s", failed, got)
 	}
 }
 

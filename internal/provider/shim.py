@@ -24,9 +24,11 @@ import inspect
 import json
 import math
 import re
+import shutil
 import signal
 import stat
 import subprocess
+import tempfile
 import threading
 import traceback
 import types
@@ -158,10 +160,7 @@ def fields_of(cls):
         raw = vars(base).get("__annotations__")
         if raw is None:
             raw = getattr(base, "__annotations__", {}) if sys.version_info >= (3, 14) else {}
-        try:
-            hints = typing.get_type_hints(base, include_extras=True)
-        except Exception:  # an annotation that cannot be evaluated is any
-            hints = {}
+        hints = hints_of(base)
         for name in raw:
             tp = hints.get(name, typing.Any)
             if name.startswith("_") or typing.get_origin(tp) is typing.ClassVar or tp is typing.ClassVar:
@@ -187,6 +186,23 @@ def fields_of(cls):
                 found[name].default, found[name].default_factory = value, None
     cls._loadout_fields = found
     return found
+
+
+def hints_of(owner):
+    """Returns the types in the annotations of a class or function.
+
+    The type of an annotation that cannot be evaluated is Any. For example, its module may be imported only if TYPE_CHECKING."""
+    try:
+        return typing.get_type_hints(owner, include_extras=True)
+    except Exception:
+        pass
+    hints, names = {}, getattr(sys.modules.get(getattr(owner, "__module__", None)), "__dict__", {})
+    for name, annotation in getattr(owner, "__annotations__", {}).items():
+        try:
+            hints.update(typing.get_type_hints(types.SimpleNamespace(__annotations__={name: annotation}), names, include_extras=True))
+        except Exception:
+            hints[name] = typing.Any
+    return hints
 
 
 def checks_of(cls):
@@ -520,10 +536,7 @@ PASSED = ("self", "run_manager", "callbacks", "config", "runtime")
 
 def model_of(function, name, skipped=PASSED, texts=None):
     """A model of a function's parameters, or nothing. texts holds descriptions of parameters."""
-    try:
-        hints = typing.get_type_hints(function, include_extras=True)
-    except Exception:
-        hints = {}
+    hints = hints_of(function)
     space = {"__annotations__": {}}
     for p in inspect.signature(function).parameters.values():
         if p.name in skipped or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
@@ -1405,10 +1418,12 @@ def failed(text):
 
 def call_function(spec, path, args):
     """Calls the function with the JSON object in args, and prints what it returns. A script that runs by itself does that instead."""
-    given = None
+    given, read = None, b""
     try:
+        if args == ["-"]:
+            read = sys.stdin.buffer.read(MAX_LINE)
         if len(args) == 1:
-            given = json.loads(sys.stdin.read(MAX_LINE) if args[0] == "-" else args[0])
+            given = json.loads(read if args[0] == "-" else args[0])
     except (ValueError, RecursionError) as e:
         why = "its arguments are not JSON: %s" % e
     else:
@@ -1416,6 +1431,7 @@ def call_function(spec, path, args):
     if not isinstance(given, dict):
         with open(path, "rb") as f:
             if b"__main__" in f.read(MAX_LINE):
+                restore_stdin(read)
                 os.execv(sys.executable, [sys.executable, path] + args)
     out, sys.stdout = sys.stdout, sys.stderr  # prints do not mix with the result
     provider = Provider(spec, None)
@@ -1441,6 +1457,16 @@ def call_function(spec, path, args):
         return 1
     print(value if isinstance(value, str) else json.dumps(simple(value), ensure_ascii=False, indent=2), file=out, flush=True)
     return 0
+
+
+def restore_stdin(read):
+    """Puts what was read from standard input back."""
+    if read:
+        with tempfile.TemporaryFile() as f:
+            f.write(read)
+            shutil.copyfileobj(sys.stdin.buffer, f)
+            f.seek(0)
+            os.dup2(f.fileno(), 0)
 
 
 def main():

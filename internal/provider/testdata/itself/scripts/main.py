@@ -10,4 +10,4 @@ async def greet(name: str) -> str:
 
 
 if __name__ == "__main__":
-    print("by itself:", sys.argv[1:])
+    print("by itself:", sys.argv[1:], *(sys.stdin.read().split() if "-" in sys.argv else []))
