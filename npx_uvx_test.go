@@ -2,6 +2,7 @@ package loadout_test
 
 import (
 	"archive/tar"
+	"archive/zip"
 	"bufio"
 	"bytes"
 	"compress/gzip"
@@ -88,11 +89,42 @@ func (r *registry) npm(t *testing.T, name, version, program string) {
 func (r *registry) pypi(t *testing.T, name, version, program string) {
 	t.Helper()
 	module := strings.ReplaceAll(name, "-", "_")
-	wheel := packagestest.Wheel(module, version, map[string]string{
-		module + "/__init__.py": program, module + "-" + version + ".dist-info/entry_points.txt": "[console_scripts]\nserve = " + module + ":main\n"})
-	file := "/files/" + module + "-" + version + "-py3-none-any.whl"
-	r.put(file, wheel)
-	r.put("/simple/"+name+"/", fmt.Appendf(nil, "<!DOCTYPE html><html><body><a href=%q>%s</a></body></html>", r.URL+file, filepath.Base(file)))
+	r.wheel(name, module+"-"+version+"-py3-none-any.whl", packagestest.Wheel(module, version, map[string]string{
+		module + "/__init__.py": program, module + "-" + version + ".dist-info/entry_points.txt": "[console_scripts]\nserve = " + module + ":main\n"}))
+}
+
+// wheel publishes a wheel as the only file of a package.
+func (r *registry) wheel(name, file string, wheel []byte) {
+	r.put("/files/"+file, wheel)
+	r.put("/simple/"+name+"/", fmt.Appendf(nil, "<!DOCTYPE html><html><body><a href=%q>%s</a></body></html>", r.URL+"/files/"+file, file))
+}
+
+// withFile returns a wheel with a file replaced or added, but with the same RECORD.
+func withFile(t *testing.T, wheel []byte, name, text string) []byte {
+	t.Helper()
+	in, err := zip.NewReader(bytes.NewReader(wheel), int64(len(wheel)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	out := zip.NewWriter(&b)
+	for _, f := range in.File {
+		if f.Name == name {
+			continue
+		}
+		if err := out.Copy(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w, err := out.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Write([]byte(text))
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 const jsServer = "#!/usr/bin/env node\nprocess.stdin.on('data', d => process.stdout.write('VERSION ' + process.argv.slice(2).join(' ') + ' ' + d))\n"
@@ -112,6 +144,15 @@ func fetching(t *testing.T, command ...string) (*shop, *registry, string) {
 		s.scripts.Packages = &loadout.Packages{Dir: dir, NPMRegistry: r.URL + "/", PythonIndex: r.URL + "/simple"}
 	})
 	return s, r, dir
+}
+
+// removeInstalled removes all installed packages.
+func removeInstalled(t *testing.T, dir string) {
+	t.Helper()
+	exec.Command("chmod", "-R", "u+w", dir).Run()
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestNPXRunsApprovedPackage(t *testing.T) {
@@ -156,19 +197,13 @@ func TestNPXRunsApprovedPackage(t *testing.T) {
 
 	// The same version from the registry is accepted again; another version is
 	// not.
-	clear := func() {
-		exec.Command("chmod", "-R", "u+w", dir).Run()
-		if err := os.RemoveAll(dir); err != nil {
-			t.Fatal(err)
-		}
-	}
-	clear()
+	removeInstalled(t, dir)
 	if served, err = s.serve(t, svc); err != nil {
 		t.Errorf("installed again: %v", err)
 	} else {
 		served.Close()
 	}
-	clear()
+	removeInstalled(t, dir)
 	r.npm(t, "@scope/tool", "1.2.4", strings.Replace(jsServer, "VERSION", "two", 1))
 	if served, err = s.serve(t, svc); err == nil || !strings.Contains(err.Error(), "approved @scope/tool@1.2.3, but installed 1.2.4") {
 		t.Errorf("another version: %v", err)
@@ -186,7 +221,7 @@ func TestUVXRunsApprovedPackage(t *testing.T) {
 		t.Skip("pip is not installed")
 	}
 	command := []string{"uvx", "--from", "some-tool==2.0", "serve", "a"}
-	s, r, _ := fetching(t, command...)
+	s, r, dir := fetching(t, command...)
 	r.pypi(t, "some-tool", "2.0", "import sys\ndef main():\n    for line in sys.stdin:\n        print('py', *sys.argv[1:], line.strip(), flush=True)\n")
 	if err := s.InstallPackages(t.Context(), "f", nil); err != nil {
 		t.Fatal(err)
@@ -201,6 +236,38 @@ func TestUVXRunsApprovedPackage(t *testing.T) {
 	}
 	if p := served.Package; p == nil || p.Name != "some-tool" || p.Version != "2.0" || p.Registry != "pypi" {
 		t.Errorf("it is %+v", p)
+	}
+	served.Close()
+
+	// The same files are accepted again. Other files in the same version are not,
+	// whatever the package claims in RECORD.
+	r.mu.Lock()
+	approved := r.pages["/files/some_tool-2.0-py3-none-any.whl"]
+	r.mu.Unlock()
+	for _, tt := range []struct{ file, text, refused string }{
+		{"", "", ""},
+		{"some_tool/__init__.py", "def main():\n    print('other code')\n", "the installed files of some-tool 2.0 differ from the approved ones"},
+		{"some_tool/more.pyc", "compiled", "the installed files of some-tool 2.0 differ from the approved ones"},
+		{"some_tool-2.0.dist-info/entry_points.txt", "[console_scripts]\nserve = some_tool:other\n", "the installed files of some-tool 2.0 differ from the approved ones"},
+		{"some_tool-2.0.data/scripts/helper", "#!/bin/sh\necho other\n", "the installed files of some-tool 2.0 differ from the approved ones"},
+		{"some_tool/__pycache__/__init__.cpython-311.pyc", "compiled", ""}, // is compiled again
+	} {
+		removeInstalled(t, dir)
+		wheel := approved
+		if tt.file != "" {
+			wheel = withFile(t, approved, tt.file, tt.text)
+		}
+		r.wheel("some-tool", "some_tool-2.0-2-py3-none-any.whl", wheel)
+		served, err := s.serve(t, execution.ServiceRequest{Skill: "f", Command: command})
+		if err == nil {
+			if got := say(t, served, bufio.NewReader(served), "hello"); got != "py a hello" {
+				t.Errorf("%s: output %q", tt.file, got)
+			}
+			served.Close()
+		}
+		if (err == nil) != (tt.refused == "") || err != nil && !strings.Contains(err.Error(), tt.refused+", or an earlier version of Loadout approved them; review skill f and approve it again") {
+			t.Errorf("%s: %v, want %q", tt.file, err, tt.refused)
+		}
 	}
 }
 

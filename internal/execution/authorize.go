@@ -253,7 +253,10 @@ func (p *authorization) checkPackage(skill string, f *packageCommand, installed 
 	reason := fmt.Sprintf("%s %s was not installed when the skill was approved", installed.Name, installed.Version)
 	for _, n := range p.grant.Needs {
 		if strings.HasPrefix(n.Name, installed.Registry+":"+installed.Name+"@") {
-			reason = fmt.Sprintf("approved %s, but installed %s has another version or content", strings.TrimPrefix(n.Name, installed.Registry+":"), installed.Version)
+			reason = fmt.Sprintf("approved %s, but installed %s", strings.TrimPrefix(n.Name, installed.Registry+":"), installed.Version)
+			if n.Name == installed.Need().Name {
+				reason = fmt.Sprintf("the installed files of %s %s differ from the approved ones, or an earlier version of Loadout approved them", installed.Name, installed.Version)
+			}
 		}
 	}
 	return &CommandError{f.launcher + " " + installed.Requested, reason + "; review skill " + skill + " and approve it again"}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"maps"
 	"os"
 	"path"
@@ -19,7 +20,6 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 	"github.com/loadout-dev/loadout/internal/packages"
-	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -32,7 +32,7 @@ type Package struct {
 	Version   string
 	// Integrity is "sha256:" followed by a hash of the package and its
 	// dependencies. For npm, it covers each package's integrity value in the
-	// registry; for PyPI, each package's file list.
+	// registry, which npm verifies; for PyPI, the installed files.
 	Integrity string
 }
 
@@ -59,7 +59,7 @@ func (f *packageCommand) resolve(p *packages.Packages) (*Package, []string, erro
 	}
 	defer root.Close()
 	if f.launcher == "uvx" {
-		return f.resolvePyPI(root.FS())
+		return f.resolvePyPI(root.FS(), p.Files())
 	}
 	return f.resolveNPM(root.FS())
 }
@@ -163,30 +163,34 @@ func normalizeName(name string) string {
 	return regexp.MustCompile(`[-_.]+`).ReplaceAllString(strings.ToLower(name), "-")
 }
 
-func (f *packageCommand) resolvePyPI(fsys fs.FS) (*Package, []string, error) {
+// resolvePyPI resolves a package in the directory fsys, which contains files. The
+// integrity covers the hashes of the files instead of those in RECORD, which
+// installers copy from the package without comparing them.
+func (f *packageCommand) resolvePyPI(fsys fs.FS, files iter.Seq2[string, string]) (*Package, []string, error) {
 	dirs, err := fs.Glob(fsys, "*.dist-info")
 	if err != nil {
 		return nil, nil, err
 	}
 	p := &Package{Registry: "pypi", Requested: f.spec(), Name: normalizeName(f.pkg)}
 	programs := map[string]string{}
-	var all []string
+	written := map[string]bool{".lock": true} // by the installer; .lock by uv
 	for _, dir := range dirs {
-		record, err := readMetadata(fsys, path.Join(dir, "RECORD"))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, nil, fmt.Errorf("read installed package: %w", err)
-		}
-		all = append(all, fmt.Sprintf("%q %s", dir, skillfile.Hash(packagedFiles(record))))
-		name, version, _ := strings.Cut(strings.TrimSuffix(dir, ".dist-info"), "-")
-		if normalizeName(name) != p.Name {
-			continue
-		}
-		p.Version = version
 		points, err := readMetadata(fsys, path.Join(dir, "entry_points.txt"))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, nil, fmt.Errorf("read installed package: %w", err)
 		}
-		programs = consoleScripts(points)
+		console, gui := entryPoints(points)
+		for _, names := range []map[string]string{console, gui} {
+			for name := range names {
+				written["bin/"+name] = true
+			}
+		}
+		for _, name := range installerFiles {
+			written[path.Join(dir, name)] = true
+		}
+		if name, version, _ := strings.Cut(strings.TrimSuffix(dir, ".dist-info"), "-"); normalizeName(name) == p.Name {
+			p.Version, programs = version, console
+		}
 	}
 	if p.Version == "" {
 		return nil, nil, fmt.Errorf("package %s is not installed", f.pkg)
@@ -199,33 +203,29 @@ func (f *packageCommand) resolvePyPI(fsys fs.FS) (*Package, []string, error) {
 	if m == nil {
 		return nil, nil, fmt.Errorf("package %s has an invalid entry point %q: want MODULE:FUNCTION", f.pkg, at)
 	}
+	var all []string
+	for name, sum := range files {
+		if !written[name] && !packages.IsCompiledPython(name) {
+			all = append(all, fmt.Sprintf("%s %q", sum, name))
+		}
+	}
 	p.Integrity = hashFileList(all)
 	// pip would write the same code to a file in bin.
 	start := fmt.Sprintf("import sys, importlib, functools; sys.argv[0] = %q; sys.exit(functools.reduce(getattr, %q.split('.'), importlib.import_module(%q))())", normalizeName(f.pkg), m[2], m[1])
 	return p, []string{"-c", start}, nil
 }
 
+// installerFiles are the files of a .dist-info directory that pip or uv write.
+// They differ between installers.
+var installerFiles = []string{"INSTALLER", "RECORD", "REQUESTED", "direct_url.json", "uv_build.json", "uv_cache.json"}
+
 var entryPoint = lazyregexp.New(`^([A-Za-z0-9_.]+)\s*:\s*([A-Za-z0-9_.]+)(\s*\[.*\])?$`)
 
-// packagedFiles returns the sorted lines of a RECORD file that describe files
-// in the package. It omits lines added by the installer, which differ between
-// installations.
-func packagedFiles(record []byte) []byte {
-	var lines []string
-	for line := range strings.Lines(string(record)) {
-		if fields := strings.Split(strings.TrimSpace(line), ","); len(fields) >= 3 && !strings.HasSuffix(fields[0], ".pyc") && !strings.HasPrefix(fields[0], "..") &&
-			!strings.HasPrefix(fields[0], "bin/") && !strings.Contains(fields[0], ".dist-info/") {
-			lines = append(lines, strings.TrimSpace(line))
-		}
-	}
-	slices.Sort(lines)
-	return []byte(strings.Join(lines, "\n"))
-}
-
-// consoleScripts returns the console scripts declared in an entry_points.txt
-// file. It maps their names to their entry points.
-func consoleScripts(text []byte) map[string]string {
-	out, section := map[string]string{}, ""
+// entryPoints returns the programs declared in an entry_points.txt file. It maps
+// their names to their entry points.
+func entryPoints(text []byte) (console, gui map[string]string) {
+	console, gui = map[string]string{}, map[string]string{}
+	section := ""
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	for lines.Scan() {
 		line := strings.TrimSpace(lines.Text())
@@ -233,9 +233,16 @@ func consoleScripts(text []byte) map[string]string {
 			section = strings.Trim(line, "[]")
 			continue
 		}
-		if name, at, ok := strings.Cut(line, "="); ok && section == "console_scripts" && !strings.HasPrefix(line, "#") {
-			out[strings.TrimSpace(name)] = strings.TrimSpace(at)
+		name, at, ok := strings.Cut(line, "=")
+		if !ok || strings.HasPrefix(line, "#") {
+			continue
+		}
+		switch section {
+		case "console_scripts":
+			console[strings.TrimSpace(name)] = strings.TrimSpace(at)
+		case "gui_scripts":
+			gui[strings.TrimSpace(name)] = strings.TrimSpace(at)
 		}
 	}
-	return out
+	return console, gui
 }

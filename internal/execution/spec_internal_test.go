@@ -180,6 +180,8 @@ func TestCheckPackage(t *testing.T) {
 	other := installed.Need()
 	other.Name = "npm:weather@1.1.0"
 	other.Digest = "sha256:1"
+	content := installed.Need()
+	content.Digest = "sha256:3"
 	unrelated := policy.Need{Name: "npm:weather-map@1.2.0", Digest: "sha256:2"}
 	for _, tt := range []struct {
 		name  string
@@ -188,6 +190,7 @@ func TestCheckPackage(t *testing.T) {
 	}{
 		{"no grant needed", nil, ""},
 		{"approved", &policy.Grant{Needs: []policy.Need{unrelated, installed.Need()}}, ""},
+		{"another content", &policy.Grant{Needs: []policy.Need{content}}, "the installed files of weather 1.2.0 differ from the approved ones, or an earlier version of Loadout approved them; review skill x and approve it again"},
 		{"another version", &policy.Grant{Needs: []policy.Need{other, unrelated}}, "approved weather@1.1.0, but installed 1.2.0"},
 		{"not installed", &policy.Grant{Needs: []policy.Need{unrelated}}, "weather 1.2.0 was not installed when the skill was approved"},
 	} {

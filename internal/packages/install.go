@@ -33,6 +33,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"iter"
 	"log/slog"
 	"net/netip"
 	"path/filepath"
@@ -192,6 +193,20 @@ type Packages struct {
 	// there are no packages. Reinstalled packages may have a different digest,
 	// because Python's compiled files vary.
 	Digest string
+
+	files []file
+}
+
+// Files yields the path and the SHA-256 hash of each installed file, sorted by
+// path.
+func (p *Packages) Files() iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for _, f := range p.files {
+			if !yield(f.Path, f.SHA256) {
+				return
+			}
+		}
+	}
 }
 
 // Ensure returns the packages that a script needs, installing them if

@@ -152,7 +152,7 @@ func readInput(skill fs.FS, p string) ([]byte, error) {
 // packages returns the packages in a cache entry, for use by a script.
 func (j *job) packages(e *entry) *Packages {
 	p := noPackages()
-	p.Digest = e.manifest.Digest
+	p.Digest, p.files = e.manifest.Digest, e.manifest.Files
 	m := sandbox.Mount{Host: e.files, Path: mountpoint.Build}
 	if j.needs.Kind == script.Node {
 		m.Path = ModulesDir

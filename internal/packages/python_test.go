@@ -229,6 +229,32 @@ func TestSourcesAreNotBuilt(t *testing.T) {
 	}
 }
 
+// Python would run compiled files without comparing them with the source.
+func TestCompiledFilesOfPackagesAreRemoved(t *testing.T) {
+	f := newFake(t)
+	members := []member{{name: "greeting/__init__.py", text: "def text():\n    return 'hello'\n"}, {name: "greeting/invalid.py", text: "def\n"}}
+	for minor := range 30 {
+		for _, module := range []string{"__init__", "invalid"} {
+			members = append(members, member{name: fmt.Sprintf("greeting/__pycache__/%s.cpython-3%d.pyc", module, minor), text: "of the package"})
+		}
+	}
+	f.wheel("greeting", "1.0", makeWheel("greeting", "1.0", members...))
+	s, plan := pythonScene(t, f.index())
+	p := s.ensure(t, greeter, plan)
+	if got := s.run(t, greeter, plan, p); got != "hello\n" {
+		t.Errorf("the script printed %q", got)
+	}
+	var compiled []string
+	for name := range p.Files() {
+		if packages.IsCompiledPython(name) {
+			compiled = append(compiled, name)
+		}
+	}
+	if len(compiled) != 1 || !strings.HasPrefix(compiled[0], "greeting/__pycache__/__init__.") {
+		t.Errorf("compiled files: %q", compiled)
+	}
+}
+
 func TestHashesAreChecked(t *testing.T) {
 	f := newFake(t)
 	wheel := greeting("hello")

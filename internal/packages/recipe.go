@@ -1,6 +1,7 @@
 package packages
 
 import (
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -54,11 +55,28 @@ func (b *Builder) recipe(j *job) (*recipe, error) {
 		r.tool, r.argv, r.mounts = "pip", append([]string{python, "-I", "-m", "pip"}, b.pipArgs(j)...), j.mounts(nil)
 		r.env["PIP_CONFIG_FILE"] = "/dev/null"
 	}
-	// Compile now: the packages will be read-only, so every run would compile
-	// them again. Compiled files of this form do not depend on file times.
-	r.after = []string{python, "-I", "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", targetDir}
+	r.after = []string{python, "-I", "-c", compilePython, targetDir}
 	b.addEnvironment(r, j)
 	return r, nil
+}
+
+// compilePython is a Python program that compiles the packages in a directory,
+// which will be read-only, so every run would compile them again. It first
+// removes the compiled files that packages contain: Python runs these without
+// comparing them with the source. Compiled files of this form do not depend on
+// file times.
+const compilePython = `
+import compileall, os, py_compile, shutil, sys
+for directory, names, _ in os.walk(sys.argv[1]):
+    if "__pycache__" in names:
+        shutil.rmtree(os.path.join(directory, "__pycache__"), ignore_errors=True)
+compileall.compile_dir(sys.argv[1], quiet=1, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+`
+
+// IsCompiledPython reports whether a path of an installed Python package is that
+// of a file that was compiled after the installation.
+func IsCompiledPython(name string) bool {
+	return path.Ext(name) == ".pyc" && path.Base(path.Dir(name)) == "__pycache__"
 }
 
 func (b *Builder) pipArgs(j *job) []string {
