@@ -837,6 +837,7 @@ test("chat: a message is edited, answered again and left for a branch; its versi
     said("four"),
     said("five"),
     said("six"),
+    said("seven"),
   ]);
   t.after(() => vendor.end());
   const hub = await scene(t, {
@@ -920,9 +921,23 @@ test("chat: a message is edited, answered again and left for a branch; its versi
   await page.getByRole("status").getByRole("button", { name: "Cancel" }).click();
   await answers("one", "two");
   await turn(0).getByRole("button", { name: "Continue from here" }).click();
+  const id = new URL(page.url()).pathname.split("/").at(-1);
+  await hub.ask("POST", `/sessions/${id}/skills`, { name: "csv-analysis" }); // in another window, on another branch
+  await skill.waitFor();
+  const continues = page.getByText("Your next message continues after the answer to “first question”");
+  await continues.waitFor();
   await attach("branch.txt");
+  let lost = 0;
+  page.allowed = [/ERR_FAILED|Failed to fetch|net::/];
+  await page.route("**/messages", async (route) => {
+    if (lost++) return route.continue();
+    await route.fetch(); // the request arrives, but its response is lost
+    return route.abort();
+  });
   await say(page, "third question");
   await answers("one", "five");
+  assert.equal(lost, 2);
+  await continues.waitFor({ state: "detached" });
   await file("branch.txt").waitFor();
   assert.equal(heard().length, 2);
   await versions(1).getByText("Version 3 of 3").waitFor();
@@ -939,6 +954,19 @@ test("chat: a message is edited, answered again and left for a branch; its versi
   await answers("one", "three");
   await file("branch.txt").waitFor({ state: "detached" });
   await file("before.txt").waitFor();
+
+  await turn(0).getByRole("button", { name: "Continue from here" }).click(); // a skill is loaded on the new branch
+  await context.getByRole("button", { name: "Load skill" }).click();
+  await context.getByRole("searchbox", { name: "Load skill" }).fill("csv");
+  await context
+    .getByRole("button", { name: /^Load: / })
+    .first()
+    .click();
+  await continues.waitFor({ state: "detached" });
+  await answers("one");
+  await say(page, "fourth question");
+  await answers("one", "seven");
+  await skill.waitFor();
 
   await page.goto("/audit");
   await page.getByRole("table").getByText("switch to another branch").first().waitFor();

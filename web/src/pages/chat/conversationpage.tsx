@@ -31,6 +31,13 @@ interface ConversationProps {
   beside: (panel: ComponentChildren) => ComponentChildren;
 }
 
+/** The turn after which the next message continues, as the user chose. */
+interface Origin {
+  turn: Turn;
+  /** The input of that message, once it was accepted. It is shown when it arrives. */
+  sent?: number;
+}
+
 /** ConversationView shows a conversation. */
 export function ConversationView({ id, list, onPanel, panelOpen, beside }: ConversationProps) {
   const c = useConversation(id);
@@ -41,10 +48,18 @@ export function ConversationView({ id, list, onPanel, panelOpen, beside }: Conve
   const force = useInForce(id, at);
   useTitle(session?.title || msg("chat.untitled"));
   const branch = useBranch(transcript);
-  const [from, setFrom] = useState<Turn>();
-  useEffect(() => setFrom(undefined), [transcript.turns.length]); // the message was sent, here or elsewhere
-  const actions = useActions(id, isBusy(transcript), setFrom);
-  const turns = from ? branch.turns.slice(0, branch.turns.findIndex((t) => t.input === from.input) + 1) : branch.turns;
+  const [from, setFrom] = useState<Origin>();
+  const onSent = (input: number) => setFrom((from) => from && { ...from, sent: input });
+  useEffect(() => {
+    if (transcript.turns.some((t) => t.input === from?.sent)) setFrom(undefined);
+  }, [transcript.turns.length, from]);
+  const actions = useActions(id, isBusy(transcript), (turn) => setFrom(turn && { turn }), onSent);
+  const end = from ? branch.turns.findIndex((t) => t.input === from.turn.input) + 1 : 0;
+  const turns = end ? branch.turns.slice(0, end) : branch.turns;
+  const toBranch = async () => {
+    if (from) await switchBranch(id, from.turn.last);
+    setFrom(undefined);
+  };
   const stop = useCallback(() => cancel(id), [id]);
   if (link.state === "over" && link.problem?.status === 404) return <ConversationGone />;
   const theirs = session && me.value && session.owner !== me.value.user.id;
@@ -71,7 +86,7 @@ export function ConversationView({ id, list, onPanel, panelOpen, beside }: Conve
         <div class="chat-foot-area">
           {from && (
             <div class="note row keep" role="status">
-              <span class="grow">{msg("chat.continuing", { text: messageTitle(from).slice(0, 40) })}</span>
+              <span class="grow">{msg("chat.continuing", { text: messageTitle(from.turn).slice(0, 40) })}</span>
               <Button small onClick={() => setFrom(undefined)}>
                 {msg("chat.stay")}
               </Button>
@@ -83,7 +98,7 @@ export function ConversationView({ id, list, onPanel, panelOpen, beside }: Conve
             <Composer
               id={id}
               busy={isBusy(transcript)}
-              send={(draft) => sendMessage(id, draft, from?.last)}
+              send={async (draft) => onSent(await sendMessage(id, draft, from?.turn.last))}
               onStop={runningTurn(transcript) || isBusy(transcript) ? stop : undefined}
               loaded={(force.data ?? []).map((f) => f.skill.name)}
               offered={transcript.offered}
@@ -91,24 +106,32 @@ export function ConversationView({ id, list, onPanel, panelOpen, beside }: Conve
           )}
         </div>
       </section>
-      {beside(at < 0 ? null : <Panel c={c} at={at} force={force} />)}
+      {beside(at < 0 ? null : <Panel c={c} at={at} force={force} beforeLoad={toBranch} />)}
     </>
   );
 }
 
 /** useActions returns what the user can do with earlier turns. */
-function useActions(id: string, busy: boolean, continueAfter: (turn: Turn) => void): TurnActions {
+function useActions(
+  id: string,
+  busy: boolean,
+  continueAfter: (turn?: Turn) => void,
+  onSent: (input: number) => void,
+): TurnActions {
   return useMemo(() => {
     const send = async (turn: Turn, text: string) => {
       const after = turn.last ? turn.parent : turn.after; // a turn without steps has no versions
-      await sendMessage(id, { text, skill: turn.skill || undefined, files: [] }, after);
+      onSent(await sendMessage(id, { text, skill: turn.skill || undefined, files: [] }, after));
     };
     return {
       busy,
       edit: send,
       retry: (turn) => send(turn, turn.text),
       continueAfter,
-      switchTo: (step) => switchBranch(id, step),
+      switchTo: async (step) => {
+        await switchBranch(id, step);
+        continueAfter(undefined);
+      },
     };
   }, [id, busy]);
 }

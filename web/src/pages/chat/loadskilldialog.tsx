@@ -6,8 +6,15 @@ import { type Keep, loadSkill } from "./loadskill";
 import { matches } from "./phrases";
 import { useMatching } from "./skillsearch";
 
+interface LoadByHandProps {
+  id: string;
+  /** The names of the active skills. */
+  loaded: string[];
+  beforeLoad: () => Promise<void>;
+}
+
 /** LoadByHand finds a skill by name and loads it. */
-export function LoadByHand({ id, loaded }: { id: string; loaded: string[] }) {
+export function LoadByHand({ id, loaded, beforeLoad }: LoadByHandProps) {
   const [open, setOpen] = useState(false);
   const [word, setWord] = useState("");
   const list = useId();
@@ -18,6 +25,7 @@ export function LoadByHand({ id, loaded }: { id: string; loaded: string[] }) {
     .filter((n) => !loaded.includes(n.name))
     .slice(0, 8);
   const load = (name: string, keep: Keep) => async () => {
+    await beforeLoad();
     const got = await loadSkill(id, name, keep);
     done(msg("chat.loadedDone", { name: got.displayName || name }));
     setWord("");

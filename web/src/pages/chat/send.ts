@@ -38,13 +38,25 @@ export async function begin(draft: Draft): Promise<string> {
 /**
  * sendMessage uploads the files of a draft and sends it. The conversation continues after a step, on
  * a new branch, or after the last one. With files, it is a command of its own that starts the branch,
- * so that all versions of the message have the files.
+ * so that all versions of the message have the files. It returns the input of the message.
  */
-export async function sendMessage(session: string, draft: Draft, after?: number) {
-  if (draft.files.length && after !== undefined) {
-    await switchBranch(session, after);
-    after = undefined;
+export async function sendMessage(session: string, draft: Draft, after?: number): Promise<number> {
+  for (const file of draft.files) await checkSize(file);
+  if (!draft.files.length || after === undefined) return post(session, draft, after);
+  const branch = `${session} branch`;
+  try {
+    await switchBranch(session, after, keyFor(branch, `${after}`));
+    const input = await post(session, draft);
+    accepted(branch);
+    return input;
+  } catch (error) {
+    if (!isUnreachable(error)) accepted(branch); // otherwise the next attempt is the same switch
+    throw error;
   }
+}
+
+/** post uploads the files of a draft and sends its message. */
+async function post(session: string, draft: Draft, after?: number): Promise<number> {
   for (const file of draft.files) await keepFile(session, file);
   const files = draft.files.length
     ? msg("chat.attachedText", { names: draft.files.map((f) => f.name).join(", ") })
@@ -52,23 +64,36 @@ export async function sendMessage(session: string, draft: Draft, after?: number)
   const text = [draft.text.trim(), files].filter(Boolean).join("\n\n");
   const body = { text, ...(draft.skill && { skill: draft.skill }), after };
   const key = keyFor(session, JSON.stringify(body));
-  await got(
+  const { input } = await got(
     api.POST("/api/v1/sessions/{session}/messages", {
       params: { path: { session }, header: { "Idempotency-Key": key } },
       body,
     }),
   );
   accepted(session);
+  return input;
 }
 
-/** switchBranch continues a conversation after a step, so that the branch with the step is shown. */
-export const switchBranch = (session: string, after: number) =>
-  got(api.POST("/api/v1/sessions/{session}/branch", { params: { path: { session } }, body: { after } }));
+/**
+ * switchBranch continues a conversation after a step, so that the branch with the step is shown. A
+ * repeated request with the same key does not switch again.
+ */
+export const switchBranch = (session: string, after: number, key?: string) =>
+  got(
+    api.POST("/api/v1/sessions/{session}/branch", {
+      params: { path: { session }, header: { "Idempotency-Key": key } },
+      body: { after },
+    }),
+  );
+
+async function checkSize(file: File) {
+  const most = (await limits()).session_file;
+  if (file.size > most) throw new Error(msg("chat.tooLarge", { name: file.name, most: size(most) }));
+}
 
 /** keepFile uploads a file to a conversation. It replaces a file with the same name. */
 export async function keepFile(session: string, file: File) {
-  const most = (await limits()).session_file;
-  if (file.size > most) throw new Error(msg("chat.tooLarge", { name: file.name, most: size(most) }));
+  await checkSize(file);
   await got(
     api.PUT("/api/v1/sessions/{session}/files/{path}", {
       params: { path: { session, path: file.name } },

@@ -17,8 +17,14 @@ async function unloadSkill(id: string, name: string, cascade: boolean) {
   done(msg("chat.unloadedDone", { names: unloaded.join(", ") || name }));
 }
 
+interface SkillsPartProps {
+  id: string;
+  load: Load<InForce[]>;
+  beforeLoad: () => Promise<void>;
+}
+
 /** SkillsPart lists the active skills with their reasons, and loads and unloads them. */
-export function SkillsPart({ id, load }: { id: string; load: Load<InForce[]> }) {
+export function SkillsPart({ id, load, beforeLoad }: SkillsPartProps) {
   return (
     <section>
       <h2>{msg("chat.inForce")}</h2>
@@ -35,7 +41,7 @@ export function SkillsPart({ id, load }: { id: string; load: Load<InForce[]> }) 
           )
         }
       </Known>
-      <LoadByHand id={id} loaded={load.data?.map((f) => f.skill.name) ?? []} />
+      <LoadByHand id={id} loaded={load.data?.map((f) => f.skill.name) ?? []} beforeLoad={beforeLoad} />
     </section>
   );
 }

@@ -130,7 +130,7 @@ function Command({ turn }: { turn: Turn }) {
       : turn.kind === "unload"
         ? msg("chat.unloading", { name: turn.skill })
         : turn.kind === "branch"
-          ? msg("chat.switching")
+          ? msg(turn.state === "failed" ? "chat.notSwitched" : "chat.switching")
           : msg("chat.compacting");
   return <Quiet icon={turn.kind === "compact" ? "file" : "library"}>{text}</Quiet>;
 }

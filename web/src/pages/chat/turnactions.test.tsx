@@ -1,5 +1,5 @@
 import { render } from "preact";
-import { same, test } from "../../../test/units/check";
+import { holds, same, test } from "../../../test/units/check";
 import type { Version } from "./branches";
 import type { Turn } from "./transcript";
 import { MemoTurn } from "./turn";
@@ -61,4 +61,17 @@ test("turn actions: a message that waits or is answered cannot be edited, and ha
   }
   render(null, box);
   box.remove();
+});
+
+test("turn actions: a switch that failed says so", () => {
+  const box = document.createElement("div");
+  for (const [state, text] of [
+    ["running", "Switching to another version…"],
+    ["failed", "Couldn't switch to another version"],
+  ] as const) {
+    const shown = { ...turn(2), kind: "branch", state, items: [] } as unknown as Turn;
+    render(<MemoTurn turn={shown} number={1} newest />, box);
+    holds(box.textContent?.includes(text), `${state}: ${box.textContent}`);
+  }
+  render(null, box);
 });

@@ -6,7 +6,7 @@ import { msg } from "../../../shared/i18n/messages";
 import { Button, Empty, Problem, TextField, Waiting } from "../../../shared/ui";
 import { Choice, possible } from "./choice";
 import { leftOut, outcomesOf } from "./outcomes";
-import { type Outcome, Summary } from "./summary";
+import { Groups, type Outcome, Summary } from "./summary";
 
 type Step =
   { at: "ask" } | { at: "running" } | { at: "choose"; offer: Schema["Offer"] } | { at: "done"; outcomes: Outcome[] };
@@ -121,11 +121,7 @@ function Nothing({ offer, onBack }: { offer: Schema["Offer"]; onBack: () => void
   return (
     <Empty title={msg("add.nothing")} actions={<Button onClick={onBack}>{msg("add.another")}</Button>}>
       <p>{msg("add.nothingText")}</p>
-      {offer.problems.map((p) => (
-        <p key={p} class="small">
-          {p}
-        </p>
-      ))}
+      <Groups outcomes={leftOut(offer)} />
     </Empty>
   );
 }

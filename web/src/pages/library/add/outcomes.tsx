@@ -22,15 +22,17 @@ const reasons: Record<string, string> = {
 
 /** leftOut returns the skills of a source that the user cannot import, or did not select, and warnings. */
 export function leftOut(offer: Offer, selected?: string[]): Outcome[] {
-  const outcomes = offer.broken.map((b, i): Outcome => {
-    const { message, fix } = translateDiagnostic(b);
-    return {
-      kind: b.severity === "warning" ? "warning" : "skipped",
-      reason: reasons[b.code] ?? "bad_skill",
-      key: `broken ${i}`,
-      shown: explained(b.path, fix ? `${message} — ${fix}` : message),
-    };
-  });
+  const errors = new Map<string, Schema["BrokenSkill"][]>();
+  for (const b of offer.broken) if (b.severity !== "warning") errors.set(b.path, [...(errors.get(b.path) ?? []), b]);
+  const outcomes = [...errors].map(([path, all]): Outcome => ({
+    kind: "skipped",
+    reason: reasons[all[0]!.code] ?? "bad_skill",
+    key: `broken ${path}`,
+    shown: explained(path, all.map(textOf).join("; ")),
+  }));
+  for (const [i, b] of offer.broken.entries())
+    if (b.severity === "warning")
+      outcomes.push({ kind: "warning", key: `warning ${i}`, shown: explained(b.path, textOf(b)) });
   for (const s of offer.skills) {
     const named = s.here ? <Linked id={s.here.id} name={s.name} /> : s.name || s.dir;
     if (s.problem) outcomes.push(skipped(s.dir, s.problem_code ?? "source", named, s.problem));
@@ -52,6 +54,11 @@ export const outcomesOf = (offer: Offer, selected: string[], result: Schema["Imp
   ),
   ...leftOut(offer, selected),
 ];
+
+function textOf(b: Schema["BrokenSkill"]): string {
+  const { message, fix } = translateDiagnostic(b);
+  return fix ? `${message} — ${fix}` : message;
+}
 
 function skipped(key: string, reason: string, named: Outcome["shown"], why = ""): Outcome {
   const text = reason === "quota" ? translateProblem({ code: reason, detail: why }).detail : why;
