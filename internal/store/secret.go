@@ -100,6 +100,23 @@ func (t Secrets) Reencrypt(ctx context.Context, read Secret, encrypted []byte, k
 	return nil
 }
 
+// ListByNamespaces returns up to limit secrets, with their encrypted values, of a
+// session and of namespaces with their skills and resources.
+func (t Secrets) ListByNamespaces(ctx context.Context, session string, namespaces []Namespace, limit int) ([]Secret, error) {
+	in := "(" + placeholders(3, len(namespaces)) + ")"
+	columns := "SELECT x." + strings.ReplaceAll(secretColumns, ", ", ", x.")
+	found, err := queryAll[Secret](ctx, t.c, "SELECT "+secretColumns+" FROM ("+
+		columns+" FROM secrets x WHERE x.owner = 'session:' || $1 UNION ALL "+
+		columns+" FROM secrets x WHERE x.owner IN "+in+" UNION ALL "+
+		columns+" FROM skills s JOIN secrets x ON x.owner = 'skill:' || s.id WHERE s.namespace IN "+in+" UNION ALL "+
+		columns+" FROM kinds k JOIN secrets x ON x.owner = 'server:' || k.id WHERE k.namespace IN "+in+") found LIMIT $2",
+		append([]any{session, limit}, toArgs(namespaces)...)...)
+	if err != nil {
+		return nil, fmt.Errorf("list secrets of namespaces: %w", err)
+	}
+	return found, nil
+}
+
 // Delete deletes a secret. It fails with [ErrNotFound] if the secret does not
 // exist.
 func (t Secrets) Delete(ctx context.Context, owner, name string) error {

@@ -85,7 +85,7 @@ func (t Sessions) List(ctx context.Context, owner string, p Page) ([]Session, st
 }
 
 // Delete deletes a session with its events, approval requests, grants, secrets,
-// files and lease.
+// files, shares and lease.
 func (t Sessions) Delete(ctx context.Context, id string) error {
 	err := t.c.inTransaction(ctx, func(c conn) error {
 		for _, query := range []string{

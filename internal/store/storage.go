@@ -27,6 +27,7 @@ const storedBytes = `SELECT CAST(
 	+ (SELECT COALESCE(SUM(a.size), 0) FROM sessions c JOIN attachments a ON a.session = c.id WHERE c.owner = $2)
 	+ (SELECT COALESCE(SUM(a.size), 0) FROM sessions c JOIN attachment_versions a ON a.session = c.id WHERE c.owner = $2)
 	+ (SELECT COALESCE(SUM(octet_length(d.package)), 0) FROM sessions c JOIN drafts d ON d.session = c.id WHERE c.owner = $2)
+	+ (SELECT COALESCE(SUM(h.size), 0) FROM shares h WHERE h.owner = $2)
 	+ (SELECT COALESCE(SUM(e.bytes), 0) FROM sessions c JOIN stream_sizes e ON e.session = c.id WHERE c.owner = $2)
 	+ (SELECT COALESCE(SUM(octet_length(x.sealed)), 0) FROM secrets x WHERE x.owner = $1)
 	+ (SELECT COALESCE(SUM(octet_length(x.sealed)), 0) FROM skills s JOIN secrets x ON x.owner = 'skill:' || s.id WHERE s.namespace = $1)
@@ -36,8 +37,8 @@ const storedBytes = `SELECT CAST(
 // Bytes returns the total size of the data in a namespace. This includes all
 // versions of its skills with their files, metadata and findings, its other
 // resources, and its secrets with those of its skills and resources. It also
-// includes the events, files with their earlier versions, drafts and secrets in the
-// sessions of its user. A file is counted in each version that contains it.
+// includes the events, files with their earlier versions, drafts, shares and secrets
+// in the sessions of its user. A file is counted in each version that contains it.
 func (t Storage) Bytes(ctx context.Context, n Namespace) (int64, error) {
 	return t.measure(ctx, n, storedBytes, string(n), n.User())
 }

@@ -115,6 +115,7 @@ type Tables struct {
 	Storage         Storage
 	Snapshots       Snapshots
 	Durations       Durations
+	Shares          Shares
 }
 
 func tables(c conn) Tables {
@@ -127,7 +128,7 @@ func tables(c conn) Tables {
 		Notifications: Notifications{c}, Ratings: Ratings{c}, Defaults: Defaults{c},
 		Attachments: Attachments{c},
 		Meter:       Meter{c}, ToolDefinitions: ToolDefinitions{c}, Drafts: Drafts{c}, SignIns: SignIns{c}, SentMessages: SentMessages{c}, Requests: Requests{c},
-		Storage: Storage{c}, Snapshots: Snapshots{c}, Durations: Durations{c},
+		Storage: Storage{c}, Snapshots: Snapshots{c}, Durations: Durations{c}, Shares: Shares{c},
 	}
 }
 
