@@ -35,6 +35,10 @@ const (
 	SessionWrite     Action = "session.write" // start a conversation, send messages, load and unload skills
 	SessionStop      Action = "session.stop"  // cancel a turn
 	SessionDelete    Action = "session.delete"
+	SessionShare     Action = "session.share" // share a snapshot of a conversation
+	ShareRead        Action = "share.read"    // open a share for signed-in users
+	ShareList        Action = "share.list"    // list shares; only the owner sees titles and links
+	ShareRevoke      Action = "share.revoke"
 	ApprovalAnswer   Action = "ask.answer"    // answer approval requests
 	DefaultWrite     Action = "default.write" // choose a user's default skills
 	NotificationRead Action = "notice.read"
@@ -136,6 +140,10 @@ var rules = []rule{
 	{action: SessionWrite, scopes: ScopeChat, own: true},
 	{action: SessionStop, scopes: ScopeChat | ScopeAdmin, own: true, admin: true},
 	{action: SessionDelete, scopes: ScopeChat, own: true},
+	{action: SessionShare, scopes: ScopeChat, own: true},
+	{action: ShareRead, scopes: ScopeRead | ScopeChat, own: true, everyone: true},
+	{action: ShareList, scopes: ScopeRead | ScopeChat, own: true, admin: true},
+	{action: ShareRevoke, scopes: ScopeChat | ScopeAdmin, own: true, admin: true},
 	{action: ApprovalAnswer, scopes: ScopeChat, own: true},
 	{action: DefaultWrite, scopes: ScopeWrite, own: true, write: true},
 	{action: NotificationRead, scopes: ScopeRead, own: true},

@@ -16,7 +16,7 @@ import (
 // needs the scope, and admins may only stop a turn.
 func TestAuthority(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t))
-	e := node(t, db, setupFixture{})
+	e := node(t, db, setupFixture{}, func(o *chat.Options) { o.Sharing = &chat.Sharing{} })
 	reader, talker := ada.LimitedTo(account.ScopeRead), ada.LimitedTo(account.ScopeChat)
 	const (
 		yes = iota
@@ -81,6 +81,18 @@ func TestAuthority(t *testing.T) {
 		}, yes, scope, yes, hidden, refused},
 		{"Unload", func(p account.Principal, id string) error {
 			_, err := e.Unload(t.Context(), p, id, "ships", false)
+			return err
+		}, yes, scope, yes, hidden, refused},
+		{"PreviewShare", func(p account.Principal, id string) error {
+			_, err := e.PreviewShare(t.Context(), p, id, false)
+			return err
+		}, yes, scope, yes, hidden, refused},
+		{"CreateShare", func(p account.Principal, id string) error {
+			if preview, err := e.PreviewShare(t.Context(), ada, id, false); err == nil {
+				_, err = e.CreateShare(t.Context(), p, id, chat.ShareRequest{Digest: preview.Digest})
+				return err
+			}
+			_, err := e.CreateShare(t.Context(), p, id, chat.ShareRequest{})
 			return err
 		}, yes, scope, yes, hidden, refused},
 		{"History", func(p account.Principal, id string) error {

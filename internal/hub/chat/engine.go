@@ -171,6 +171,9 @@ type Options struct {
 	Drafts, DraftBytes int64
 	// Quotas limits what each user stores. The zero value has no limits.
 	Quotas quota.Quotas
+	// Sharing configures shares of conversations. If it is nil, conversations
+	// cannot be shared.
+	Sharing *Sharing
 	// Retention, Budget and Updates are passed to sessions; see [session.Options].
 	Retention, Budget int
 	Updates           session.UpdateMode

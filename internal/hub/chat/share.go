@@ -1,0 +1,334 @@
+package chat
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/quota"
+	"github.com/loadout-dev/loadout/internal/store"
+)
+
+// Sharing configures shares.
+type Sharing struct {
+	// Links permits shares that anyone with the link can open without signing in.
+	Links bool
+	// MaxDays is the maximum lifetime of a share, in days; 0 means 90.
+	MaxDays int
+	// Secrets returns the values that must not appear in a share of a user's
+	// conversation.
+	Secrets func(ctx context.Context, p account.Principal, conversation string) ([]string, error)
+}
+
+// Limits of shares.
+const (
+	MaxShares        = 100 // maximum number of unexpired shares of a user
+	DefaultShareDays = 30
+	maxShareDays     = 90 // default of [Sharing.MaxDays]
+)
+
+// Audience says who can open a share.
+type Audience string
+
+// Audiences.
+const (
+	Members  Audience = "members" // users who are signed in
+	WithLink Audience = "link"    // anyone with the link
+)
+
+// Errors of shares.
+var (
+	// ErrNoSharing is returned by a hub whose conversations cannot be shared,
+	// because it has no accounts.
+	ErrNoSharing = errors.New("conversations can be shared on hubs with accounts only")
+	// ErrNoLinks is returned if the hub does not permit shares without a sign-in.
+	ErrNoLinks = errors.New("this hub permits shares for signed-in users only")
+	// ErrPreviewChanged is returned if the conversation differs from the preview.
+	ErrPreviewChanged = errors.New("the conversation has changed since the preview")
+)
+
+// Share describes a frozen snapshot of a conversation. Link, Session and Title are
+// set for its owner only.
+type Share struct {
+	ID       string         `json:"id" doc:"Identifies the share in lists and when it is revoked"`
+	Link     string         `json:"link,omitempty" doc:"Secret last part of its address, /shared/LINK. Absent for other users' shares"`
+	Session  string         `json:"session,omitempty" doc:"The conversation. Absent for other users' shares"`
+	Title    string         `json:"title,omitempty" doc:"Absent for other users' shares"`
+	Owner    account.UserID `json:"owner" doc:"The id of a user"`
+	Audience Audience       `json:"audience" enum:"members,link" doc:"members: signed-in users; link: anyone with the link"`
+	Size     int64          `json:"size" doc:"Bytes of the snapshot"`
+	Created  time.Time      `json:"created"`
+	Expires  time.Time      `json:"expires"`
+}
+
+func shareOf(s store.Share, own bool) Share {
+	out := Share{ID: s.ID, Owner: account.UserID(s.Owner), Audience: Audience(s.Audience), Size: s.Size, Created: s.Created, Expires: s.Expires}
+	if own {
+		out.Link, out.Session, out.Title = s.Link, s.Session, s.Title
+	}
+	return out
+}
+
+// SharePreview shows what a share of a conversation would contain.
+type SharePreview struct {
+	Content  *SharedContent `json:"content"`
+	Digest   string         `json:"digest" doc:"Confirms the content when it is shared"`
+	Size     int64          `json:"size" doc:"Bytes of the snapshot"`
+	Redacted Redacted       `json:"redacted"`
+	Images   int            `json:"images" doc:"Images in results of calls on the branch, whether included or not"`
+	Links    bool           `json:"links" doc:"Whether the hub permits shares for anyone with the link"`
+	MaxDays  int            `json:"max_days" doc:"Maximum lifetime of a share"`
+}
+
+// ShareRequest describes a share to create.
+type ShareRequest struct {
+	Digest   string   // of the preview that the user confirmed
+	Images   bool     // as in the preview
+	Audience Audience // "" for Members
+	Days     int      // lifetime; 0 for the default
+}
+
+// SharingLimits returns whether conversations can be shared, whether without a
+// sign-in, and for how many days at most.
+func (e *Engine) SharingLimits() (enabled, links bool, maxDays int) {
+	s := e.opts.Sharing
+	if s == nil {
+		return false, false, 0
+	}
+	maxDays = s.MaxDays
+	if maxDays <= 0 {
+		maxDays = maxShareDays
+	}
+	return true, s.Links, maxDays
+}
+
+// PreviewShare returns what a share of the current branch would contain now,
+// without turns that have not ended. It creates nothing.
+func (e *Engine) PreviewShare(ctx context.Context, p account.Principal, id string, images bool) (*SharePreview, error) {
+	preview, _, err := e.snapshotToShare(ctx, p, id, images)
+	return preview, err
+}
+
+// snapshotToShare returns the preview of a share and its stored form.
+func (e *Engine) snapshotToShare(ctx context.Context, p account.Principal, id string, images bool) (*SharePreview, []byte, error) {
+	s, err := e.authorize(ctx, p, account.SessionShare, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	enabled, links, maxDays := e.SharingLimits()
+	if !enabled {
+		return nil, nil, ErrNoSharing
+	}
+	st, err := readState(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	steps, err := readSteps(ctx, e.db.Events, id, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	path := slices.DeleteFunc(currentPath(steps), func(s step) bool { return s.Turn > st.ended() })
+	out := &SharePreview{Content: sharedContent(s.Title, path, images), Links: links, MaxDays: maxDays}
+	for _, s := range path {
+		if s.Result != nil {
+			out.Images += len(s.Result.Images)
+		}
+	}
+	var values []string
+	if find := e.opts.Sharing.Secrets; find != nil {
+		if values, err = find(ctx, p, id); err != nil {
+			return nil, nil, fmt.Errorf("find secrets to redact: %w", err)
+		}
+	}
+	out.Redacted = out.Content.redact(values)
+	data, digest, err := out.Content.encode()
+	out.Digest, out.Size = digest, int64(len(data))
+	return out, data, err
+}
+
+// shareDetails holds the audit record details of a share.
+type shareDetails struct {
+	Share    string   `json:"share"` // ID, not the link, which is secret
+	Audience Audience `json:"audience"`
+	Days     int      `json:"days,omitempty"`
+}
+
+// shareRecord returns the audit record for an action on a share. Its owner may read
+// it.
+func shareRecord(by account.UserID, action string, s store.Share, days int) store.AuditRecord {
+	r := auditRecord(by, action, s.Session, shareDetails{s.ID, Audience(s.Audience), days})
+	r.Namespace = store.UserNamespace(s.Owner)
+	return r
+}
+
+// CreateShare shares the content of a preview. It fails with [ErrPreviewChanged] if
+// the conversation differs from the preview, and with [store.ErrTooMany] or a
+// [*quota.ExceededError] if the user may not store another share.
+func (e *Engine) CreateShare(ctx context.Context, p account.Principal, id string, r ShareRequest) (Share, error) {
+	preview, data, err := e.snapshotToShare(ctx, p, id, r.Images)
+	if err != nil {
+		return Share{}, err
+	}
+	if r.Audience == "" {
+		r.Audience = Members
+	}
+	if r.Days == 0 {
+		r.Days = min(DefaultShareDays, preview.MaxDays)
+	}
+	switch {
+	case r.Audience != Members && r.Audience != WithLink:
+		return Share{}, fmt.Errorf("%w: unknown audience %.40q (want members or link)", ErrInvalid, string(r.Audience))
+	case r.Audience == WithLink && !preview.Links:
+		return Share{}, ErrNoLinks
+	case r.Days < 1 || r.Days > preview.MaxDays:
+		return Share{}, fmt.Errorf("%w: a share lasts 1 to %d days, got %d", ErrInvalid, preview.MaxDays, r.Days)
+	case r.Digest != preview.Digest:
+		return Share{}, ErrPreviewChanged
+	}
+	var made store.Share
+	err = e.db.Tx(ctx, func(tx *store.Tx) error {
+		has, err := tx.Shares.Total(ctx, string(p.User))
+		if err != nil {
+			return err
+		}
+		if has.Count >= MaxShares {
+			return fmt.Errorf("%w: limit %d shared conversations", store.ErrTooMany, MaxShares)
+		}
+		if err := e.opts.Quotas.Check(ctx, &tx.Tables, store.UserNamespace(string(p.User)), quota.Amounts{Bytes: int64(len(data))}); err != nil {
+			return err
+		}
+		made, err = tx.Shares.Create(ctx, store.Share{Link: rand.Text(), Session: id, Owner: string(p.User), Audience: string(r.Audience),
+			Title: preview.Content.Title, Expires: time.Now().AddDate(0, 0, r.Days)}, data)
+		if err != nil {
+			return err
+		}
+		return tx.Audit.Append(ctx, shareRecord(p.User, "session.share", made, r.Days))
+	})
+	if err != nil {
+		return Share{}, fmt.Errorf("share conversation %q: %w", id, err)
+	}
+	return shareOf(made, true), nil
+}
+
+// Shared is a share with its content, for those who open it.
+type Shared struct {
+	Share   Share          `json:"share"`
+	Content *SharedContent `json:"content"`
+}
+
+// OpenShare returns the share with the given link. It fails with
+// [store.ErrNotFound] if the share was revoked or has expired, its conversation was
+// deleted, or its owner is disabled. An anonymous principal may open only shares for
+// anyone with the link, and does not learn which others exist.
+func (e *Engine) OpenShare(ctx context.Context, p account.Principal, link string) (*Shared, error) {
+	s, err := e.findShare(ctx, link)
+	hidden := errors.Is(err, store.ErrNotFound)
+	if err != nil && !hidden {
+		return nil, err
+	}
+	_, links, _ := e.SharingLimits()
+	if hidden || !links || Audience(s.Audience) != WithLink {
+		if denied := account.Check(p, account.ShareRead, account.Resource{Owner: account.UserID(s.Owner), Shared: true}); denied != nil {
+			return nil, denied
+		}
+	}
+	if hidden {
+		return nil, err
+	}
+	data, err := e.db.Shares.Snapshot(ctx, s.ID)
+	if err != nil {
+		return nil, err
+	}
+	content, err := decodeContent(data)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.recordView(ctx, p, s); err != nil {
+		return nil, err
+	}
+	return &Shared{shareOf(s, p.User != "" && string(p.User) == s.Owner), content}, nil
+}
+
+// findShare returns the share with a link, unless its owner is disabled.
+func (e *Engine) findShare(ctx context.Context, link string) (store.Share, error) {
+	notFound := fmt.Errorf("shared conversation: %w", store.ErrNotFound)
+	if enabled, _, _ := e.SharingLimits(); !enabled {
+		return store.Share{}, notFound
+	}
+	s, err := e.db.Shares.ByLink(ctx, link)
+	if err != nil {
+		return store.Share{}, err
+	}
+	owner, err := e.db.Users.Get(ctx, s.Owner)
+	if err == nil && owner.Disabled {
+		err = notFound
+	}
+	if err != nil {
+		return store.Share{}, err
+	}
+	return s, nil
+}
+
+// recordView records in the audit log that another user opened a share, once a day
+// for each user.
+func (e *Engine) recordView(ctx context.Context, p account.Principal, s store.Share) error {
+	if string(p.User) == s.Owner {
+		return nil
+	}
+	seen, err := e.db.Shares.Viewed(ctx, s.ID, string(p.User))
+	if err != nil || seen {
+		return err
+	}
+	return e.db.Tx(ctx, func(tx *store.Tx) error {
+		first, err := tx.Shares.AddView(ctx, s.ID, string(p.User))
+		if err != nil || !first {
+			return err
+		}
+		return tx.Audit.Append(ctx, shareRecord(p.User, "session.share.view", s, 0))
+	})
+}
+
+// Shares returns a page of a user's shares, newest first, and the cursor of the
+// next page. If owner is "", it returns those of all users, for administrators, who
+// see neither titles nor links.
+func (e *Engine) Shares(ctx context.Context, p account.Principal, owner account.UserID, page store.Page) ([]Share, string, error) {
+	if err := account.Check(p, account.ShareList, account.OwnedBy(owner)); err != nil {
+		return nil, "", err
+	}
+	found, next, err := e.db.Shares.List(ctx, string(owner), page)
+	if err != nil {
+		return nil, "", err
+	}
+	out := make([]Share, len(found))
+	for i, s := range found {
+		out[i] = shareOf(s, string(p.User) == s.Owner)
+	}
+	return out, next, nil
+}
+
+// RevokeShare deletes a share. Nobody can open it from then on.
+func (e *Engine) RevokeShare(ctx context.Context, p account.Principal, id string) error {
+	if p.Anonymous() { // anonymous callers must not learn whether it exists
+		return account.Check(p, account.ShareRevoke, account.OwnedBy(p.User))
+	}
+	s, err := e.db.Shares.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := account.Check(p, account.ShareRevoke, account.OwnedBy(account.UserID(s.Owner))); err != nil {
+		if denied, ok := errors.AsType[*account.DeniedError](err); ok && denied.Hidden {
+			err = fmt.Errorf("share %q: %w", id, store.ErrNotFound)
+		}
+		return err
+	}
+	return e.db.Tx(ctx, func(tx *store.Tx) error {
+		if err := tx.Shares.Delete(ctx, id); err != nil {
+			return err
+		}
+		return tx.Audit.Append(ctx, shareRecord(p.User, "session.share.revoke", s, 0))
+	})
+}

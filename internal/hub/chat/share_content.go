@@ -1,0 +1,198 @@
+package chat
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/redact"
+	"github.com/loadout-dev/loadout/internal/scan"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/toolname"
+	"github.com/loadout-dev/loadout/llm"
+)
+
+// MaxShareBytes is the maximum size of a share's content, in bytes of JSON.
+const MaxShareBytes = 4 << 20
+
+// SharedContent is the content of a share: what the page shows of a conversation's
+// current branch. It has no instructions, thinking, results of calls, approval
+// requests, memories or files.
+type SharedContent struct {
+	Title    string          `json:"title"`
+	Messages []SharedMessage `json:"messages" nullable:"false"`
+}
+
+// SharedMessage is a message in a share.
+type SharedMessage struct {
+	Role   llm.Role      `json:"role" enum:"user,assistant"`
+	Text   string        `json:"text"`
+	Time   time.Time     `json:"time"`
+	Model  string        `json:"model,omitempty"`
+	Skills []string      `json:"skills,omitempty" doc:"Skill that the user named, or skills that were loaded or used for the answer"`
+	Calls  []SharedCall  `json:"calls,omitempty"`
+	Images []SharedImage `json:"images,omitempty" doc:"Images in results of calls, if the user chose to share them"`
+}
+
+// SharedCall is a tool call in a share, without its arguments and its result.
+type SharedCall struct {
+	Name  string `json:"name"`
+	What  string `json:"what,omitempty" doc:"Object of the call, such as a query or a path, at most 120 characters"`
+	Error bool   `json:"error,omitempty"`
+}
+
+// SharedImage is an image in a share.
+type SharedImage struct {
+	MIMEType string `json:"mime_type" enum:"image/png,image/jpeg,image/gif,image/webp"`
+	Data     []byte `json:"data"`
+}
+
+// imageTypes are the types of images that are shared.
+var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
+
+// Redacted counts the secrets that were replaced in a share.
+type Redacted struct {
+	Stored     int `json:"stored" doc:"Occurrences of secrets that are stored for you, your groups or the hub"`
+	Recognized int `json:"recognized" doc:"Other text that looks like a secret"`
+}
+
+// sharedContent returns what a share of the given steps contains. The steps are
+// those of one branch, in order.
+func sharedContent(title string, path []step, images bool) *SharedContent {
+	out := &SharedContent{Title: title, Messages: []SharedMessage{}}
+	for _, l := range historyMessages(path) {
+		m := SharedMessage{Role: l.Role, Text: l.Text, Time: l.Time, Model: l.Model, Skills: l.LoadedSkills}
+		if l.Skill != "" {
+			m.Skills = []string{l.Skill}
+		}
+		for _, c := range l.Calls {
+			if c.Error || toolname.LoadedSkill(c.Name, c.Arguments) == "" { // otherwise the skill is listed
+				m.Calls = append(m.Calls, sharedCall(c.Name, c.Arguments, c.Error))
+			}
+		}
+		out.Messages = append(out.Messages, m)
+	}
+	at := -1
+	for _, s := range path {
+		switch {
+		case s.Message != nil:
+			at++
+		case s.Result != nil && images && at >= 0:
+			for _, image := range s.Result.Images {
+				if slices.Contains(imageTypes, image.MIMEType) {
+					out.Messages[at].Images = append(out.Messages[at].Images, SharedImage{image.MIMEType, image.Data})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// objectArguments name the arguments that identify a call, in order of preference,
+// as on the page.
+var objectArguments = []string{"query", "command", "path", "script", "file", "name", "skill", "member", "url", "title"}
+
+// sharedCall returns the short form of a call: its tool, and the argument that
+// identifies it, which [SharedContent.redact] shortens.
+func sharedCall(name, arguments string, failed bool) SharedCall {
+	out := SharedCall{Name: name, Error: failed}
+	var args map[string]any
+	if json.Unmarshal([]byte(arguments), &args) != nil {
+		return out
+	}
+	if name == toolname.CallTool {
+		if tool, ok := args["name"].(string); ok && tool != "" {
+			out.Name = tool
+		}
+		args, _ = args["arguments"].(map[string]any)
+	}
+	for _, key := range objectArguments {
+		if text, ok := args[key].(string); ok && text != "" {
+			out.What = text
+			break
+		}
+	}
+	return out
+}
+
+// shortLine returns text on one line, truncated to 120 characters.
+func shortLine(text string) string {
+	const most = 120
+	r := []rune(strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " "))
+	if len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return string(r)
+}
+
+// redact replaces secrets in all texts of the content: the given values, and then
+// text that looks like a secret. It then shortens the objects of calls, because it
+// would not find a secret of which only the start is left.
+func (c *SharedContent) redact(values []string) Redacted {
+	stored := redact.Values(slices.DeleteFunc(slices.Clone(values), func(v string) bool { return len(v) < redact.MinLength })...)
+	var out Redacted
+	count := func(r *redact.Redactor, text *string, n *int) {
+		before := strings.Count(*text, redact.Marker)
+		*text = r.String(*text)
+		*n += strings.Count(*text, redact.Marker) - before
+	}
+	c.eachText(func(text *string) {
+		count(stored, text, &out.Stored)
+		if found := scan.FindSecrets(*text); len(found) > 0 {
+			count(redact.Values(found...), text, &out.Recognized)
+		}
+	})
+	for i := range c.Messages {
+		for n := range c.Messages[i].Calls {
+			what := &c.Messages[i].Calls[n].What
+			*what = shortLine(*what)
+		}
+	}
+	return out
+}
+
+func (c *SharedContent) eachText(f func(text *string)) {
+	f(&c.Title)
+	for i := range c.Messages {
+		m := &c.Messages[i]
+		f(&m.Text)
+		for n := range m.Calls {
+			f(&m.Calls[n].Name)
+			f(&m.Calls[n].What)
+		}
+	}
+}
+
+// storedContent is the stored form of a share's content.
+type storedContent struct {
+	Version int `json:"version"`
+	SharedContent
+}
+
+const contentVersion = 1
+
+// encode returns the stored form of the content and its digest. It fails with
+// [ErrInvalid] if the content is too large.
+func (c *SharedContent) encode() (data []byte, digest string, err error) {
+	data, err = json.Marshal(storedContent{contentVersion, *c})
+	if err != nil {
+		return nil, "", err
+	}
+	if len(data) > MaxShareBytes {
+		return nil, "", fmt.Errorf("%w: conversation too large to share (%d bytes, limit %d); share it without images, or a shorter branch", ErrInvalid, len(data), MaxShareBytes)
+	}
+	sum := sha256.Sum256(data)
+	return data, "sha256:" + hex.EncodeToString(sum[:]), nil
+}
+
+func decodeContent(data []byte) (*SharedContent, error) {
+	var c storedContent
+	if err := json.Unmarshal(data, &c); err != nil || c.Version != contentVersion {
+		return nil, fmt.Errorf("read snapshot (version %d): %w", c.Version, store.ErrCorrupt)
+	}
+	return &c.SharedContent, nil
+}

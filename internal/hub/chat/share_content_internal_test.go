@@ -1,0 +1,65 @@
+package chat
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/loadout-dev/loadout/llm"
+	"github.com/loadout-dev/loadout/session"
+)
+
+func TestSharedContent(t *testing.T) {
+	const token = "ghp_0123456789abcdefghijABCDEFGHIJ012345" // which is redacted before the command is shortened
+	at := time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC)
+	png, svg := llm.Image{MIMEType: "image/png", Data: []byte("png")}, llm.Image{MIMEType: "image/svg+xml", Data: []byte("<svg/>")}
+	var path []step
+	add := func(e session.Event) {
+		e.Seq, e.Time = int64(len(path)+1), at
+		path = append(path, step{Event: e})
+	}
+	add(session.Event{Start: &session.Start{Instructions: "Obey the operator."}})
+	add(session.Event{Message: &session.Message{Role: llm.User, Text: "draw it"}})
+	add(session.Event{Message: &session.Message{Role: llm.Assistant, Thinking: []llm.Thinking{{Text: "a thought"}}, Model: "script:1", Calls: []llm.Call{
+		{ID: "1", Name: "call_tool", Arguments: `{"name":"charts__draw","arguments":{"path":"a/b.csv","token":"an argument"}}`},
+		{ID: "2", Name: "run", Arguments: `{"command":"` + strings.Repeat("x ", 55) + token + strings.Repeat(" x", 100) + `"}`},
+		{ID: "3", Name: "load_skill", Arguments: `{"name":"tides"}`},
+		{ID: "4", Name: "broken", Arguments: `{`},
+	}}})
+	add(session.Event{Result: &session.CallResult{Call: "1", Text: "a result", Images: []llm.Image{png, svg}}})
+	add(session.Event{Result: &session.CallResult{Call: "2", Text: "failed", Error: true}})
+	add(session.Event{Notice: &session.Notice{Text: "a notice"}})
+	add(session.Event{Message: &session.Message{Role: llm.Assistant, Text: "Here it is."}})
+	for _, images := range []bool{false, true} {
+		want := []SharedMessage{
+			{Role: llm.User, Text: "draw it", Time: at},
+			{Role: llm.Assistant, Time: at, Model: "script:1", Skills: []string{}, Calls: []SharedCall{
+				{Name: "charts__draw", What: "•••"}, {Name: "run", What: strings.Repeat("x ", 55) + "••• x x x …", Error: true}, {Name: "broken"},
+			}},
+			{Role: llm.Assistant, Text: "Here it is.", Time: at, Skills: []string{}},
+		}
+		if images {
+			want[1].Images = []SharedImage{{"image/png", []byte("png")}}
+		}
+		got := sharedContent("Tides", path, images)
+		if counts := got.redact([]string{"csv", "a/b.csv"}); counts != (Redacted{Stored: 1, Recognized: 1}) {
+			t.Errorf("counts %+v", counts) // "csv" is too short
+		}
+		if diff := cmp.Diff(want, got.Messages); diff != "" {
+			t.Errorf("images %t: got + and want -:\n%s", images, diff)
+		}
+	}
+}
+
+func TestSharedContentIsLimited(t *testing.T) {
+	c := &SharedContent{Messages: []SharedMessage{{Text: strings.Repeat("x", MaxShareBytes)}}}
+	if _, _, err := c.encode(); !errors.Is(err, ErrInvalid) {
+		t.Errorf("error is %v", err)
+	}
+	if _, err := decodeContent([]byte(`{"version":2,"messages":[]}`)); err == nil {
+		t.Error("a later version is read")
+	}
+}
