@@ -34,6 +34,8 @@ type Hub struct {
 	Private    []string
 	ImportFrom []string
 	Runs       int
+	ShareLinks bool
+	ShareDays  int
 	Rate       int
 	MinDisk    int
 	Drain      int

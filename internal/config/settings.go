@@ -285,6 +285,10 @@ var settings = []setting{
 		doc: "Directories of this machine and ssh hosts from which users may import skills, such as /srv/skills and\nssh://git.example.com. The hub reads them with its own rights and ssh keys."},
 	{key: "hub.runs", env: "LOADOUT_HUB_RUNS", value: func(c *Config) any { return &c.Hub.Runs }, check: inRange(1, 1000),
 		doc: "Number of concurrent script runs per node. Further runs wait; users take turns."},
+	{key: "hub.share_links", env: "LOADOUT_HUB_SHARE_LINKS", value: func(c *Config) any { return &c.Hub.ShareLinks },
+		doc: "Let users share snapshots of conversations with anyone who has the link. Otherwise, viewers must sign in."},
+	{key: "hub.share_days", env: "LOADOUT_HUB_SHARE_DAYS", value: func(c *Config) any { return &c.Hub.ShareDays }, check: inRange(1, 3650),
+		doc: "Maximum lifetime of a shared conversation, in days."},
 	{key: "hub.rate", env: "LOADOUT_HUB_RATE", value: func(c *Config) any { return &c.Hub.Rate }, check: inRange(1, 100_000),
 		doc: "Sustained requests per second per user."},
 	{key: "hub.min_disk_mb", env: "LOADOUT_HUB_MIN_DISK_MB", value: func(c *Config) any { return &c.Hub.MinDisk }, check: inRange(1, 1_000_000),
@@ -388,7 +392,7 @@ func defaults() *Config {
 		Policy:  Policy{Presence: "cooperative", Threshold: "HIGH"},
 		Sandbox: Sandbox{Enabled: true, Backend: "auto", MinTier: 3, MemoryMB: 512, Seconds: 60, DiskMB: 64, Network: []string{"*"}},
 		Usage:   Usage{Enabled: true},
-		Hub:     Hub{Address: "127.0.0.1:8484", Admin: "admin", Runs: 4, Rate: 100, MinDisk: 64, Drain: 10},
+		Hub:     Hub{Address: "127.0.0.1:8484", Admin: "admin", Runs: 4, ShareDays: 90, Rate: 100, MinDisk: 64, Drain: 10},
 		from:    map[string]string{},
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -55,6 +56,17 @@ var authorityOfSessions = []row{
 	{"delete-session-file", "of oneself", mySession, nil, "401 204 204 204 204 204 204", "204 chat"},
 	{"export-session", "", theirSession, nil, "401 404 404 404 404 404 403", "403 any"},
 	{"export-session", "of oneself", mySession, nil, "401 200 200 200 200 200 200", "200 read chat"},
+	{"preview-share", "", theirSession, nil, "401 404 404 404 404 404 403", "403 any"},
+	{"preview-share", "of oneself", mySession, nil, "401 200 200 200 200 200 200", "200 chat"},
+	{"share-session", "", theirSession, aShare, "401 404 404 404 404 404 403", "403 any"},
+	{"share-session", "of oneself, with another digest", mySession, aShare, "401 409 409 409 409 409 409", "409 chat"},
+	{"list-shares", "", ofTheOwner, nil, "401 404 404 404 404 404 200", "200 read chat"},
+	{"list-shares", "of oneself", nil, nil, "401 200 200 200 200 200 200", "200 read chat"},
+	{"list-shares", "of all users", ofAll, nil, "401 403 403 403 403 403 200", "200 read chat"},
+	{"revoke-share", "", theirShare, nil, "401 404 404 404 404 404 204", "204 chat admin"},
+	{"revoke-share", "of oneself", myShare, nil, "401 204 204 204 204 204 204", "204 chat admin"},
+	{"get-shared", "", theirShare, nil, "401 200 200 200 200 200 200", "200 read chat"},
+	{"get-shared", "with anyone who has the link", theirLink, nil, "200 200 200 200 200 200 200", "200 any"},
 	{"open-socket", "without opening one", nil, nil, "401 426 426 426 426 426 426", "426 read chat"},
 
 	{"list-asks", "of oneself", nil, nil, "401 200 200 200 200 200 200", "200 chat"},
@@ -81,6 +93,24 @@ func myRequests(s *scene) map[string]string {
 	return p
 }
 
+func ofAll(*scene) map[string]string { return map[string]string{"?owner": "all"} }
+
+func theirShare(s *scene) map[string]string { return s.shareOf(s.victim, chat.Members) }
+func theirLink(s *scene) map[string]string  { return s.shareOf(s.victim, chat.WithLink) }
+func myShare(s *scene) map[string]string    { return s.shareOf(s.actor(), chat.Members) }
+
+// shareOf shares a conversation of a user.
+func (s *scene) shareOf(user string, a chat.Audience) map[string]string {
+	s.t.Helper()
+	ctx, chats := s.t.Context(), s.node.Chat()
+	p := account.Principal{User: account.UserID(user), Scopes: account.AllScopes}
+	c := must(chats.Create(ctx, p, "", "Tides"))(s.t)
+	digest := must(chats.PreviewShare(ctx, p, c.ID, false))(s.t).Digest
+	made := must(chats.CreateShare(ctx, p, c.ID, chat.ShareRequest{Digest: digest, Audience: a}))(s.t)
+	return map[string]string{"share": made.ID, "link": made.Link}
+}
+
+func aShare(*scene) any     { return map[string]string{"digest": "sha256:none"} }
 func aSession(*scene) any   { return map[string]string{"title": "Tides"} }
 func aTitle(*scene) any     { return map[string]string{"title": "Tides"} }
 func aMessage(*scene) any   { return map[string]string{"text": "hello"} }

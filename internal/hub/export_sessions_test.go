@@ -14,7 +14,7 @@ func (h *Hub) ChangeChat(change func(o *chat.Options)) error {
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
 	err := h.chat.Close(ctx)
-	o := chat.Options{Setup: h.assemblies.ChatSetup, Principal: h.gate.PrincipalOf, Token: h.credentialWatch.CurrentScopes, Bus: h.bus, Quotas: h.directory.Quotas.Quotas, Logger: h.log}
+	o := chat.Options{Setup: h.assemblies.ChatSetup, Principal: h.gate.PrincipalOf, Token: h.credentialWatch.CurrentScopes, Bus: h.bus, Quotas: h.directory.Quotas.Quotas, Sharing: h.sharing(), Logger: h.log}
 	change(&o)
 	h.chat = chat.New(h.db, o)
 	h.sessions.Chat = h.chat

@@ -98,7 +98,8 @@ func (h *Hub) sweep(ctx context.Context) error {
 	}
 	_, pruned := h.db.ToolDefinitions.Prune(ctx, time.Now().AddDate(0, 0, -1))
 	_, secrets := h.db.Secrets.Prune(ctx)
-	return errors.Join(err, pruned, secrets, h.signIns.Prune(ctx))
+	_, shares := h.db.Shares.Prune(ctx)
+	return errors.Join(err, pruned, secrets, shares, h.signIns.Prune(ctx))
 }
 
 func (h *Hub) checkSources(ctx context.Context) error {

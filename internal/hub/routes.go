@@ -43,8 +43,26 @@ func (h *Hub) routes() error {
 	if h.opts.Accounts {
 		h.mux.HandleFunc("GET /setup/{link}", site.OrElse(h.setupPage))
 	}
+	h.mux.HandleFunc("GET /shared/{link}", withoutReferrer(site.OrElse(h.sharedPage)))
 	h.mux.HandleFunc("/", site.OrElse(h.notFound))
 	return nil
+}
+
+// sharedPage responds to programs that request the page of a shared conversation. The
+// page has its own route, because the log and the metrics contain routes instead of
+// paths, and its address is secret.
+func (h *Hub) sharedPage(w http.ResponseWriter, r *http.Request) {
+	h.server.WriteProblem(w, r, api.NewProblem(404, "this page is for browsers", "read the conversation: GET "+api.Prefix+"/shared/LINK"))
+}
+
+// withoutReferrer sets headers for a page whose address is secret: search engines do
+// not list it, and other sites do not learn it.
+func withoutReferrer(page http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Robots-Tag", "noindex, nofollow")
+		w.Header().Set("Referrer-Policy", "no-referrer")
+		page(w, r)
+	}
 }
 
 // registerOperations adds the API operations.

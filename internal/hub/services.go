@@ -68,11 +68,20 @@ func (h *Hub) openServices(ctx context.Context) (err error) {
 	h.assemblies = assembly.New(assembly.Options{DB: h.db, Library: h.library, Agents: h.kinds, Single: h.Single(), Model: h.model, Sandbox: o.Sandbox, Bounds: o.Bounds, Packages: o.Packages, Getenv: o.Getenv, RunQueue: h.runs,
 		Executable: o.Command, Dir: node.setups, PrivateNetworks: o.Private, SignIns: h.signIns, StopTurn: h.stopTurn, OnDecision: metrics.RecordDecision, Version: o.Version, Logger: h.log})
 	h.credentialWatch = auth.NewCredentialWatch(h.directory)
-	h.chat = chat.New(h.db, chat.Options{Setup: h.assemblies.ChatSetup, Principal: h.gate.PrincipalOf, Token: h.credentialWatch.CurrentScopes, Bus: h.bus, Dir: node.chats, Node: identity.Process, Predecessor: predecessor, Trace: h.followTurn, Updates: o.Updates, Quotas: h.directory.Quotas.Quotas, Logger: h.log})
+	h.chat = chat.New(h.db, chat.Options{Setup: h.assemblies.ChatSetup, Principal: h.gate.PrincipalOf, Token: h.credentialWatch.CurrentScopes, Bus: h.bus, Dir: node.chats, Node: identity.Process, Predecessor: predecessor, Trace: h.followTurn, Updates: o.Updates, Quotas: h.directory.Quotas.Quotas, Sharing: h.sharing(), Logger: h.log})
 	looks, stop := context.WithCancel(context.WithoutCancel(ctx))
 	h.stopCredentialChecks = stop
 	h.credentialChecks.Go(func() { h.credentialWatch.Run(looks, h.log) })
 	return nil
+}
+
+// sharing configures shares of conversations. On a hub of one user, there is nobody to
+// share with.
+func (h *Hub) sharing() *chat.Sharing {
+	if h.Single() {
+		return nil
+	}
+	return &chat.Sharing{Links: h.opts.ShareLinks, MaxDays: h.opts.ShareDays, Secrets: h.kinds.Secrets().Redacted}
 }
 
 // stopTurn cancels a conversation's turn on this node.

@@ -3,6 +3,9 @@
 package sessionapi
 
 import (
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/auth"
@@ -30,6 +33,8 @@ type Handlers struct {
 	Options
 	// Streams and Sockets limit the number of long-lived connections.
 	Streams, Sockets *auth.Limiter
+	// Shares limits how often a user previews or creates shares.
+	Shares *account.Limiter
 }
 
 // New returns handlers for the given options. The caller must close them.
@@ -38,8 +43,17 @@ func New(o Options) *Handlers {
 		Options: o,
 		Streams: auth.NewLimiter("streams of events", maxStreamsEach, maxStreams, streamInterval, auth.SlowClientTimeout),
 		Sockets: auth.NewLimiter("WebSockets", socketsEach, socketsAll, socketBeat, auth.SlowClientTimeout),
+		Shares:  account.NewLimiter(shareInterval, maxSharesAtOnce, maxShareUsers),
 	}
 }
+
+// A user may preview or create a share once per shareInterval, and up to
+// maxSharesAtOnce in a row: each reads a whole conversation.
+const (
+	shareInterval   = 3 * time.Second
+	maxSharesAtOnce = 20
+	maxShareUsers   = 20_000
+)
 
 // Close stops accepting event streams and WebSockets, and waits for open ones to
 // finish. They finish when the node is draining.
@@ -50,7 +64,7 @@ func (h *Handlers) Close() {
 
 // Register adds the operations to the API.
 func (h *Handlers) Register() {
-	for _, group := range []func(){h.sessionsAPI, h.approvalsAPI, h.totalsAPI} {
+	for _, group := range []func(){h.sessionsAPI, h.sharesAPI, h.approvalsAPI, h.totalsAPI} {
 		group()
 	}
 }

@@ -1065,6 +1065,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/sessions/{session}/share": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show what a share of the current branch would contain, with secrets redacted */
+        get: operations["preview-share"];
+        put?: never;
+        /** Share a frozen snapshot of the current branch: the content of the preview */
+        post: operations["share-session"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sessions/{session}/skills": {
         parameters: {
             query?: never;
@@ -1201,6 +1219,57 @@ export interface paths {
         /** Create the first administrator, with the link that the hub printed */
         post: operations["make-first-admin"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/shared/{link}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Open a shared conversation. Needs no sign-in if it is shared with anyone who has the link */
+        get: operations["get-shared"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/shares": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List shared conversations, newest first: your own, or for administrators those of all users, without titles and links */
+        get: operations["list-shares"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/shares/{share}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Stop sharing a conversation */
+        delete: operations["revoke-share"];
         options?: never;
         head?: never;
         patch?: never;
@@ -2893,6 +2962,11 @@ export interface components {
             /** @description Pass as after to get the next page; absent on the last page */
             next?: string;
         };
+        ListBodyShare: {
+            items: components["schemas"]["Share"][];
+            /** @description Pass as after to get the next page; absent on the last page */
+            next?: string;
+        };
         ListBodySkill: {
             items: components["schemas"]["Skill"][];
             /** @description Pass as after to get the next page; absent on the last page */
@@ -3140,6 +3214,22 @@ export interface components {
             };
             /** @description Version of a skill to try in this conversation only, instead of others of its name. Its code runs only after an approval. Only the uploader and the reviewers may try a version that is awaiting review */
             version?: components["schemas"]["TriedVersion"];
+        };
+        NewShare: {
+            /**
+             * @description members, the default: signed-in users; link: anyone with the link, if the hub permits that
+             * @enum {string}
+             */
+            audience?: "members" | "link";
+            /**
+             * Format: int64
+             * @description Lifetime; default 30, at most max_days of the preview
+             */
+            days?: number;
+            /** @description Digest of the preview that the user confirmed */
+            digest: string;
+            /** @description As in the preview */
+            images?: boolean;
         };
         NewToken: {
             /** Format: date-time */
@@ -3440,6 +3530,18 @@ export interface components {
             number: number;
             /** @description The affected item */
             subject?: string;
+        };
+        Redacted: {
+            /**
+             * Format: int64
+             * @description Other text that looks like a secret
+             */
+            recognized: number;
+            /**
+             * Format: int64
+             * @description Occurrences of secrets that are stored for you, your groups or the hub
+             */
+            stored: number;
         };
         Reference: {
             /** @description Digest of the referenced version */
@@ -3892,6 +3994,87 @@ export interface components {
             link: string;
             name: string;
             password: string;
+        };
+        Share: {
+            /**
+             * @description members: signed-in users; link: anyone with the link
+             * @enum {string}
+             */
+            audience: "members" | "link";
+            /** Format: date-time */
+            created: string;
+            /** Format: date-time */
+            expires: string;
+            /** @description Identifies the share in lists and when it is revoked */
+            id: string;
+            /** @description Secret last part of its address, /shared/LINK. Absent for other users' shares */
+            link?: string;
+            /** @description The id of a user */
+            owner: string;
+            /** @description The conversation. Absent for other users' shares */
+            session?: string;
+            /**
+             * Format: int64
+             * @description Bytes of the snapshot
+             */
+            size: number;
+            /** @description Absent for other users' shares */
+            title?: string;
+        };
+        SharePreview: {
+            content: components["schemas"]["SharedContent"];
+            /** @description Confirms the content when it is shared */
+            digest: string;
+            /**
+             * Format: int64
+             * @description Images in results of calls on the branch, whether included or not
+             */
+            images: number;
+            /** @description Whether the hub permits shares for anyone with the link */
+            links: boolean;
+            /**
+             * Format: int64
+             * @description Maximum lifetime of a share
+             */
+            max_days: number;
+            redacted: components["schemas"]["Redacted"];
+            /**
+             * Format: int64
+             * @description Bytes of the snapshot
+             */
+            size: number;
+        };
+        Shared: {
+            content: components["schemas"]["SharedContent"];
+            share: components["schemas"]["Share"];
+        };
+        SharedCall: {
+            error?: boolean;
+            name: string;
+            /** @description Object of the call, such as a query or a path, at most 120 characters */
+            what?: string;
+        };
+        SharedContent: {
+            messages: components["schemas"]["SharedMessage"][];
+            title: string;
+        };
+        SharedImage: {
+            data: string;
+            /** @enum {string} */
+            mime_type: "image/png" | "image/jpeg" | "image/gif" | "image/webp";
+        };
+        SharedMessage: {
+            calls?: components["schemas"]["SharedCall"][] | null;
+            /** @description Images in results of calls, if the user chose to share them */
+            images?: components["schemas"]["SharedImage"][] | null;
+            model?: string;
+            /** @enum {string} */
+            role: "user" | "assistant";
+            /** @description Skill that the user named, or skills that were loaded or used for the answer */
+            skills?: string[] | null;
+            text: string;
+            /** Format: date-time */
+            time: string;
         };
         SignInStarted: {
             /**
@@ -7544,6 +7727,81 @@ export interface operations {
             };
         };
     };
+    "preview-share": {
+        parameters: {
+            query?: {
+                /** @description Include images in results of calls */
+                images?: boolean;
+            };
+            header?: never;
+            path: {
+                /** @description The id of a session */
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SharePreview"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "share-session": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The id of a session */
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewShare"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Share"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "list-session-skills": {
         parameters: {
             query?: never;
@@ -7960,6 +8218,105 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Me"];
                 };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "get-shared": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The link of a share */
+                link: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Robots-Tag"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Shared"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-shares": {
+        parameters: {
+            query?: {
+                /** @description Value of next on the previous page */
+                after?: string;
+                /** @description Maximum number of items */
+                limit?: number;
+                /** @description The id of a user, me, or all */
+                owner?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListBodyShare"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "revoke-share": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a share */
+                share: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Error */
             default: {

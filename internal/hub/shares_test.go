@@ -1,0 +1,277 @@
+package hub_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/hub"
+	"github.com/loadout-dev/loadout/internal/store"
+)
+
+const foundSecret = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
+
+// sharing is a hub with an owner of a conversation, another user and a share.
+type sharing struct {
+	*node
+	root, ada, bob caller
+	adaID, session string
+	share, link    string
+}
+
+type shareAnswer struct{ ID, Link, Title, Session, Audience string }
+
+// newSharing starts a hub on which ada has shared a conversation.
+func newSharing(t *testing.T, o hub.Options, request map[string]any) *sharing {
+	t.Helper()
+	o.FirstAdmin, o.Accounts = &hub.FirstAdmin{Name: "root", Password: secret}, true
+	s := &sharing{node: start(t, o)}
+	talker(t, s.node)
+	s.root = s.signIn(t, "root", secret)
+	s.adaID, s.ada = s.newUser(t, s.root, "ada")
+	_, s.bob = s.newUser(t, s.root, "bob")
+	s.session = s.ada.send(t, "POST", "/api/v1/sessions", map[string]string{"title": "Tides"}).want(t, 201).text(t, "id")
+	s.say(t, "high water?")
+	made := s.shareWith(t, request)
+	s.share, s.link = made.ID, made.Link
+	return s
+}
+
+// say sends a message as ada, and waits for the end of its turn.
+func (s *sharing) say(t *testing.T, text string) {
+	t.Helper()
+	s.ada.talk(t, "/api/v1/sessions/"+s.session, text)
+}
+
+type previewAnswer struct {
+	Content  json.RawMessage
+	Digest   string
+	Redacted struct{ Stored, Recognized int }
+}
+
+func (s *sharing) preview(t *testing.T) (p previewAnswer) {
+	t.Helper()
+	s.ada.send(t, "GET", "/api/v1/sessions/"+s.session+"/share", nil).want(t, 200).into(t, &p)
+	return p
+}
+
+// shareWith shares the conversation as previewed.
+func (s *sharing) shareWith(t *testing.T, request map[string]any) (made shareAnswer) {
+	t.Helper()
+	body := map[string]any{"digest": s.preview(t).Digest}
+	for name, value := range request {
+		body[name] = value
+	}
+	s.ada.send(t, "POST", "/api/v1/sessions/"+s.session+"/share", body).want(t, 201).into(t, &made)
+	return made
+}
+
+func (s *sharing) open(t *testing.T, c caller) reply {
+	return c.send(t, "GET", "/api/v1/shared/"+s.link, nil)
+}
+
+// What is shared is exactly what the preview showed, and later messages do not change it.
+func TestShareIsFrozen(t *testing.T) {
+	s := newSharing(t, hub.Options{}, nil)
+	var before, after struct{ Content json.RawMessage }
+	r := s.open(t, s.bob).want(t, 200)
+	r.into(t, &before)
+	if got, want := string(before.Content), string(s.preview(t).Content); got != want {
+		t.Errorf("shared %s, but the preview was %s", got, want)
+	}
+	if r.header.Get("X-Robots-Tag") != "noindex, nofollow" || r.header.Get("Cache-Control") != "no-store" {
+		t.Errorf("headers %v", r.header)
+	}
+	for _, want := range []string{"high water?", "you said: high water?", `"title":"Tides"`} {
+		if !strings.Contains(string(before.Content), want) {
+			t.Errorf("%s lacks %s", before.Content, want)
+		}
+	}
+	old := s.preview(t).Digest
+	s.say(t, "and tomorrow?")
+	s.ada.send(t, "PATCH", "/api/v1/sessions/"+s.session, map[string]string{"title": "Ships"}).want(t, 200)
+	s.open(t, s.bob).want(t, 200).into(t, &after)
+	if string(after.Content) != string(before.Content) {
+		t.Errorf("the share is now %s", after.Content)
+	}
+	// What was not previewed is not shared.
+	s.ada.send(t, "POST", "/api/v1/sessions/"+s.session+"/share", map[string]any{"digest": old}).wantProblem(t, 409, "preview_changed")
+}
+
+// A share contains no instructions, results, arguments or approvals.
+func TestShareContainsOnlyWhatThePageShows(t *testing.T) {
+	s := newSharing(t, hub.Options{}, nil)
+	s.say(t, `call load_skill {"name":"tides"}`)
+	s.say(t, `call find_tools {"query":"moon","other":"an argument"}`)
+	var content struct {
+		Messages []struct {
+			Skills []string
+			Calls  []struct{ Name, What string }
+		}
+	}
+	text := string(s.preview(t).Content)
+	if err := json.Unmarshal([]byte(text), &content); err != nil {
+		t.Fatal(err)
+	}
+	found := ""
+	for _, m := range content.Messages {
+		found += fmt.Sprint(m.Calls, m.Skills)
+	}
+	if !strings.Contains(found, "{find_tools moon}") || strings.Contains(found, "load_skill") || !strings.Contains(found, "[tides]") {
+		t.Errorf("calls and skills %s in %s", found, text)
+	}
+	if strings.Contains(strings.ReplaceAll(text, `call find_tools {\"query\":\"moon\",\"other\":\"an argument\"}`, ""), "an argument") {
+		t.Errorf("the share contains too much: %s", text)
+	}
+}
+
+// Secrets are replaced before anything is stored: stored ones, and what looks like one.
+func TestShareIsRedacted(t *testing.T) {
+	s := newSharing(t, hub.Options{}, nil)
+	stored := "the-harbour-master-knows"
+	s.ada.send(t, "PUT", "/api/v1/secrets/harbour", map[string]string{"value": stored}).want(t, 204)
+	s.say(t, "my secret is "+stored+" and my token "+foundSecret)
+	s.ada.send(t, "PATCH", "/api/v1/sessions/"+s.session, map[string]string{"title": "About " + stored}).want(t, 200)
+	p := s.preview(t)
+	if p.Redacted.Stored != 3 || p.Redacted.Recognized != 2 { // title, message and answer
+		t.Errorf("counts %+v", p.Redacted)
+	}
+	made := s.shareWith(t, nil)
+	s.link = made.Link
+	data := must(s.DB().Shares.Snapshot(t.Context(), made.ID))(t)
+	list := s.ada.send(t, "GET", "/api/v1/shares", nil).want(t, 200).body
+	for what, text := range map[string]string{"preview": string(p.Content), "snapshot": string(data), "share": s.open(t, s.bob).want(t, 200).body, "list": list} {
+		if strings.Contains(text, stored) || strings.Contains(text, foundSecret) {
+			t.Errorf("%s contains a secret: %s", what, text)
+		}
+	}
+}
+
+// Nobody can open a share that ended, and it looks like one that never was.
+func TestEndedShares(t *testing.T) {
+	for name, end := range map[string]func(t *testing.T, s *sharing){
+		"revoked":  func(t *testing.T, s *sharing) { s.ada.send(t, "DELETE", "/api/v1/shares/"+s.share, nil).want(t, 204) },
+		"by admin": func(t *testing.T, s *sharing) { s.root.send(t, "DELETE", "/api/v1/shares/"+s.share, nil).want(t, 204) },
+		"deleted": func(t *testing.T, s *sharing) {
+			s.ada.send(t, "DELETE", "/api/v1/sessions/"+s.session, nil).want(t, 204)
+		},
+		"disabled": func(t *testing.T, s *sharing) {
+			s.root.send(t, "PATCH", "/api/v1/users/"+s.adaID, map[string]bool{"disabled": true}).want(t, 200)
+		},
+		"user deleted": func(t *testing.T, s *sharing) {
+			s.ada.send(t, "DELETE", "/api/v1/sessions/"+s.session, nil).want(t, 204)
+			s.root.send(t, "DELETE", "/api/v1/users/"+s.adaID, nil).want(t, 204)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSharing(t, hub.Options{ShareLinks: true}, map[string]any{"audience": "link"})
+			s.open(t, s.bob).want(t, 200)
+			s.open(t, s.anybody()).want(t, 200)
+			end(t, s)
+			never := s.bob.send(t, "GET", "/api/v1/shared/"+strings.Repeat("A", 26), nil).want(t, 404)
+			gone := s.open(t, s.bob).want(t, 404)
+			same := func(r reply) string { return strings.ReplaceAll(r.body, r.header.Get("X-Request-Id"), "ID") }
+			if same(gone) != same(never) {
+				t.Errorf("%s, and one that never was %s", same(gone), same(never))
+			}
+			s.open(t, s.anybody()).want(t, 401)
+		})
+	}
+}
+
+// A share has a lifetime, which the hub limits.
+func TestSharesExpire(t *testing.T) {
+	s := newSharing(t, hub.Options{ShareDays: 7}, nil)
+	share := must(s.DB().Shares.Get(t.Context(), s.share))(t)
+	if days := share.Expires.Sub(share.Created).Hours() / 24; days < 6.9 || days > 7.1 { // the default of 30 days is too long here
+		t.Errorf("lasts %v days", days)
+	}
+	s.ada.send(t, "POST", "/api/v1/sessions/"+s.session+"/share", map[string]any{"digest": s.preview(t).Digest, "days": 8}).wantProblem(t, 422, "invalid")
+	old := must(s.DB().Shares.Create(t.Context(), store.Share{Link: strings.Repeat("B", 26), Session: s.session, Owner: s.adaID, Audience: "members", Expires: time.Now().Add(-time.Second)}, []byte("{}")))(t)
+	s.bob.send(t, "GET", "/api/v1/shared/"+old.Link, nil).want(t, 404)
+	if list := s.ada.send(t, "GET", "/api/v1/shares", nil).want(t, 200).body; strings.Contains(list, old.ID) || !strings.Contains(list, s.share) {
+		t.Errorf("list %s", list)
+	}
+}
+
+// Only signed-in users open a share, unless the hub permits links, and the owner chose one.
+func TestAudiences(t *testing.T) {
+	s := newSharing(t, hub.Options{}, nil)
+	s.open(t, s.anybody()).want(t, 401)
+	s.open(t, s.bob).want(t, 200)
+	s.ada.send(t, "POST", "/api/v1/sessions/"+s.session+"/share", map[string]any{"digest": s.preview(t).Digest, "audience": "link"}).wantProblem(t, 403, "links_disabled")
+	// A link that was permitted is not any more.
+	link := must(s.DB().Shares.Create(t.Context(), store.Share{Link: strings.Repeat("C", 26), Session: s.session, Owner: s.adaID, Audience: "link", Expires: time.Now().Add(time.Hour)},
+		must(s.DB().Shares.Snapshot(t.Context(), s.share))(t)))(t)
+	s.anybody().send(t, "GET", "/api/v1/shared/"+link.Link, nil).want(t, 401)
+	s.bob.send(t, "GET", "/api/v1/shared/"+link.Link, nil).want(t, 200)
+}
+
+// Administrators see that a share exists, but neither title nor link. The log has no link.
+func TestSharesAreListedAndRecorded(t *testing.T) {
+	s := newSharing(t, hub.Options{}, nil)
+	for range 2 {
+		s.open(t, s.bob).want(t, 200)
+		s.open(t, s.ada).want(t, 200)
+	}
+	s.bob.send(t, "GET", "/shared/"+s.link, nil).want(t, 404)
+	page := s.bob.with("Accept", "text/html").send(t, "GET", "/shared/"+s.link, nil).want(t, 200)
+	if page.header.Get("X-Robots-Tag") != "noindex, nofollow" || page.header.Get("Referrer-Policy") != "no-referrer" {
+		t.Errorf("headers of the page: %v", page.header)
+	}
+	var all struct{ Items []shareAnswer }
+	s.root.send(t, "GET", "/api/v1/shares?owner=all", nil).want(t, 200).into(t, &all)
+	if len(all.Items) != 1 || all.Items[0] != (shareAnswer{ID: s.share, Audience: "members"}) {
+		t.Errorf("the administrator sees %+v", all.Items)
+	}
+	s.ada.send(t, "GET", "/api/v1/shares", nil).want(t, 200).into(t, &all)
+	if len(all.Items) != 1 || all.Items[0] != (shareAnswer{s.share, s.link, "Tides", s.session, "members"}) {
+		t.Errorf("the owner sees %+v", all.Items)
+	}
+	s.bob.send(t, "DELETE", "/api/v1/shares/"+s.share, nil).want(t, 404)
+	s.ada.send(t, "DELETE", "/api/v1/shares/"+s.share, nil).want(t, 204)
+	records := must(s.DB().Audit.List(t.Context(), store.AuditQuery{Subject: "session/" + s.session}))(t)
+	var actions []string
+	for _, r := range records {
+		if strings.HasPrefix(r.Action, "session.share") {
+			actions = append(actions, r.Action)
+		}
+		if strings.Contains(string(r.Details), s.link) {
+			t.Errorf("record %s has the link", r.Details)
+		}
+	}
+	if got := strings.Join(actions, " "); got != "session.share.revoke session.share.view session.share" {
+		t.Errorf("records %s", got)
+	}
+	if log := s.log.String(); strings.Contains(log, s.link) || !strings.Contains(log, "/shared/{link}") {
+		t.Errorf("log:\n%s", log)
+	}
+}
+
+// A hub of one user says that there is nobody to share with.
+func TestShareWithoutAccounts(t *testing.T) {
+	n := start(t, hub.Options{})
+	id := n.anybody().send(t, "POST", "/api/v1/sessions", map[string]string{"title": "Tides"}).want(t, 201).text(t, "id")
+	n.anybody().send(t, "GET", "/api/v1/sessions/"+id+"/share", nil).wantProblem(t, 409, "no_accounts")
+	n.anybody().send(t, "POST", "/api/v1/sessions/"+id+"/share", map[string]string{"digest": "x"}).wantProblem(t, 409, "no_accounts")
+}
+
+// A user has a limited number of shares, and may not create many at once.
+func TestSharesAreLimited(t *testing.T) {
+	s := newSharing(t, hub.Options{}, nil)
+	digest := s.preview(t).Digest
+	for i := range 99 {
+		must(s.DB().Shares.Create(t.Context(), store.Share{Link: fmt.Sprintf("%026d", i), Session: s.session, Owner: s.adaID, Audience: "members", Expires: time.Now().Add(time.Hour)}, []byte("{}")))(t)
+	}
+	s.ada.send(t, "POST", "/api/v1/sessions/"+s.session+"/share", map[string]any{"digest": digest}).wantProblem(t, 409, "too_many")
+	var last reply
+	for i := 0; i < 500 && last.status != http.StatusTooManyRequests; i++ {
+		last = s.ada.send(t, "GET", "/api/v1/sessions/"+s.session+"/share", nil)
+	}
+	if last.status != http.StatusTooManyRequests || last.header.Get("Retry-After") == "" {
+		t.Errorf("status %d, %v", last.status, last.header)
+	}
+}
