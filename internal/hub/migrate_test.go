@@ -510,6 +510,51 @@ func TestMigratedConversationOfAnotherHub(t *testing.T) {
 	}
 }
 
+// An exported conversation comes back with its texts, roles, times and skills, once,
+// and with no permissions.
+func TestExportedConversationComesBack(t *testing.T) {
+	c := newGroupHub(t, "")
+	c.developer.upload(t, "", "report", "Write the report.")
+	session := c.developer.begin(t)
+	c.developer.send(t, "POST", session+"/skills", map[string]string{"name": "report"}).want(t, 200)
+	c.developer.talk(t, session, "hello\n\n- one\n- two")
+	c.developer.talk(t, session, "and tomorrow?")
+	type message struct {
+		Role, Text string
+		Time       time.Time
+	}
+	messages := func(session string) []message { // those with text; others are tool calls
+		var list struct{ Items []message }
+		c.developer.send(t, "GET", session+"/messages", nil).want(t, 200).into(t, &list)
+		return slices.DeleteFunc(list.Items, func(m message) bool { return m.Text == "" })
+	}
+	before := messages(session)
+	lines := c.developer.send(t, "GET", session+"/export?format=jsonl", nil).want(t, 200).body
+	c.developer.send(t, "DELETE", session, nil).want(t, 204)
+	upload := typed{"application/octet-stream", lines}
+	r := c.developer.migrate(t, "system=loadout&file_name=talk.jsonl&apply=true", upload)
+	if len(before) != 4 || len(r.Items) != 1 || !r.Items[0].New {
+		t.Fatalf("messages %+v, report %+v", before, r)
+	}
+	imported := "/api/v1/sessions/" + r.Items[0].ID
+	if got, want := fmt.Sprint(messages(imported)), fmt.Sprint(before); got != want {
+		t.Errorf("exported %s, imported %s", want, got)
+	}
+	var active struct {
+		Items []struct{ Skill struct{ Name string } }
+	}
+	c.developer.send(t, "GET", imported+"/skills", nil).want(t, 200).into(t, &active)
+	if len(active.Items) != 1 || active.Items[0].Skill.Name != "report" {
+		t.Errorf("active skills %+v", active)
+	}
+	if grants := c.developer.send(t, "GET", "/api/v1/grants", nil).want(t, 200).body; !strings.Contains(grants, `"items":[]`) {
+		t.Errorf("permissions %s", grants)
+	}
+	if again := c.developer.migrate(t, "system=loadout&file_name=talk.jsonl&apply=true", upload); len(again.Items) != 1 || again.Items[0].New || again.Items[0].ID != r.Items[0].ID {
+		t.Errorf("the second import: %+v", again)
+	}
+}
+
 // Texts in the report do not mention files that only the command has.
 func TestMigrationNamesNoFileOfTheCommand(t *testing.T) {
 	c := newGroupHub(t, "")
