@@ -27,6 +27,7 @@ const pages: Pages = {
   Audit: lazyPart(() => withRest(import("./pages/audit"))),
   Settings: lazyPart(() => withRest(import("./pages/settings"))),
   Admin: lazyPart(() => withRest(import("./pages/admin"))),
+  Shared: lazyPart(() => withRest(import("./pages/share"))),
   ApprovalDialog: lazyPart(() => import("./features/approvals/dialog")),
   SignInResult: lazyPart(() => withRest(import("./pages/servers/signinresult"))),
 };

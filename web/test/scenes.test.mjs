@@ -1319,6 +1319,137 @@ test("migration: a report of the files, then the skill and the conversation, whi
   page.calm();
 });
 
+test("share a conversation: a preview without secrets, opened by another user, unchanged later, revoked and gone", async (t) => {
+  const hub = await scene(t, { accounts: true });
+  const root = await window_(t, hub);
+  root.allowed = [/status of 401/];
+  await root.goto(await hub.setupPath());
+  await root.getByLabel("Name", { exact: true }).fill("root");
+  await root.getByLabel("Password", { exact: true }).fill(password);
+  await root.getByRole("button", { name: "Create account" }).click();
+  await root.getByRole("navigation", { name: "Menu" }).waitFor();
+  const as = async (page, method, path, data) => {
+    const answer = await page.request.fetch(`/api/v1${path}`, { method, data, headers: { Origin: hub.url } });
+    assert.ok(answer.ok(), `${method} ${path}: ${answer.status()}`);
+    return answer.status() === 204 ? undefined : answer.json();
+  };
+  const pages = {};
+  for (const name of ["ada", "ben"]) {
+    await as(root, "POST", "/users", { name, password });
+    pages[name] = await window_(t, hub);
+    pages[name].allowed = [/status of 401/, /status of 404/];
+    await signIn(pages[name], name);
+  }
+  const { ada, ben } = pages;
+  const secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+  const title = `Tides <img src=x onerror="document.title='owned'">`;
+  const message = `High water? [a link](javascript:alert(1)) <script>document.title = "owned"</script> ${secret}`;
+  const { id } = await as(ada, "POST", "/sessions", { title, message });
+  const idle = async () => {
+    while ((await as(ada, "GET", `/sessions/${id}`)).busy) await new Promise((resolve) => setTimeout(resolve, 100));
+  };
+  await idle();
+
+  await ada.goto(`/chat/${id}`);
+  const menu = ada.locator(".chat-head").getByRole("button", { name: /^Actions/ });
+  await menu.click();
+  await ada.getByRole("menuitem", { name: "Share…" }).click();
+  const dialog = ada.getByRole("dialog", { name: "Share conversation" });
+  const preview = dialog.locator(".share-preview");
+  await preview.getByText("High water?").first().waitFor();
+  await dialog.getByText(/secrets? redacted/).waitFor();
+  assert.ok(!(await preview.innerText()).includes(secret));
+  await ada.screenshot({ path: join(pictures, "share-dialog.png") });
+  await ada.setViewportSize({ width: 360, height: 780 });
+  await ada.screenshot({ path: join(pictures, "share-dialog-360.png") });
+  await ada.setViewportSize({ width: 1440, height: 900 });
+  await dialog.getByRole("button", { name: "Share", exact: true }).click();
+  const link = await dialog.getByLabel("Link", { exact: true }).inputValue();
+  await dialog.getByRole("button", { name: "Done" }).click();
+
+  // A later message does not change it, and it runs nothing.
+  await as(ada, "POST", `/sessions/${id}/messages`, { text: "And tomorrow?" });
+  await idle();
+  const [answer] = await Promise.all([ben.waitForResponse(link), ben.goto(link)]);
+  assert.match((await answer.allHeaders())["x-robots-tag"], /noindex/);
+  assert.equal((await answer.allHeaders())["referrer-policy"], "no-referrer");
+  await ben.getByRole("heading", { name: /^Tides <img/ }).waitFor();
+  await ben.getByText("High water?").first().waitFor();
+  await ben.getByText(/^Shared by ada/).waitFor();
+  const shown = await ben.locator("main").innerText();
+  assert.ok(!shown.includes(secret) && !shown.includes("And tomorrow?"), shown);
+  assert.equal(await ben.locator('main img[src="x"], main a[href^="javascript"], main script').count(), 0);
+  assert.notEqual(await ben.title(), "owned");
+  assert.equal(await ben.getByRole("textbox").count(), 0);
+  await ben.screenshot({ path: join(pictures, "shared.png") });
+  await ben.setViewportSize({ width: 360, height: 780 });
+  await fits(ben);
+  await ben.screenshot({ path: join(pictures, "shared-360.png") });
+
+  // Without a sign-in, it is not shown. An administrator sees that it exists.
+  const stranger = await window_(t, hub);
+  stranger.allowed = [/status of 401/];
+  await stranger.goto(link);
+  await stranger.getByRole("button", { name: "Sign in", exact: true }).waitFor();
+  await root.goto("/admin/shares");
+  await root.getByRole("cell", { name: /^ada/ }).waitFor();
+  assert.ok(!(await root.locator("main").innerText()).includes("High water"));
+  await root.screenshot({ path: join(pictures, "admin-shares.png") });
+
+  await ada.goto("/settings/shares");
+  await ada.getByRole("link", { name: /^Tides/ }).waitFor();
+  await ada.screenshot({ path: join(pictures, "settings-shares.png") });
+  await ada.getByRole("button", { name: /^Revoke/ }).click();
+  await ada.getByRole("dialog").getByRole("button", { name: "Revoke", exact: true }).click();
+  await ada.getByText("No shared conversations").waitFor();
+  await ben.reload();
+  await ben.getByText("This conversation is not shared").waitFor();
+  assert.ok(!hub.log.includes(link.split("/").at(-1)), "the link is in the log");
+  for (const page of [root, ada, ben, stranger]) page.calm();
+});
+
+test("export and import: a conversation comes back as it was, once", async (t) => {
+  const hub = await scene(t);
+  const page = await window_(t, hub);
+  const { id } = await hub.ask("POST", "/sessions", { title: "When is high water?", message: "When is high water?" });
+  await over(hub, id);
+  const said = async (session) =>
+    (await hub.ask("GET", `/sessions/${session}/messages`)).items
+      .filter((m) => m.text) // others are tool calls
+      .map((m) => [m.role, m.text.trim(), m.time]);
+  const before = await said(id);
+  await page.goto(`/chat/${id}`);
+  await page
+    .locator(".chat-head")
+    .getByRole("button", { name: /^Actions/ })
+    .click();
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("menuitem", { name: "Export as JSON Lines (JSONL)" }).click(),
+  ]);
+  const file = await download.path();
+  await hub.ask("DELETE", `/sessions/${id}`);
+  await page.goto("/");
+  const store = async () => {
+    await page.getByRole("link", { name: "Import conversations" }).click();
+    await page
+      .locator('input[type="file"]')
+      .first()
+      .setInputFiles({ name: "tides.jsonl", mimeType: "application/jsonl", buffer: await readFile(file) });
+  };
+  await store();
+  await page.getByRole("region", { name: "Report" }).getByRole("button", { name: "Migrate", exact: true }).click();
+  await page.getByRole("region", { name: "Migrated" }).getByRole("link", { name: "When is high water?" }).click();
+  await page.getByRole("heading", { name: "When is high water?", level: 1 }).waitFor();
+  const [session, ...others] = (await hub.ask("GET", "/sessions")).items;
+  assert.equal(others.length, 0);
+  assert.deepEqual(await said(session.id), before);
+  await store();
+  await page.getByText("Everything that can be migrated is already there.").waitFor();
+  assert.equal((await hub.ask("GET", "/sessions")).items.length, 1);
+  page.calm();
+});
+
 test("first minute: a model is connected on the page, and an example gets an answer with a skill, in six clicks", async (t) => {
   const vendor = await Vendor.start([
     { text: "OK" }, // to the test of the connection

@@ -27,7 +27,10 @@ export type Pages = Record<
   | "ApprovalDialog"
   | "SignInResult",
   ComponentType
->;
+> & {
+  /** Shows a shared conversation, also without a sign-in. It calls onRefused if that is not allowed. */
+  Shared: ComponentType<{ onRefused?: () => void }>;
+};
 
 export function App({ pages }: { pages: Pages }) {
   return (
@@ -41,7 +44,8 @@ export function App({ pages }: { pages: Pages }) {
 /** Inside shows the app, or the sign-in if nobody is signed in. */
 function Inside({ pages }: { pages: Pages }) {
   const [error, setError] = useState<Error>();
-  const { query } = useLocation();
+  const { path, query } = useLocation();
+  const [refused, setRefused] = useState("");
   const start = () => {
     setError(undefined);
     meet().catch(setError);
@@ -59,7 +63,13 @@ function Inside({ pages }: { pages: Pages }) {
   if (signedOut.value)
     return (
       <ErrorBoundary>
-        <pages.Account />
+        {path.startsWith("/shared/") && refused !== path ? (
+          <main class="shared" id="main" tabIndex={-1}>
+            <pages.Shared onRefused={() => setRefused(path)} />
+          </main>
+        ) : (
+          <pages.Account />
+        )}
       </ErrorBoundary>
     );
   if (!me.value)
@@ -122,6 +132,7 @@ function Routes({ pages }: { pages: Pages }) {
         <Route path="/audit" component={pages.Audit} />
         <Route path="/settings" component={pages.Settings} />
         <Route path="/settings/*" component={pages.Settings} />
+        <Route path="/shared/*" component={pages.Shared} />
         <Route path="/admin" component={pages.Admin} />
         <Route path="/admin/*" component={pages.Admin} />
         <Route default component={PageNotFound} />

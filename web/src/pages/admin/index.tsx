@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useLocation } from "preact-iso";
 import { Groups } from "../../features/settings/groups";
 import { SkillsOfHub } from "../../features/settings/skillswitch";
-import { isAdmin } from "../../shared/api/me";
+import { isAdmin, ways } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import { Empty } from "../../shared/ui";
 import { Page } from "../../shared/ui/page";
@@ -10,11 +10,12 @@ import { type Section, sectionOf, Sections } from "../../shared/ui/sections";
 import { Health } from "./health";
 import { Quotas } from "./quotas";
 import { Retention } from "./retention";
+import { Shares } from "./shares";
 import { Rules } from "./signinrules";
 import { Users } from "./users";
 import "../../features/settings/admin.css";
 
-type Tab = "users" | "groups" | "skills" | "sign-in" | "quotas" | "audit" | "health";
+type Tab = "users" | "groups" | "skills" | "sign-in" | "quotas" | "shares" | "audit" | "health";
 
 const parts: Record<Tab, () => ComponentChildren> = {
   users: () => <Users />,
@@ -22,6 +23,7 @@ const parts: Record<Tab, () => ComponentChildren> = {
   skills: () => <SkillsOfHub />,
   "sign-in": () => <Rules />,
   quotas: () => <Quotas />,
+  shares: () => <Shares />,
   audit: () => <Retention />,
   health: () => <Health />,
 };
@@ -45,7 +47,9 @@ export default function Admin() {
         </Empty>
       </Page>
     );
-  const sections: Section[] = (Object.keys(parts) as Tab[]).map((id) => ({ id, text: msg(`admin.tabs.${id}`) }));
+  const sections: Section[] = (Object.keys(parts) as Tab[])
+    .filter((id) => id !== "shares" || ways.value?.mode !== "single")
+    .map((id) => ({ id, text: msg(`admin.tabs.${id}`) }));
   const open = sectionOf(path, sections) as Tab;
   return (
     <Page title={msg("admin.title")}>

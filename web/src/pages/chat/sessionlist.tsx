@@ -53,6 +53,9 @@ export function SessionList({ open, onOpen }: { open: string; onOpen?: () => voi
           </div>
         )}
       </div>
+      <a class="small muted" href="/settings/migrate?system=loadout" onClick={onOpen}>
+        {msg("chat.importConversations")}
+      </a>
     </nav>
   );
 }

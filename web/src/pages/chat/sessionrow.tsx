@@ -1,9 +1,13 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { useLocation } from "preact-iso";
-import { msg } from "../../shared/i18n/messages";
+import { ErrorBoundary, useLocation } from "preact-iso";
+import { ways } from "../../shared/api/me";
+import { msg, withRest } from "../../shared/i18n/messages";
 import { done, failed, Menu, MenuItem, Tag, useConfirm } from "../../shared/ui";
+import { lazyPart } from "../../shared/ui/lazypart";
 import { forget } from "./conversation";
 import { remove, rename, type Session } from "./sessions";
+
+const ShareDialog = lazyPart(() => withRest(import("../../features/sharing/sharedialog")));
 
 /** SessionRow is a conversation in the list, with its title, state and menu. */
 export function SessionRow({ session, here, onOpen }: { session: Session; here: boolean; onOpen?: () => void }) {
@@ -34,6 +38,7 @@ export function SessionRow({ session, here, onOpen }: { session: Session; here: 
 /** SessionMenu is the menu of a conversation. */
 export function SessionMenu({ session, onRename, place }: { session: Session; onRename: () => void; place?: "start" }) {
   const { path, route } = useLocation();
+  const [sharing, setSharing] = useState(false);
   const confirm = useConfirm();
   const title = session.title || msg("chat.untitled");
   const save = (format: string) => `/api/v1/sessions/${session.id}/export?format=${format}`;
@@ -47,6 +52,7 @@ export function SessionMenu({ session, onRename, place }: { session: Session; on
     <>
       <Menu small label={msg("chat.actions", { title })} place={place}>
         <MenuItem onClick={onRename}>{msg("chat.rename")}</MenuItem>
+        {ways.value?.mode !== "single" && <MenuItem onClick={() => setSharing(true)}>{msg("chat.share")}</MenuItem>}
         <MenuItem onClick={() => download(save("markdown"))}>{msg("chat.exportMarkdown")}</MenuItem>
         <MenuItem onClick={() => download(save("jsonl"))}>{msg("chat.exportLines")}</MenuItem>
         <MenuItem
@@ -65,6 +71,11 @@ export function SessionMenu({ session, onRename, place }: { session: Session; on
         </MenuItem>
       </Menu>
       {confirm.open}
+      {sharing && (
+        <ErrorBoundary>
+          <ShareDialog session={session.id} title={title} onClose={() => setSharing(false)} />
+        </ErrorBoundary>
+      )}
     </>
   );
 }

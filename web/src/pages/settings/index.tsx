@@ -15,6 +15,7 @@ import { Notices } from "./notifications";
 import { Password } from "./password";
 import { Profile } from "./profile";
 import { Secrets } from "./secrets";
+import { Shares } from "./shares";
 import { Storage } from "./storage";
 
 type Tab =
@@ -29,6 +30,7 @@ type Tab =
   | "groups"
   | "storage"
   | "migrate"
+  | "shares"
   | "notices";
 
 const parts: Record<Tab, () => ComponentChildren> = {
@@ -43,14 +45,15 @@ const parts: Record<Tab, () => ComponentChildren> = {
   groups: () => <Groups base="/settings/groups" />,
   storage: () => <Storage />,
   migrate: () => <Migrate />,
+  shares: () => <Shares />,
   appearance: () => <Appearance />,
 };
 
 // The sections that a single-user hub does not have.
-const ofAccounts: Tab[] = ["password", "sign-ins", "tokens"];
+const ofAccounts: Tab[] = ["password", "sign-ins", "tokens", "shares"];
 const order: ["you" | "work" | "access", Tab[]][] = [
   ["you", ["profile", "appearance", "notices"]],
-  ["work", ["defaults", "groups", "storage", "migrate"]],
+  ["work", ["defaults", "groups", "storage", "shares", "migrate"]],
   ["access", ["password", "sign-ins", "tokens", "secrets", "grants"]],
 ];
 

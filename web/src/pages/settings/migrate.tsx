@@ -1,4 +1,5 @@
 import { useRef, useState } from "preact/hooks";
+import { useLocation } from "preact-iso";
 import { mayAdd, useScopes } from "../../features/skills/namespaces";
 import { send } from "../../features/upload/send";
 import { isIgnored, pack } from "../../features/upload/zip";
@@ -49,7 +50,8 @@ type Step =
  */
 export function Migrate() {
   const places = useScopes().filter(([n]) => mayAdd(n));
-  const [system, setSystem] = useState<System>("wegent");
+  const { query } = useLocation();
+  const [system, setSystem] = useState<System>(systems.find(([s]) => s === query.system)?.[0] ?? "wegent");
   const [chosen, choose] = useState("");
   const [step, setStep] = useState<Step>({ at: "ask" });
   const [error, setError] = useState<unknown>();

@@ -1,0 +1,60 @@
+import { useEffect } from "preact/hooks";
+import { useLocation } from "preact-iso";
+import { SharedView } from "../../features/sharing/sharedview";
+import { userName, useUserNames } from "../../features/users/users";
+import { api, got, Refusal, type Schema, useLoad } from "../../shared/api/client";
+import { me } from "../../shared/api/me";
+import { decoded } from "../../shared/api/route";
+import { moment } from "../../shared/i18n/format";
+import { msg } from "../../shared/i18n/messages";
+import { Empty, Problem, Waiting } from "../../shared/ui";
+import { Page } from "../../shared/ui/page";
+
+/** SharedPage shows a shared conversation. It calls onRefused if the user must sign in first. */
+export default function SharedPage({ onRefused }: { onRefused?: () => void }) {
+  const { path } = useLocation();
+  const link = decoded(path.split("/")[2] ?? "");
+  const load = useLoad(
+    (signal) => got(api.GET("/api/v1/shared/{link}", { params: { path: { link } }, signal })),
+    [link],
+  );
+  const status = load.error instanceof Refusal ? load.error.problem.status : 0;
+  useEffect(() => {
+    if (status === 401) onRefused?.();
+  }, [status]);
+  if (status === 404)
+    return (
+      <Page title={msg("share.gone")}>
+        <Empty title={msg("share.goneTitle")}>{msg("share.goneText")}</Empty>
+      </Page>
+    );
+  if (load.error && status !== 401)
+    return (
+      <Page title={msg("share.shared")}>
+        <Problem error={load.error} again={() => void load.again()} />
+      </Page>
+    );
+  if (!load.data) return <Waiting />;
+  const { share, content } = load.data;
+  return (
+    <Page title={content.title || msg("share.untitled")} lead={<About share={share} />}>
+      <SharedView content={content} level={2} />
+    </Page>
+  );
+}
+
+/** About says what the page is, and until when. */
+function About({ share }: { share: Schema["Share"] }) {
+  const time = moment(share.created);
+  return (
+    <>
+      {me.value ? <By id={share.owner} time={time} /> : msg("share.sharedAt", { time })}{" "}
+      {msg("share.until", { time: moment(share.expires) })}
+    </>
+  );
+}
+
+function By({ id, time }: { id: string; time: string }) {
+  useUserNames();
+  return <>{msg("share.sharedBy", { name: userName(id), time })}</>;
+}
