@@ -1432,6 +1432,7 @@ test("export and import: a conversation comes back as it was, once", async (t) =
   await page.goto("/");
   const store = async () => {
     await page.getByRole("link", { name: "Import conversations" }).click();
+    await page.getByRole("button", { name: "Choose files" }).waitFor(); // the chat has such an input too
     await page
       .locator('input[type="file"]')
       .first()
