@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
+	"os"
 	"path"
 	"slices"
 	"sync"
@@ -150,6 +151,9 @@ func (v *commandView) withoutHostPaths(err error) error {
 		return &packages.MissingToolError{Tool: e.Tool, Needs: e.Needs, Hint: e.Hint}
 	}
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return fmt.Errorf("%s: %w", e.Op, e.Err)
+	}
+	if e, ok := errors.AsType[*os.LinkError](err); ok {
 		return fmt.Errorf("%s: %w", e.Op, e.Err)
 	}
 	return err

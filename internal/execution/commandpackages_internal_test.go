@@ -53,6 +53,7 @@ func TestNotesHaveNoHostPaths(t *testing.T) {
 	for _, err := range []error{
 		&script.MissingError{Interpreter: "python3 (>=9)", Tried: tried}, &packages.MissingToolError{Tool: "pip", Tried: tried},
 		fmt.Errorf("lock packages: %w", &fs.PathError{Op: "open", Path: "/home/ann/.cache", Err: fs.ErrPermission}),
+		fmt.Errorf("store packages: %w", errors.Join(&os.LinkError{Op: "rename", Old: "/home/ann/.cache/a", New: "/home/ann/.cache/b", Err: fs.ErrExist}, nil)),
 	} {
 		if got := v.withoutHostPaths(err).Error(); strings.Contains(got, "/home") || got == "" {
 			t.Error(got)
