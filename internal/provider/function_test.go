@@ -53,8 +53,8 @@ func TestFunctionIsATool(t *testing.T) {
 	}{
 		{"rows", `{"data":` + rows + `,"labels":null,"config":{"a":1}}`, `{"anomalies": [{"date": "7", "value": 30}], "std": 7.5813053279887415, "count": 1, "labels": null, "config": {"a": 1}}`, false},
 		{"columns", `{"data":{"date":["1"],"value":[3]}}`, `{"anomalies": [], "std": null, "count": 0, "labels": null, "config": null}`, false},
-		{"no data", `{}`, "the arguments of detect are not right: 1 problem(s) with detect\ndata: is missing", true},
-		{"wrong rows", `{"data":[1]}`, "data: is not the rows of a data frame: rows are objects", true},
+		{"no data", `{}`, "invalid arguments for detect: 1 problem(s) with detect\ndata: is missing", true},
+		{"wrong rows", `{"data":[1]}`, "data: cannot be converted to a data frame: rows are objects", true},
 		{"exception", `{"data":` + rows + `,"method":"historical"}`, "RuntimeError: there is no history\n  skill anomaly, main.py, line ", true},
 	} {
 		got, failed := call(t, c, "detect", json.RawMessage(tt.args))
@@ -85,12 +85,12 @@ func TestRunningAFunctionsScript(t *testing.T) {
 	}{
 		{"anomaly", "", []string{`{"data":{"value":[1]}}`}, 0, "{\n  \"anomalies\": [],\n  \"std\": null,\n  \"count\": 0,\n  \"labels\": null,\n  \"config\": null\n}\n", "looking for anomalies"},
 		{"anomaly", `{"data":{"value":[1]}}`, []string{"-"}, 0, "{\n  \"anomalies\": [],\n  \"std\": null,\n  \"count\": 0,\n  \"labels\": null,\n  \"config\": null\n}\n", ""},
-		{"anomaly", "", nil, 2, "", "main.py defines the function detect and does nothing by itself; it got no arguments."},
+		{"anomaly", "", nil, 2, "", "main.py has no main program, only the function detect: no arguments."},
 		{"anomaly", "", nil, 2, "", `loadout run anomaly main.py -- '{"data": "…"}'`},
 		{"anomaly", "", nil, 2, "", `"description": "standard deviations"`},
-		{"anomaly", "", []string{"--help"}, 2, "", "its arguments are not JSON"},
-		{"anomaly", "", []string{"[1]"}, 2, "", "its arguments are not one JSON object"},
-		{"anomaly", "", []string{`{"threshold":1}`}, 2, "", "the arguments of detect are not right: 1 problem(s) with detect\ndata: is missing"},
+		{"anomaly", "", []string{"--help"}, 2, "", "the arguments are not JSON"},
+		{"anomaly", "", []string{"[1]"}, 2, "", "the arguments are not a single JSON object"},
+		{"anomaly", "", []string{`{"threshold":1}`}, 2, "", "invalid arguments for detect: 1 problem(s) with detect\ndata: is missing"},
 		{"anomaly", "", []string{`{"data":{"value":[1]},"method":"historical"}`}, 1, "", "detect of skill anomaly failed: RuntimeError: there is no history"},
 		{"itself", "", []string{`{"name":"Ann"}`}, 0, "Hello Ann\n", ""},
 		{"itself", "", []string{"a", "b"}, 0, "by itself: ['a', 'b']\n", ""},

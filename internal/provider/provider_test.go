@@ -190,7 +190,7 @@ func TestP1Contract(t *testing.T) {
 		failed bool
 	}{
 		{"add", args{"text": "milk", "tags": []any{args{"name": "shop"}, args{"name": "now", "weight": 9}}}, "MILK good [('shop', 1), ('now', 9)] 3 1", false},
-		{"add", args{"text": "", "mood": "odd", "tags": []any{args{"weight": 10}}}, "not right", true},
+		{"add", args{"text": "", "mood": "odd", "tags": []any{args{"weight": 10}}}, "invalid arguments for add", true},
 		{"add", nil, "text", true},
 		{"structured", args{"words": []string{"a", "b"}}, `{"count": 3.0}`, false},
 		{"decorated", args{"x": 21}, "42", false},
@@ -203,7 +203,7 @@ func TestP1Contract(t *testing.T) {
 			t.Errorf("%s(%v) is %q (failed: %v), want %q", tt.tool, tt.args, got, failed, tt.want)
 		}
 	}
-	if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "nothing"}); err == nil || !strings.Contains(err.Error(), "has no tool nothing") {
+	if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "nothing"}); err == nil || !strings.Contains(err.Error(), "tool nothing not found in the provider of skill notes") {
 		t.Errorf("an unknown tool: %v", err)
 	}
 	served.Close() // until then, standard error may be incomplete
@@ -239,7 +239,7 @@ func TestP1ToolsWithoutBaseClass(t *testing.T) {
 		failed bool
 	}{
 		{"bar", args{"values": []int{3, 5}}, "bars: 5", false},
-		{"bar", args{"values": "x"}, "the arguments of bar are not right", true},
+		{"bar", args{"values": "x"}, "invalid arguments for bar", true},
 		{"later", args{"x": 1}, "2", false},
 		{"both", args{"x": 1}, "3", false},
 		{"untyped", args{"x": 2}, "6", false},
@@ -255,10 +255,10 @@ func TestP1ToolsWithoutBaseClass(t *testing.T) {
 	}
 	told, _ := res.Meta[upstream.ProblemsKey].([]any)
 	for i, want := range []string{
-		"tool thing is skipped: TypeError: create_tool returned a Thing, which is no tool: it has neither _run nor _arun\n  skill bare, provider.py, line 93, in create_tool",
-		"tool forgotten is skipped: TypeError: create_tool returned the class Bar and no tool: return Bar()",
-		"tool nothing is skipped: TypeError: create_tool returned None, which is no tool",
-		"tool idle is skipped: TypeError: Idle is no tool: it has neither _run nor _arun",
+		"tool thing skipped: TypeError: create_tool returned a Thing, not a tool: no _run or _arun method\n  skill bare, provider.py, line 93, in create_tool",
+		"tool forgotten skipped: TypeError: create_tool returned the class Bar: return an instance, Bar()",
+		"tool nothing skipped: TypeError: create_tool returned None, not a tool",
+		"tool idle skipped: TypeError: Idle is not a tool: no _run or _arun method",
 	} {
 		if len(told) != 4 || !strings.HasPrefix(told[i].(string), want) {
 			t.Errorf("problems are %q, want one that begins with %q", told, want)
@@ -316,8 +316,8 @@ func TestProvidersBefore2026AskThePage(t *testing.T) {
 	}{
 		"done":      {&mcp.ElicitResult{Action: "accept", Content: args{"success": true, "result": args{"svg": "<svg/>"}}}, `{"success": true, "result": {"svg": "<svg/>"}}`},
 		"not drawn": {&mcp.ElicitResult{Action: "accept", Content: args{"success": false, "error": "line 1"}}, `{"success": false, "error": "line 1"}`},
-		"only text": {&mcp.ElicitResult{Action: "accept"}, `{"success": false, "error": "the page did not perform render: the user did not answer, or the client shows no page"}`},
-		"no client": {nil, `{"success": false, "error": "the page did not perform render: the client has no way to ask"}`},
+		"only text": {&mcp.ElicitResult{Action: "accept"}, `{"success": false, "error": "the page did not perform render: no answer from the user, or the client has no page"}`},
+		"no client": {nil, `{"success": false, "error": "the page did not perform render: the client cannot ask the user"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var elicit func(*mcp.ElicitRequest) *mcp.ElicitResult
@@ -346,8 +346,8 @@ func TestAbsentPartsSayWhatToWrite(t *testing.T) {
 	w.approve(t, "page")
 	c, _ := w.dial(t, "page", nil)
 	for tool, want := range map[string]string{
-		"model":  "app.chat_shell.models.LangChainModelFactory.create_from_config does not exist here: it belongs to the program that the provider was written for. Remove it. To ask the user, write await context.ask(message, schema)",
-		"socket": "ws_emitter has no sio here: to ask the user, await context.ask(message, schema) instead",
+		"model":  "app.chat_shell.models.LangChainModelFactory.create_from_config is not available: it belongs to the program that the provider was written for. Remove it. To ask the user, use await context.ask(message, schema)",
+		"socket": "ws_emitter.sio is not supported: to ask the user, use await context.ask(message, schema)",
 	} {
 		if got, failed := call(t, c, tool, nil); !failed || !strings.Contains(got, want) || !strings.Contains(got, "provider.py, line ") {
 			t.Errorf("%s: %v %s", tool, failed, got)
@@ -379,7 +379,7 @@ func TestUnknownSyntaxNamesPythonVersion(t *testing.T) {
 	w.approve(t, "newer")
 	c, _ := w.dial(t, "newer", nil)
 	_, err := c.ListTools(t.Context(), nil)
-	for _, part := range []string{"SyntaxError", "provider.py, line 3", "this is Python 3.", "newer python3, first in the PATH"} {
+	for _, part := range []string{"SyntaxError", "provider.py, line 3", "this is Python 3.", "newer python3 that comes first in PATH"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("got %v, want %q in it", err, part)
 		}
@@ -407,11 +407,11 @@ func TestW19UnknownToolsAreSkipped(t *testing.T) {
 	got := map[string]string{}
 	told, _ := res.Meta[upstream.ProblemsKey].([]any)
 	for _, s := range told {
-		name, reason, _ := strings.Cut(strings.TrimPrefix(s.(string), "tool "), " is skipped: ")
+		name, reason, _ := strings.Cut(strings.TrimPrefix(s.(string), "tool "), " skipped: ")
 		got[name] = reason
 	}
-	for name, part := range map[string]string{"explodes": "shared.utils.things.thing does not exist here", "unheard_of": "no such tool", "elsewhere": "there is no provider another"} {
-		if !strings.Contains(got[name], part) || !strings.Contains(served.Stderr(), name+" is skipped") {
+	for name, part := range map[string]string{"explodes": "shared.utils.things.thing is not available", "unheard_of": "not supported by provider notes", "elsewhere": "provider another not found: the skill has notes"} {
+		if !strings.Contains(got[name], part) || !strings.Contains(served.Stderr(), name+" skipped") {
 			t.Errorf("%s: %q, want %q", name, got[name], part)
 		}
 	}

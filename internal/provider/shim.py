@@ -1,16 +1,16 @@
 """Speaks MCP on standard input and output for a tool provider written in Python, and calls functions of skills.
 
-Loadout runs this file inside a sandbox, beside the skill and never from it. It
-needs nothing but the standard library of Python 3.9 or newer. The file
-provider.json beside it says what to load; what the provider prints goes to
-standard error, as standard output belongs to the protocol.
+Loadout runs this file in a sandbox. It is not part of the skill, and needs only
+the standard library of Python 3.9 or newer. The file provider.json beside it says
+what to load. Standard output is reserved for the protocol, so text that the
+provider prints goes to standard error.
 """
 
 import os
 import sys
 
 SKILL = os.environ.get("LOADOUT_SKILL", "/skill")
-sys.path[:] = [p for p in sys.path[1:] if p.rstrip("/") != SKILL]  # the skill comes last, so that it hides nothing
+sys.path[:] = [p for p in sys.path[1:] if p.rstrip("/") != SKILL]  # the skill comes last, so that it shadows no module
 
 import asyncio
 import concurrent.futures
@@ -45,7 +45,7 @@ def warn(text):
     print("loadout: " + text, file=sys.stderr, flush=True)
 
 
-# --- A model base class, where pydantic is not installed -------------------------
+# --- A model base class, used if pydantic is not installed -------------------------
 
 UNSET = object()
 
@@ -61,7 +61,7 @@ class OrMeta(type):
 
 
 class ValidationError(ValueError):
-    """Every problem with a value, one a line."""
+    """Lists the problems with a value, one per line."""
 
     def __init__(self, title, problems):
         self.title, self.problems = title, problems
@@ -103,7 +103,7 @@ def PrivateAttr(default=None, default_factory=None, **_):
 
 
 class Check:
-    """A validator that a decorator marked."""
+    """A validator function with its mode and fields."""
 
     def __init__(self, fields, mode, function):
         self.fields, self.mode, self.function = fields, mode, function
@@ -123,7 +123,7 @@ class Check:
 
 
 def call_with(f, args):
-    """Calls f with as many of args as it takes."""
+    """Calls f with the first arguments of args, as many as it accepts."""
     try:
         n = len([p for p in inspect.signature(f).parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)])
     except (TypeError, ValueError):
@@ -150,7 +150,7 @@ class classproperty:
 
 
 def fields_of(cls):
-    """The fields of a model, those of its bases first."""
+    """Returns the fields of a model by name, those of its base classes first."""
     if "_loadout_fields" in vars(cls):
         return vars(cls)["_loadout_fields"]
     found = {}
@@ -180,7 +180,7 @@ def fields_of(cls):
             info = info or FieldInfo()
             info.annotation = tp
             found[name] = info
-        for name, value in vars(base).items():  # a default without an annotation of its own
+        for name, value in vars(base).items():  # a new default of an inherited field
             if name in found and name not in raw and not isinstance(value, (FieldInfo, Check, property, types.FunctionType)):
                 found[name] = copy.copy(found[name])
                 found[name].default, found[name].default_factory = value, None
@@ -215,7 +215,7 @@ def checks_of(cls):
 
 
 class Model(metaclass=OrMeta):
-    """What of pydantic.BaseModel providers use."""
+    """Implements the part of pydantic.BaseModel that providers use."""
 
     _loadout_extra = False
 
@@ -341,11 +341,10 @@ def plain(value, exclude_none=False):
 
 
 UNIONS = (typing.Union, getattr(types, "UnionType", typing.Union))
-NAMES = {str: "a string", int: "an integer", float: "a number", bool: "true or false", list: "a list", dict: "an object"}
 
 
 def convert(tp, value, at, problems, extra=None):
-    """The value as the type has it; what is wrong is added to problems."""
+    """Returns a value converted to a type. It appends the problems to problems."""
 
     def bad(why):
         problems.append((at, why))
@@ -357,7 +356,7 @@ def convert(tp, value, at, problems, extra=None):
     if origin in UNIONS:
         if value is None and type(None) in args:
             return None
-        for exact in (True, False):  # one that fits as it is goes first
+        for exact in (True, False):  # prefer a type that needs no conversion
             for a in args:
                 if exact and (not isinstance(a, type) or type(value) is not a):
                     continue
@@ -365,7 +364,7 @@ def convert(tp, value, at, problems, extra=None):
                 out = convert(a, value, at, found, extra)
                 if not found:
                     return out
-        return bad(found[0][1] if len(args) == 2 and found else "is of none of the types that are allowed")
+        return bad(found[0][1] if len(args) == 2 and found else "matches none of the allowed types")
     if origin is typing.Literal:
         return value if value in args else bad("must be one of " + ", ".join(repr(a) for a in args))
     if isinstance(tp, type) and issubclass(tp, enum.Enum):
@@ -385,11 +384,11 @@ def convert(tp, value, at, problems, extra=None):
         try:
             return tp(value)
         except Exception as e:
-            return bad("is not the rows of a data frame: %s" % e)
+            return bad("cannot be converted to a data frame: %s" % e)
     if tp is bool:
         if isinstance(value, str) and value.lower() in ("true", "false"):
             return value.lower() == "true"
-        return value if isinstance(value, bool) else bad("is not true or false")
+        return value if isinstance(value, bool) else bad("is not a boolean")
     if tp is int:
         if isinstance(value, float) and value.is_integer() or isinstance(value, str) and re.fullmatch(r"[+-]?\d{1,30}", value.strip()):
             value = int(value)
@@ -412,7 +411,7 @@ def convert(tp, value, at, problems, extra=None):
             return bad("is not a list")
         if (origin or tp) is tuple and args and args[-1] is not ...:
             if len(args) != len(value):
-                return bad("has %d elements, not %d" % (len(value), len(args)))
+                return bad("has %d elements, want %d" % (len(value), len(args)))
             return tuple(convert(a, v, "%s.%d" % (at, i), problems) for i, (a, v) in enumerate(zip(args, value)))
         value = (origin or tp)(convert(args[0] if args else typing.Any, v, "%s.%d" % (at, i), problems) for i, v in enumerate(value))
     elif (origin or tp) is dict:
@@ -423,7 +422,7 @@ def convert(tp, value, at, problems, extra=None):
 
 
 def is_frame(tp):
-    """Whether a type is the data frame of pandas or a library like it."""
+    """Reports whether a type is the data frame of pandas or a similar library."""
     return isinstance(tp, type) and tp.__name__ == "DataFrame"
 
 
@@ -446,7 +445,7 @@ def bounded(value, extra, bad):
 
 
 def schema_of(tp, depth):
-    """The JSON schema of a type."""
+    """Returns the JSON Schema of a type."""
     if depth > 16:
         return {}
     origin, args = typing.get_origin(tp), typing.get_args(tp)
@@ -515,7 +514,7 @@ def schema_of(tp, depth):
     return {}
 
 
-# --- A tool base class, where langchain_core is not installed ---------------------
+# --- A tool base class, used if langchain_core is not installed ---------------------
 
 
 class ToolException(Exception):
@@ -523,7 +522,7 @@ class ToolException(Exception):
 
 
 class Callbacks(metaclass=OrMeta):
-    """Stands for a callback manager: what it is told, nobody hears."""
+    """A callback manager that ignores all events."""
 
     def __getattr__(self, name):
         if name.startswith("__"):
@@ -535,7 +534,7 @@ PASSED = ("self", "run_manager", "callbacks", "config", "runtime")
 
 
 def model_of(function, name, skipped=PASSED, texts=None):
-    """A model of a function's parameters, or nothing. texts holds descriptions of parameters."""
+    """Returns a model of a function's parameters. texts contains their descriptions by name."""
     hints = hints_of(function)
     space = {"__annotations__": {}}
     for p in inspect.signature(function).parameters.values():
@@ -554,7 +553,7 @@ PARAMETER = re.compile(r"^(?::param\s+(?:[^:]*\s)?)?\*{0,2}(\w+)\s*(?:\([^)]*\))
 
 
 def docstring(function):
-    """The description in a function's docstring, without the parameters, and the texts of the parameters by name.
+    """Returns the description in a function's docstring without the parameters, and the descriptions of the parameters by name.
 
     The parameters are in a section Args, or in fields such as `:param name: text`."""
     lines, texts, inside, name, deep = [], {}, False, None, None
@@ -596,7 +595,7 @@ class BaseTool(Model):
     tags: typing.Any = None
 
     def _run(self, *args, **kwargs):
-        raise NotImplementedError("the tool has no _run")
+        raise NotImplementedError("_run is not implemented")
 
     async def _arun(self, *args, **kwargs):
         return await asyncio.get_running_loop().run_in_executor(None, lambda: self._run(*args, **kwargs))
@@ -605,7 +604,7 @@ class BaseTool(Model):
         if self.args_schema is not None:
             return self.args_schema
         models = [model_of(f, type(self).__name__) for f in (self._run, self._arun)]
-        return max(models, key=lambda m: len(fields_of(m)))  # of one that only raises there is nothing to learn
+        return max(models, key=lambda m: len(fields_of(m)))  # a method that only raises has no parameters
 
     @property
     def args(self):
@@ -625,7 +624,7 @@ class BaseTool(Model):
 
 
 def content_of(tool, value):
-    """Returns what a tool returned, without an artifact, which is not for the model."""
+    """Returns the result of a tool without an artifact, which is not for the model."""
     return value[0] if tool.response_format == "content_and_artifact" and isinstance(value, tuple) and len(value) == 2 else value
 
 
@@ -637,7 +636,7 @@ def as_arguments(tool, given):
 
 
 def checked(tool, given):
-    """The arguments of a call as the schema has them."""
+    """Returns the arguments of a call, converted to the types in the tool's schema."""
     s = tool.get_input_schema()
     if isinstance(s, dict) or not isinstance(s, type):
         return given
@@ -651,7 +650,7 @@ def checked(tool, given):
 
 
 def accepted(function, given):
-    """What is given, with what else the function cannot do without."""
+    """Returns the arguments and those that LangChain passes if the function requires them."""
     given = dict(given)
     for p in inspect.signature(function).parameters.values():
         if p.name in ("run_manager", "callbacks") and p.default is p.empty:
@@ -690,7 +689,7 @@ class Tool(StructuredTool):
 
 
 def tool(*args, name=None, description=None, args_schema=None, return_direct=False, response_format="content", **_):
-    """The decorator."""
+    """LangChain's decorator for functions."""
 
     def make(f):
         sync = None if inspect.iscoroutinefunction(f) else f
@@ -700,11 +699,11 @@ def tool(*args, name=None, description=None, args_schema=None, return_direct=Fal
     return make(args[0]) if args and callable(args[0]) else make
 
 
-# --- What providers import of the program they were written for -------------------
+# --- Modules of the programs that providers were written for -------------------
 
 
 class SkillToolContext(metaclass=OrMeta):
-    """For whom a tool is made. There is no token in it, and never will be."""
+    """The user and the conversation of a tool. It never contains a token."""
 
     def __init__(self, task_id=0, subtask_id=0, user_id=0, db_session=None, ws_emitter=None, skill_config=None, user_name="", auth_token="",
                  skill_identity_token="", load_skill_tool=None, person="", session="", config=None, ask=None):
@@ -725,7 +724,7 @@ class SkillToolProvider(metaclass=OrMeta):
     supported_tools = ()
 
     def create_tool(self, tool_name, context, tool_config=None):
-        raise NotImplementedError("the provider creates no tools")
+        raise NotImplementedError("create_tool is not implemented")
 
     def validate_config(self, tool_config):
         return True
@@ -737,7 +736,7 @@ class Kind(enum.Enum):
 
 
 class Here:
-    """Stands for a sandbox of a service, by the one in which this runs: /home/user is the work directory."""
+    """Replaces the sandbox of a service with the one of this process. /home/user is the work directory."""
 
     sandbox_id = "loadout"
 
@@ -745,31 +744,31 @@ class Here:
         self.commands = self.files = self
 
     @staticmethod
-    def place(path):
+    def local_path(path):
         path = os.path.normpath(os.path.join("/home/user", path or ""))
         work = os.environ.get("LOADOUT_WORK", "/work")
         return work + path[len("/home/user"):] if path == "/home/user" or path.startswith("/home/user/") else path
 
     @staticmethod
-    async def aside(f):
+    async def run_in_thread(f):
         return await asyncio.get_running_loop().run_in_executor(None, f)
 
     async def run(self, cmd, cwd=None, timeout=60, envs=None, **_):
         def go():
-            p = subprocess.Popen(["/bin/sh", "-c", cmd], cwd=self.place(cwd), env={**os.environ, **(envs or {})}, stdin=subprocess.DEVNULL,
+            p = subprocess.Popen(["/bin/sh", "-c", cmd], cwd=self.local_path(cwd), env={**os.environ, **(envs or {})}, stdin=subprocess.DEVNULL,
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
             try:
                 out, err = p.communicate(timeout=timeout or None)
             except subprocess.TimeoutExpired:
                 os.killpg(p.pid, signal.SIGKILL)
                 p.communicate()
-                raise TimeoutError("the command took longer than %s seconds" % timeout)
+                raise TimeoutError("command timed out (limit %s seconds)" % timeout)
             return types.SimpleNamespace(stdout=out.decode("utf-8", "replace"), stderr=err.decode("utf-8", "replace"), exit_code=p.returncode, error=None)
 
-        return await self.aside(go)
+        return await self.run_in_thread(go)
 
     def info(self, path):
-        at = self.place(path)
+        at = self.local_path(path)
         st = os.lstat(at)
         return types.SimpleNamespace(
             name=os.path.basename(path), path=path, type=Kind.DIR if os.path.isdir(at) else Kind.FILE, size=st.st_size, mode=st.st_mode & 0o777,
@@ -780,41 +779,41 @@ class Here:
         return self.info(path)
 
     async def exists(self, path, **_):
-        return os.path.exists(self.place(path))
+        return os.path.exists(self.local_path(path))
 
     async def list(self, path="/home/user", depth=1, **_):
         out = []
 
         def walk(path, left):
-            for name in sorted(os.listdir(self.place(path))):
+            for name in sorted(os.listdir(self.local_path(path))):
                 entry = self.info(os.path.join(path, name))
                 out.append(entry)
                 if left > 1 and entry.type is Kind.DIR and entry.symlink_target is None and len(out) < 10000:
                     walk(entry.path, left - 1)
 
-        await self.aside(lambda: walk(path, depth or 1))
+        await self.run_in_thread(lambda: walk(path, depth or 1))
         return out
 
     async def read(self, path, format="text", **_):
-        with open(self.place(path), "rb") as f:
+        with open(self.local_path(path), "rb") as f:
             data = f.read()
         return bytearray(data) if format == "bytes" else data.decode("utf-8", "replace")
 
     async def write(self, path, data, **_):
-        with open(self.place(path), "wb") as f:
+        with open(self.local_path(path), "wb") as f:
             f.write(data.encode() if isinstance(data, str) else bytes(data))
         return self.info(path)
 
     async def make_dir(self, path, **_):
-        os.makedirs(self.place(path), exist_ok=True)
+        os.makedirs(self.local_path(path), exist_ok=True)
         return True
 
     async def remove(self, path, **_):
-        os.remove(self.place(path))
+        os.remove(self.local_path(path))
 
 
 class SandboxManager(metaclass=OrMeta):
-    """Gives the sandbox in which this runs."""
+    """Returns the sandbox of this process."""
 
     def __init__(self, *args, **kwargs):
         pass
@@ -861,7 +860,7 @@ class BaseSandboxTool(BaseTool):
 
 
 class PendingRequests:
-    """Holds what a provider asks of the page of Wegent, as it did before 2026, until the page answers."""
+    """The requests to Wegent's page that are not answered yet. Providers written before 2026 use it."""
 
     def __init__(self):
         self.requests = {}
@@ -903,7 +902,7 @@ async def no_pending_requests():
 
 
 class Emitter:
-    """Stands for the connection to the page of Wegent. What a provider asks of the page is asked with context.ask; no one hears the rest."""
+    """Replaces the connection to Wegent's page. It sends requests with context.ask, and ignores other events."""
 
     def __init__(self, ask):
         self._ask, self._asking = ask, set()
@@ -920,14 +919,14 @@ class Emitter:
                                                                         "timeout": getattr(request, "timeout_seconds", 30.0)})
             result = got.get("content") or {}
             if not isinstance(result.get("success"), bool):
-                result = {"success": False, "error": "the page did not perform %s: %s" % (action, got.get("reason") or "the user did not answer, or the client shows no page")}
+                result = {"success": False, "error": "the page did not perform %s: %s" % (action, got.get("reason") or "no answer from the user, or the client has no page")}
         except Exception as e:
-            result = {"success": False, "error": "%s was not asked of the page: %s" % (action, e)}
+            result = {"success": False, "error": "couldn't send %s to the page: %s" % (action, e)}
         await PENDING.resolve(request_id, result)
 
     def __getattr__(self, name):
         if not name.startswith("emit_"):
-            raise AttributeError("ws_emitter has no %s here: to ask the user, await context.ask(message, schema) instead" % name)
+            raise AttributeError("ws_emitter.%s is not supported: to ask the user, use await context.ask(message, schema)" % name)
 
         async def emit(*args, **kwargs):
             pass
@@ -948,21 +947,21 @@ STAND_INS = {
     "langchain_core": {}, "langchain_core.tools": TOOLS, "langchain_core.tools.base": TOOLS, "langchain_core.callbacks": CALLBACKS,
     "langchain_core.callbacks.manager": CALLBACKS, "langchain_core.runnables": {"RunnableConfig": dict},
     "langchain": {}, "langchain.tools": TOOLS,
-    "httpx": {},  # Wegent's tools import it, and use it only with a token, which none gets
+    "httpx": {},  # Wegent's tools import it, but use it only with a token, which they never get
     "chat_shell": {}, "chat_shell.skills": CONTEXT, "chat_shell.skills.context": CONTEXT, "chat_shell.skills.provider": CONTEXT, "chat_shell.tools": {},
     "chat_shell.tools.sandbox": {"BaseSandboxTool": BaseSandboxTool, "SandboxManager": SandboxManager, "DEFAULT_EXECUTOR_MANAGER_URL": "", "DEFAULT_SANDBOX_TIMEOUT": 1800},
 }
-for package in ("chat_shell", "chat_shell.chat_shell", "app.chat_shell", "app.services.chat_v2"):  # where Wegent had them, newest first
+for package in ("chat_shell", "chat_shell.chat_shell", "app.chat_shell", "app.services.chat_v2"):  # the names in versions of Wegent, newest first
     for module in ("skills", "skills.base", "skills.context", "skills.provider"):
         STAND_INS.setdefault(package + "." + module, CONTEXT)
     STAND_INS[package + ".tools.pending_requests"] = REQUESTS
 
-# Of these programs a provider may import more than there are stand-ins for. It
-# loads, and what it then uses says that it is not there.
+# A provider may also import names of these programs that have no stand-in. It
+# loads, and raises an error when it uses them.
 PROGRAMS = ("chat_shell", "shared", "app")
 
 
-ABSENT = ("%s does not exist here: it belongs to the program that the provider was written for. Remove it. To ask the user, write "
+ABSENT = ("%s is not available: it belongs to the program that the provider was written for. Remove it. To ask the user, use "
           "await context.ask(message, schema); to ask a page, await context.ask(message, action={...}); settings are in context.config")
 
 
@@ -972,14 +971,14 @@ class AbsentMeta(OrMeta):
 
 
 class Absent(metaclass=AbsentMeta):
-    """Something of a program that is not here."""
+    """A name of a program that is not available."""
 
     def __init__(self, *args, **kwargs):
         raise RuntimeError(ABSENT % type(self).__name__)
 
 
 class Finder:
-    """Finds stand-ins. It is the last to be asked, so that what is installed is used."""
+    """Finds stand-ins. It is the last finder, so installed packages take precedence."""
 
     @staticmethod
     def find_spec(name, _path=None, _target=None):
@@ -1002,7 +1001,7 @@ class Finder:
                 raise AttributeError(attribute)
             if program in PROGRAMS:
                 return type(Absent)("%s.%s" % (name, attribute), (Absent,), {})
-            raise AttributeError("the stand-in for %s has no %s: name the package %s in the skill's requirements.txt" % (name, attribute, program.replace("_", "-")))
+            raise AttributeError("the stand-in for %s has no %s: add the package %s to the skill's requirements.txt" % (name, attribute, program.replace("_", "-")))
 
         module.__getattr__ = missing
 
@@ -1011,32 +1010,32 @@ class Finder:
 
 
 def number(text):
-    """A positive number that is the same for the same text."""
+    """Returns a positive number derived from a text."""
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") % (1 << 31) + 1 if text else 0
 
 
 def own_frames(error):
-    """File, line and function of what an error went through in the skill."""
+    """Returns file, line and function of each frame of a traceback that is in the skill."""
     return [(f.filename, f.lineno, f.name) for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith(SKILL + "/")]
 
 
 def defined(function):
-    """File, line and name of a function of the skill, in a list; an empty one for others."""
+    """Returns a list with file, line and name of a function, or an empty list if it is not in the skill."""
     code = getattr(inspect.unwrap(function) if callable(function) else None, "__code__", None)
     return [(code.co_filename, code.co_firstlineno, code.co_name)] if code and code.co_filename.startswith(SKILL + "/") else []
 
 
-def where(error, skill, called=()):
-    """What happened, and where in the files of the skill: at the latest where what was called is defined."""
+def describe_error(error, skill, called=()):
+    """Returns a description of an error and its location in the skill. The default location is that of the first function in called."""
     frames = own_frames(error) or next(filter(None, map(defined, called)), [])
     lines = ["  skill %s, %s, line %d, in %s" % (skill, os.path.relpath(file, SKILL), line, name) for file, line, name in frames]
     if isinstance(error, SyntaxError) and error.filename:
         lines.append("  skill %s, %s, line %s" % (skill, os.path.relpath(error.filename, SKILL), error.lineno))
     text = "%s: %s" % (type(error).__name__, error)
     if isinstance(error, ModuleNotFoundError) and str(error.name).split(".")[0] not in PROGRAMS:
-        text += "; if a package has it, name that in a requirements.txt of the skill"
+        text += "; if a package provides it, add the package to the skill's requirements.txt"
     if isinstance(error, SyntaxError):
-        text += "; this is Python %d.%d: code for a newer version needs a newer python3, first in the PATH" % sys.version_info[:2]
+        text += "; this is Python %d.%d: code for a newer version needs a newer python3 that comes first in PATH" % sys.version_info[:2]
     return text + ("\n" + "\n".join(lines[-8:]) if lines else "")
 
 
@@ -1053,11 +1052,11 @@ class Provider:
                 self.create(self.provider_of(self.load()), ask)
         except BaseException as e:  # also one that exits
             traceback.print_exc()
-            self.error = "the provider of skill %s cannot be loaded: %s" % (self.skill, where(e, self.skill))
+            self.error = "the provider of skill %s cannot be loaded: %s" % (self.skill, describe_error(e, self.skill))
             warn(self.error)
 
     def load(self):
-        """The module of the skill, in a package of its own."""
+        """Imports the skill's module in a package of its own."""
         module = self.spec.get("module") or "provider"
         package = "skill_pkg_" + re.sub(r"\W", "_", self.skill)
         init = os.path.join(SKILL, "__init__.py")
@@ -1068,7 +1067,7 @@ class Provider:
             try:
                 spec.loader.exec_module(home)
             except Exception as e:
-                warn("skill %s: __init__.py is passed over: %s" % (self.skill, where(e, self.skill)))
+                warn("skill %s: __init__.py ignored: %s" % (self.skill, describe_error(e, self.skill)))
         else:
             home = types.ModuleType(package)
             home.__path__, home.__package__ = [SKILL], package
@@ -1081,11 +1080,11 @@ class Provider:
         if not isinstance(found, type):
             raise LookupError("%s.py has no class %s" % ((self.spec.get("module") or "provider").replace(".", "/"), cls))
         if not callable(getattr(found, "create_tool", None)):
-            raise TypeError("the class %s is no provider: it has no create_tool" % cls)
+            raise TypeError("class %s is not a provider: no create_tool method" % cls)
         return found()
 
     def create_function(self, loaded, name):
-        """Makes a tool of a function: its schema is that of the signature, with the texts of the docstring."""
+        """Creates a tool from a function. Its schema comes from the signature and the docstring."""
         f = getattr(loaded, name, None)
         if not callable(f) or isinstance(f, type):
             raise LookupError("%s.py has no function %s" % (self.spec["module"].replace(".", "/"), name))
@@ -1093,7 +1092,7 @@ class Provider:
         later = inspect.iscoroutinefunction(f)
         model = model_of(f, name, (), texts)
         for info in fields_of(model).values():
-            if info.default is None:  # what may be omitted may be null
+            if info.default is None:  # optional parameters accept null
                 info.annotation = typing.Optional[info.annotation]
         made = StructuredTool(name=name, description=text or str(self.spec.get("description") or ""), args_schema=model, func=None if later else f, coroutine=f if later else None)
         description = self.describe(name, made, {})
@@ -1101,8 +1100,8 @@ class Provider:
         self.tools[name] = (made, description)
 
     def skip(self, name, provider, reason):
-        self.skipped.append("tool %s is skipped: %s" % (name, reason))
-        warn("skill %s: tool %s is skipped: %s" % (self.skill, name, reason))
+        self.skipped.append("tool %s skipped: %s" % (name, reason))
+        warn("skill %s: tool %s skipped: %s" % (self.skill, name, reason))
 
     def create(self, provider, ask):
         own, supported = str(provider.provider_name or ""), list(provider.supported_tools or ())
@@ -1113,20 +1112,20 @@ class Provider:
             name, by = d.get("name"), d.get("provider") or own
             config = {**shared, **(d.get("config") or {})}
             if not name or not isinstance(name, str):
-                self.skip(str(name), by, "it has no name")
+                self.skip(str(name), by, "missing name")
             elif by != own:
-                self.skip(name, by, "there is no provider %s; the skill's is %s" % (by, own or "without a name"))
+                self.skip(name, by, "provider %s not found: the skill has %s" % (by, own or "a provider without a name"))
             elif supported and name not in supported:
-                self.skip(name, by, "the provider %s has no such tool" % own)
+                self.skip(name, by, "not supported by provider %s" % own)
             elif name in self.tools:
-                self.skip(name, by, "it is there already")
+                self.skip(name, by, "duplicate name")
             else:
                 try:
                     made = tool_of(provider.create_tool(name, self.context(config, ask), dict(config)), d.get("parameters"))
                     self.tools[name] = (made, self.describe(name, made, d))
                 except BaseException as e:
                     traceback.print_exc()
-                    self.skip(name, by, where(e, self.skill, [provider.create_tool]))
+                    self.skip(name, by, describe_error(e, self.skill, [provider.create_tool]))
 
     def context(self, config, ask):
         session, person = self.spec.get("session") or "", self.spec.get("person") or ""
@@ -1161,7 +1160,7 @@ class Provider:
         return await (call_own(made, given) if isinstance(made, BaseTool) else made.ainvoke(given))
 
     def code(self, name):
-        """The functions that a tool may have called, the likeliest first."""
+        """Returns the functions that a tool may have called, the most likely first."""
         made = self.tools[name][0]
         return [getattr(made, n, None) for n in ("coroutine", "func", "_arun", "_run")]
 
@@ -1170,7 +1169,7 @@ CONTEXT_CLASS = SkillToolContext
 
 
 def import_context():
-    """Takes the context of the program itself, where that is installed."""
+    """Uses the program's own context class if it is installed."""
     global CONTEXT_CLASS
     try:
         CONTEXT_CLASS = importlib.import_module("chat_shell.skills").SkillToolContext
@@ -1179,12 +1178,12 @@ def import_context():
 
 
 def tool_of(made, parameters=None):
-    """A tool of what create_tool returned: that itself, where it has a base class, or one around its _run and _arun, or around a function."""
+    """Returns the tool for a result of create_tool: the result if it has a base class, otherwise a tool that calls its methods or a function."""
     if isinstance(made, type):
-        raise TypeError("create_tool returned the class %s and no tool: return %s()" % (made.__name__, made.__name__))
+        raise TypeError("create_tool returned the class %s: return an instance, %s()" % (made.__name__, made.__name__))
     if isinstance(made, BaseTool):
         if type(made)._run is BaseTool._run and type(made)._arun is BaseTool._arun:
-            raise TypeError("%s is no tool: it has neither _run nor _arun" % type(made).__name__)
+            raise TypeError("%s is not a tool: no _run or _arun method" % type(made).__name__)
         return made
     if callable(getattr(made, "ainvoke", None)):
         return made
@@ -1193,7 +1192,7 @@ def tool_of(made, parameters=None):
         later = inspect.iscoroutinefunction(made) or inspect.iscoroutinefunction(made.__call__)
         run, arun = (None, made) if later else (made, None)
     if not run and not arun:
-        raise TypeError("create_tool returned %s, which is no tool: it has neither _run nor _arun" % (made if made is None else "a " + type(made).__name__))
+        raise TypeError("create_tool returned %s, not a tool: no _run or _arun method" % (made if made is None else "a " + type(made).__name__))
     schema = getattr(made, "args_schema", None)
     if schema is None:
         schema = parameters or schema_of_any(made, [f for f in (run, arun) if f])
@@ -1202,7 +1201,7 @@ def tool_of(made, parameters=None):
 
 
 def schema_of_any(made, functions):
-    """A model of the parameters of the function that has most; of one that takes any names, any object."""
+    """Returns the schema of the function with the most parameters. If a function accepts any name, the schema accepts any object."""
     try:
         if any(p.kind is p.VAR_KEYWORD for f in functions for p in inspect.signature(f).parameters.values()):
             return {"type": "object"}
@@ -1212,7 +1211,7 @@ def schema_of_any(made, functions):
 
 
 async def call_own(made, given):
-    """Calls a tool of the base class here."""
+    """Calls a tool with the base class of this file."""
     if type(made)._arun is not BaseTool._arun:
         try:
             return await made.ainvoke(given)
@@ -1223,7 +1222,7 @@ async def call_own(made, given):
 
 
 def result_of(value):
-    """What a tool returned, as MCP has it."""
+    """Returns the result of a tool in the format of MCP."""
     value = getattr(value, "content", value) if type(value).__name__ == "ToolMessage" else value
     if hasattr(value, "model_dump"):
         value = value.model_dump()
@@ -1241,7 +1240,7 @@ def result_of(value):
 
 
 def simple(value, depth=0):
-    """The value as JSON has it: of a data frame its rows, of an array its items; what is not a number is null."""
+    """Converts a value for JSON. A data frame becomes a list of rows, an array a list, and NaN null."""
     if isinstance(value, enum.Enum):
         value = value.value
     if value is None or isinstance(value, (str, int)) or depth > 50:
@@ -1284,13 +1283,13 @@ class Server:
             self.sink.flush()
 
     def ask(self, message, schema=None, action=None):
-        """Asks the person. The answer is {"action": "accept", "decline" or "cancel", "content": {...}}; await it in a coroutine.
+        """Asks the user. The answer is {"action": "accept", "decline" or "cancel", "content": {...}}; await it in a coroutine.
 
-        With action, {"skill_name", "action", "data", "timeout" in seconds}, a client of the conversation does that in place of the
-        person, as to draw something in its window: the content is {"success", and "result" or "error"}."""
+        With action, {"skill_name", "action", "data", "timeout" in seconds}, a client of the conversation performs the action instead
+        of asking, for example draws something in its window. The content is {"success", and "result" or "error"}."""
         answer = concurrent.futures.Future()
         if not self.can_ask:
-            answer.set_result({"action": "decline", "content": {}, "reason": "the client has no way to ask"})
+            answer.set_result({"action": "decline", "content": {}, "reason": "the client cannot ask the user"})
         else:
             with self.lock:
                 self.asked += 1
@@ -1312,24 +1311,24 @@ class Server:
             if not line:
                 return
             if len(line) == MAX_LINE and not line.endswith(b"\n"):
-                warn("a message of more than %d bytes ends the conversation" % MAX_LINE)
+                warn("message too large (limit %d bytes): connection closed" % MAX_LINE)
                 return
             if not line.strip():
                 continue
             try:
                 message = json.loads(line)
             except (ValueError, RecursionError) as e:
-                self.send({"id": None, "error": {"code": -32700, "message": "this is not JSON: %s" % e}})
+                self.send({"id": None, "error": {"code": -32700, "message": "invalid JSON: %s" % e}})
                 continue
             for m in message if isinstance(message, list) else [message]:
                 try:
-                    self.take(m)
-                except Exception:  # of what no client sends
+                    self.handle(m)
+                except Exception:  # an unexpected message does not end the server
                     traceback.print_exc()
 
-    def take(self, m):
+    def handle(self, m):
         if not isinstance(m, dict) or m.get("jsonrpc") != "2.0":
-            self.send({"id": None, "error": {"code": -32600, "message": "this is not JSON-RPC 2.0"}})
+            self.send({"id": None, "error": {"code": -32600, "message": "not a JSON-RPC 2.0 message"}})
             return
         method, id, params = m.get("method"), m.get("id"), m.get("params") or {}
         if method is None:
@@ -1347,7 +1346,7 @@ class Server:
             self.request(method, id, params if isinstance(params, dict) else {})
         except Exception as e:
             traceback.print_exc()
-            self.send({"id": id, "error": {"code": -32603, "message": where(e, self.skill)}})
+            self.send({"id": id, "error": {"code": -32603, "message": describe_error(e, self.skill)}})
 
     def request(self, method, id, params):
         if method == "initialize":
@@ -1368,18 +1367,18 @@ class Server:
         elif method == "tools/call":
             name, given = params.get("name"), params.get("arguments")
             if name not in self.provider.tools:
-                why = self.provider.error or "the provider of skill %s has no tool %s" % (self.skill, name)
+                why = self.provider.error or "tool %s not found in the provider of skill %s" % (name, self.skill)
                 self.send({"id": id, "error": {"code": -32602, "message": why}})
             elif given is not None and not isinstance(given, dict):
-                self.send({"id": id, "error": {"code": -32602, "message": "arguments is not an object"}})
+                self.send({"id": id, "error": {"code": -32602, "message": "arguments must be an object"}})
             elif len(self.running) >= MAX_CALLS:
-                self.send({"id": id, "result": failed("%d calls are under way; try again when one has ended" % MAX_CALLS)})
+                self.send({"id": id, "result": failed("too many calls in progress (limit %d): try again when one has finished" % MAX_CALLS)})
             else:
                 call = asyncio.run_coroutine_threadsafe(self.call(name, given or {}), self.loop)
                 self.running[key(id)] = call
                 call.add_done_callback(lambda done: self.answer(id, done))
         else:
-            self.send({"id": id, "error": {"code": -32601, "message": "there is no method " + str(method)}})
+            self.send({"id": id, "error": {"code": -32601, "message": "unknown method %s" % method}})
 
     async def call(self, name, given):
         try:
@@ -1390,19 +1389,19 @@ class Server:
             return failed(str(e))
         except BaseException as e:
             if type(e).__name__ == "ValidationError" and not own_frames(e):
-                return failed("the arguments of %s are not right: %s" % (name, e))
+                return failed("invalid arguments for %s: %s" % (name, e))
             print("skill %s, tool %s:" % (self.skill, name), file=sys.stderr)
             traceback.print_exc()
-            return failed("%s of skill %s failed: %s" % (name, self.skill, where(e, self.skill, self.provider.code(name))))
+            return failed("%s of skill %s failed: %s" % (name, self.skill, describe_error(e, self.skill, self.provider.code(name))))
 
     def answer(self, id, done):
         self.running.pop(key(id), None)
         if done.cancelled():
-            return  # who cancelled expects no answer
+            return  # a cancelled request gets no response
         try:
             self.send({"id": id, "result": done.result()})
         except (BrokenPipeError, ValueError):
-            pass  # nobody is there any more
+            pass  # the client has closed the connection
 
 
 def key(id):
@@ -1417,7 +1416,7 @@ def failed(text):
 
 
 def call_function(spec, path, args):
-    """Calls the function with the JSON object in args, and prints what it returns. A script that runs by itself does that instead."""
+    """Calls the function with the JSON object in args and prints the result. Without one, it runs a script that has a main program."""
     given, read = None, b""
     try:
         if args == ["-"]:
@@ -1425,15 +1424,15 @@ def call_function(spec, path, args):
         if len(args) == 1:
             given = json.loads(read if args[0] == "-" else args[0])
     except (ValueError, RecursionError) as e:
-        why = "its arguments are not JSON: %s" % e
+        why = "the arguments are not JSON: %s" % e
     else:
-        why = "it got no arguments" if not args else "its arguments are not one JSON object"
+        why = "no arguments" if not args else "the arguments are not a single JSON object"
     if not isinstance(given, dict):
         with open(path, "rb") as f:
             if b"__main__" in f.read(MAX_LINE):
                 restore_stdin(read)
                 os.execv(sys.executable, [sys.executable, path] + args)
-    out, sys.stdout = sys.stdout, sys.stderr  # prints do not mix with the result
+    out, sys.stdout = sys.stdout, sys.stderr  # printed text is not part of the result
     provider = Provider(spec, None)
     if provider.error:
         return 1
@@ -1442,25 +1441,25 @@ def call_function(spec, path, args):
     if not isinstance(given, dict):
         schema = description["inputSchema"]
         example = {n: p.get("default", "…") for n, p in schema.get("properties", {}).items() if n in schema.get("required", ())}
-        print("%s defines the function %s and does nothing by itself; %s.\nGive the arguments of the function as one JSON object, or give - and the object on standard input:\n"
-              "  loadout run %s %s -- '%s'\nThe schema of the arguments:\n%s"
+        print("%s has no main program, only the function %s: %s.\nPass the arguments as a JSON object, or pass - and write the object to standard input:\n"
+              "  loadout run %s %s -- '%s'\nSchema of the arguments:\n%s"
               % (os.path.relpath(path, SKILL), name, why, spec["skill"], os.path.relpath(path, SKILL), json.dumps(example, ensure_ascii=False), json.dumps(schema, ensure_ascii=False, indent=2)), file=sys.stderr)
         return 2
     try:
         value = asyncio.run(provider.call(name, given))
     except BaseException as e:
         if type(e).__name__ == "ValidationError" and not own_frames(e):
-            print("the arguments of %s are not right: %s" % (name, e), file=sys.stderr)
+            print("invalid arguments for %s: %s" % (name, e), file=sys.stderr)
             return 2
         traceback.print_exc()
-        print("%s of skill %s failed: %s" % (name, spec["skill"], where(e, spec["skill"], provider.code(name))), file=sys.stderr)
+        print("%s of skill %s failed: %s" % (name, spec["skill"], describe_error(e, spec["skill"], provider.code(name))), file=sys.stderr)
         return 1
     print(value if isinstance(value, str) else json.dumps(simple(value), ensure_ascii=False, indent=2), file=out, flush=True)
     return 0
 
 
 def restore_stdin(read):
-    """Puts what was read from standard input back."""
+    """Replaces standard input with a file of what was read and the rest."""
     if read:
         with tempfile.TemporaryFile() as f:
             f.write(read)
@@ -1477,13 +1476,13 @@ def main():
     sink = os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
-    os.dup2(2, 1)  # prints, also of programs that a tool starts
+    os.dup2(2, 1)  # also for programs that a tool starts
     os.close(null)
     sys.stdout = sys.stderr
     prepare()
     Server(read_spec(), source, sink).serve()
     sys.stderr.flush()
-    os._exit(0)  # tools that still run have nobody to answer
+    os._exit(0)  # does not wait for running tools
 
 
 def read_spec():
@@ -1492,7 +1491,7 @@ def read_spec():
 
 
 def prepare():
-    """Lets the modules of the skill and the stand-ins be imported."""
+    """Makes the modules of the skill and the stand-ins importable."""
     sys.path.append(SKILL)
     sys.meta_path.append(Finder)
     sys.dont_write_bytecode = True
