@@ -1320,7 +1320,7 @@ test("migration: a report of the files, then the skill and the conversation, whi
 });
 
 test("share a conversation: a preview without secrets, opened by another user, unchanged later, revoked and gone", async (t) => {
-  const hub = await scene(t, { accounts: true });
+  const hub = await scene(t, { accounts: true, env: { LOADOUT_HUB_SHARE_LINKS: "true" } });
   const root = await window_(t, hub);
   root.allowed = [/status of 401/];
   await root.goto(await hub.setupPath());
@@ -1404,7 +1404,20 @@ test("share a conversation: a preview without secrets, opened by another user, u
   await ada.getByText("No shared conversations").waitFor();
   await ben.reload();
   await ben.getByText("This conversation is not shared").waitFor();
-  assert.ok(!hub.log.includes(link.split("/").at(-1)), "the link is in the log");
+
+  // Anyone with the link opens this one, without a sign-in.
+  await ada.goto(`/chat/${id}`);
+  await menu.click();
+  await ada.getByRole("menuitem", { name: "Share…" }).click();
+  await dialog.getByLabel("Who can open it").selectOption({ label: "Anyone with the link" });
+  await dialog.getByRole("button", { name: "Share", exact: true }).click();
+  const open = await dialog.getByLabel("Link", { exact: true }).inputValue();
+  await stranger.goto(open);
+  await stranger.getByText("And tomorrow?").first().waitFor();
+  await stranger.getByText(/A copy that does not change/).waitFor();
+  assert.equal(await stranger.getByRole("navigation").count(), 0);
+  await stranger.screenshot({ path: join(pictures, "shared-link.png") });
+  for (const address of [link, open]) assert.ok(!hub.log.includes(address.split("/").at(-1)), "a link is in the log");
   for (const page of [root, ada, ben, stranger]) page.calm();
 });
 
