@@ -39,16 +39,8 @@ func (l *Library) IsInstallable(ctx context.Context, p account.Principal, s *Ski
 	if err != nil {
 		return false, err
 	}
-	for _, n := range in {
-		k, err := l.index.find(ctx, n, s.Name)
-		if err != nil {
-			return false, err
-		}
-		if k != nil && !k.hidden && canInstall(p, k.home, k.code, k.review) {
-			return k.id == s.ID, nil
-		}
-	}
-	return false, nil
+	k, err := l.index.find(ctx, in, s.Name, func(k *indexedSkill) bool { return !k.hidden && canInstall(p, k.home, k.code, k.review) })
+	return k != nil && k.id == s.ID, err
 }
 
 // Download returns the package of a version without reading its files. Number 0

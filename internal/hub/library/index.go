@@ -92,16 +92,18 @@ func (s *skillIndex) refresh(ctx context.Context) error {
 	return nil
 }
 
-// find returns the current metadata of the skill that a namespace lists under the
-// given name, even if the skill is hidden. It returns nil if there is none.
-func (s *skillIndex) find(ctx context.Context, n Namespace, name string) (*indexedSkill, error) {
+// find returns the current metadata of the first skill that one of the namespaces
+// lists under the given name and that matches. It returns nil if there is none.
+func (s *skillIndex) find(ctx context.Context, in []Namespace, name string, matches func(*indexedSkill) bool) (*indexedSkill, error) {
 	if err := s.refresh(ctx); err != nil {
 		return nil, fmt.Errorf("find skill %q: %w", name, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if sh := s.namespaces[n]; sh != nil {
-		return sh.byName[name], nil
+	for _, n := range in {
+		if sh := s.namespaces[n]; sh != nil && sh.byName[name] != nil && matches(sh.byName[name]) {
+			return sh.byName[name], nil
+		}
 	}
 	return nil, nil
 }

@@ -98,11 +98,11 @@ func (s *namespaceSource) List(ctx context.Context) (catalog.Listing, error) {
 }
 
 func (s *namespaceSource) Open(ctx context.Context, e *catalog.Entry) (*skill.Bundle, error) {
-	k, err := s.l.index.find(ctx, s.in, e.Name)
+	k, err := s.l.index.find(ctx, []Namespace{s.in}, e.Name, func(k *indexedSkill) bool { return !k.withheld })
 	if err != nil {
 		return nil, err
 	}
-	if k == nil || k.withheld {
+	if k == nil {
 		return nil, notExist(s.origin, e.Name)
 	}
 	t := s.l.trees.get(k.digest)
