@@ -45,6 +45,7 @@ func (t Notifications) Add(ctx context.Context, n Notification) (bool, error) {
 // NotificationQuery selects a user's notifications.
 type NotificationQuery struct {
 	UserID        string
+	Kind          string // "" for all
 	SubjectPrefix string // "" for all
 	Unseen        bool   // only notifications that the user has not seen
 	Page          Page
@@ -57,12 +58,12 @@ func (t Notifications) List(ctx context.Context, q NotificationQuery) ([]Notific
 	if err != nil {
 		return nil, "", fmt.Errorf("list notifications of user %q: %w", q.UserID, err)
 	}
-	where := "user_id = $1 AND ($2 = '' OR id < $2) AND substr(subject, 1, $4) = $5"
+	where := "user_id = $1 AND ($2 = '' OR id < $2) AND substr(subject, 1, $4) = $5 AND ($6 = '' OR kind = $6)"
 	if q.Unseen {
 		where += " AND seen = 0"
 	}
 	found, err := queryAll[Notification](ctx, t.c, "SELECT "+notificationColumns+" FROM notices WHERE "+where+" ORDER BY id DESC LIMIT $3",
-		q.UserID, keys[0], q.Page.Size()+1, utf8.RuneCountInString(q.SubjectPrefix), q.SubjectPrefix)
+		q.UserID, keys[0], q.Page.Size()+1, utf8.RuneCountInString(q.SubjectPrefix), q.SubjectPrefix, q.Kind)
 	if err != nil {
 		return nil, "", fmt.Errorf("list notifications of user %q: %w", q.UserID, err)
 	}

@@ -183,6 +183,8 @@ func TestNotifications(t *testing.T) {
 		wantEqual(t, len(list(false)), 3)
 		wantEqual(t, names(listed(store.NotificationQuery{SubjectPrefix: "pdf@3"}), subject), []string{"pdf@3"})
 		wantEqual(t, len(listed(store.NotificationQuery{SubjectPrefix: "docx"})), 0)
+		wantEqual(t, len(listed(store.NotificationQuery{Kind: "newer"})), 3)
+		wantEqual(t, len(listed(store.NotificationQuery{Kind: "new"})), 0)
 		if tell("pdf@3") {
 			t.Error("what was seen is reported again")
 		}

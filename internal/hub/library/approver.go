@@ -45,13 +45,13 @@ func requiredApproversIn(ctx context.Context, t *store.Tables, n Namespace) (int
 }
 
 // needsDecision reports whether a pending version of a skill needs a decision by the
-// principal: the principal may review it, an approval would count, and the principal
-// has not already given one that waits for those of others.
-func needsDecision(p account.Principal, home Namespace, createdBy string, approvers []string, required int) bool {
+// principal, which may review it: an approval would count, and the principal has not
+// already given one that waits for those of others.
+func needsDecision(p account.Principal, createdBy string, approvers []string, required int) bool {
 	user := string(p.User)
 	own := required > 1 && createdBy == user
 	waits := len(approvers) < required && slices.Contains(approvers, user)
-	return !own && !waits && account.Can(p, account.SkillReview, accountResource(home, createdBy))
+	return !own && !waits
 }
 
 // checkApprovers returns an error if a version of the skill has code that fewer

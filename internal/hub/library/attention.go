@@ -31,12 +31,12 @@ func (l *Library) attentionOf(ctx context.Context, p account.Principal, skills [
 	approvers := map[Namespace]int{}
 	for _, k := range skills {
 		var why []Attention
-		if v := k.pending; v != nil {
+		if v := k.pending; v != nil && account.Can(p, account.SkillReview, accountResource(k.home, v.CreatedBy)) {
 			required, err := requiredApprovers(ctx, &l.db.Tables, k.home, k.listings, approvers)
 			if err != nil {
 				return nil, err
 			}
-			if needsDecision(p, k.home, v.CreatedBy, v.Approvers, required) {
+			if needsDecision(p, v.CreatedBy, v.Approvers, required) {
 				why = append(why, ReviewNeeded)
 			}
 		}
@@ -60,16 +60,17 @@ type newCommit struct {
 }
 
 // newCommits returns the newest commits at the sources of skills, by ID, from the
-// newest unseen notifications of the principal, if it may read them.
+// newest unseen notifications of the principal about sources, at most [store.MaxPage],
+// if it may read them.
 func (l *Library) newCommits(ctx context.Context, p account.Principal, skills []*indexedSkill) (map[string]newCommit, error) {
 	if !account.Can(p, account.NotificationRead, account.OwnedBy(p.User)) || !slices.ContainsFunc(skills, func(k *indexedSkill) bool { return k.commit != "" }) {
 		return nil, nil
 	}
-	rows, _, err := l.db.Notifications.List(ctx, store.NotificationQuery{UserID: string(p.User), Unseen: true, Page: store.Page{Limit: store.MaxPage}})
+	rows, _, err := l.db.Notifications.List(ctx, store.NotificationQuery{UserID: string(p.User), Kind: SourceChanged, Unseen: true, Page: store.Page{Limit: store.MaxPage}})
 	out := map[string]newCommit{}
 	for _, n := range slices.Backward(rows) { // oldest first
 		var d NotificationDetails
-		if n.Kind == SourceChanged && json.Unmarshal(n.Data, &d) == nil {
+		if json.Unmarshal(n.Data, &d) == nil {
 			out[d.SkillID] = newCommit{d.Commit, n.Created}
 		}
 	}

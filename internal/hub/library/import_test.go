@@ -107,6 +107,14 @@ func TestW29Import(t *testing.T) {
 		}
 	}
 	wantEqual(t, newer, 3)
+	mustDo(t, w.db.Tx(w.ctx, func(tx *store.Tx) error { // newer ones of other kinds do not count
+		for i := range store.MaxPage {
+			if _, err := tx.Notifications.Add(w.ctx, store.Notification{UserID: string(w.meg.User), Kind: "other", Subject: fmt.Sprint(i)}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
 	outdated := must(w.list(w.meg, library.Query{Attention: true}))(t)
 	wantEqual(t, names(outdated, func(s *library.Skill) string { return fmt.Sprint(s.Name, s.Attention) }), []string{"docx[review source]", "pdf[source]", "same[source]"})
 

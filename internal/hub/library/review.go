@@ -172,7 +172,7 @@ func (l *Library) undecidedVersion(ctx context.Context, p account.Principal, v s
 	}
 	out := all[0]
 	out.Name, out.Namespace = h.Name, h.Namespace
-	if !needsDecision(p, h.Namespace, v.CreatedBy, v.Approvers, out.RequiredApprovers) {
+	if !account.Can(p, account.SkillReview, accountResource(h.Namespace, v.CreatedBy)) || !needsDecision(p, v.CreatedBy, v.Approvers, out.RequiredApprovers) {
 		return nil, nil
 	}
 	return out, nil
