@@ -95,29 +95,29 @@ func (w *worker) branch(ctx context.Context, j *job) error {
 		if err != nil {
 			return err
 		}
-		var dropped []string
-		restore := func(c *conversationTx) (err error) {
-			dropped, err = c.restoreFiles(ctx, path)
-			return err
+		restore := func(c *conversationTx) error {
+			dropped, err := c.restoreFiles(ctx, path)
+			if err != nil || len(dropped) == 0 {
+				return err
+			}
+			return c.publish(ctx, eventRow{Event: Event{Type: Notice, Input: j.seq, Code: FilesMissing, Text: missingText(dropped)}})
 		}
 		if err := w.journal.appendWith(ctx, restore, &session.Event{Time: time.Now().UTC(), Branched: &session.Branch{After: *j.After}}); err != nil {
 			return fmt.Errorf("continue after step %d: %w", *j.After, err)
-		}
-		if len(dropped) > 0 {
-			w.journal.queueEvent(eventRow{Event: Event{Type: Notice, Text: droppedText(dropped)}})
 		}
 	}
 	return w.closeCalls(ctx, "The turn ended before the result.")
 }
 
-// droppedText returns a notice that files are missing on a branch.
-func droppedText(paths []string) string {
+// missingText returns a notice that files are missing on a branch, because their
+// versions were dropped.
+func missingText(paths []string) string {
 	const most = 10 // paths to name
 	text := strings.Join(paths[:min(len(paths), most)], ", ")
-	if n := len(paths) - most; n > 0 {
-		text += fmt.Sprintf(" and %d more", n)
+	if len(paths) > most {
+		text += fmt.Sprintf(", … (%d)", len(paths))
 	}
-	return fmt.Sprintf("missing files: %s; their versions on this branch were dropped, because too many versions of files were stored (limit %d files, %d MiB)",
+	return fmt.Sprintf("Files missing on this branch: %s. The hub keeps up to %d earlier versions (%d MiB).",
 		text, store.MaxAttachmentVersions, store.MaxAttachmentVersionBytes>>20)
 }
 

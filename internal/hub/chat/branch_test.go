@@ -781,15 +781,16 @@ func TestFilesBelongToTheirBranch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var notice string
-		for _, ev := range until(t, e, id, 0, func(ev chat.Event) bool { return ev.Type == chat.TurnEnded && ev.Input == n }) {
+		var notice chat.Event
+		for _, ev := range until(t, e, id, 0, func(ev chat.Event) bool { return ev.Step != nil && ev.Step.Branched != nil && ev.Input == n }) {
 			if ev.Type == chat.Notice && ev.Input == n {
-				notice = ev.Text
+				notice = ev
 			}
 		}
-		if !strings.HasPrefix(notice, "missing files: all, big; ") {
-			t.Errorf("notice is %q", notice)
+		if notice.Code != chat.FilesMissing || notice.Text != "Files missing on this branch: all, big. The hub keeps up to 500 earlier versions (64 MiB)." {
+			t.Errorf("when the branch is added, the notice is %+v", notice)
 		}
+		end(t, e, id, n)
 		files("")
 	})
 }

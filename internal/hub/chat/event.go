@@ -42,6 +42,8 @@ type Event struct {
 	// Kind is the kind of the input. It is set on [MessageReceived].
 	Kind InputKind `json:"kind,omitempty"`
 	Text string    `json:"text,omitempty"`
+	// Code is the kind of a [Notice], if it has one.
+	Code NoticeCode `json:"code,omitempty"`
 	// Skill is the skill that a message names, or that a command loads or
 	// unloads.
 	Skill string `json:"skill,omitempty"`
@@ -64,6 +66,12 @@ type Event struct {
 	// NeedsResponse is set if the watching client must answer this request.
 	NeedsResponse bool `json:"-"`
 }
+
+// NoticeCode is the kind of a notice.
+type NoticeCode string
+
+// FilesMissing means that the version of a file on a branch was dropped.
+const FilesMissing NoticeCode = "files_missing"
 
 // Reason is the reason why a turn ended.
 type Reason string

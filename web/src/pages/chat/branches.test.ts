@@ -56,6 +56,10 @@ class Talk {
   choose(after: number) {
     return this.begin("branch", "", after).end();
   }
+  tell(text: string) {
+    this.add({ type: "notice", input: this.input, text });
+    return this;
+  }
   get transcript(): Transcript {
     return follow(blank, this.events);
   }
@@ -93,6 +97,16 @@ test("branches: an edited message replaces the message and what follows, until i
   ]);
   talk.say("A", 0);
   same(turns(talk), ["A"]);
+});
+
+test("branches: the choice of a version is shown only if it failed or has a notice", () => {
+  const kinds = (talk: Talk) => currentBranch(talk.transcript).turns.map((t) => t.kind);
+  const talk = () => new Talk().say("a").say("b").say("B", 2).begin("branch", "", 4);
+  same(kinds(talk().end()), ["message", "message"]);
+  same(kinds(talk().end("failed")), ["message", "message", "branch"]);
+  const noticed = talk().tell("files are missing").end();
+  same(kinds(noticed), ["message", "message", "branch"]);
+  same(kinds(noticed.say("c")), ["message", "message", "branch", "message"]);
 });
 
 test("branches: commands before a message do not hide its versions", () => {

@@ -63,7 +63,7 @@ function outlineOf(t: Transcript): Outline {
   const places = new Map(t.turns.map((turn, at) => [turn, at]));
   return {
     parts: parts
-      .filter(({ turn }) => turn.kind !== "branch" || turn.state === "failed")
+      .filter(({ turn }) => turn.kind !== "branch" || turn.state === "failed" || turn.items.length > 0)
       .map(({ turn, last }) => ({ at: places.get(turn)!, last })),
     versions: tree.versions(),
   };

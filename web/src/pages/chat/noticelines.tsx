@@ -1,5 +1,6 @@
 import { Code } from "../../shared/content";
 import { msg } from "../../shared/i18n/messages";
+import { translateProblem } from "../../shared/servertext";
 import { Icon, type IconName } from "../../shared/ui";
 import { useFrom } from "./activeskills";
 import { Fold } from "./disclosure";
@@ -79,7 +80,7 @@ export function RetentionLine({ item }: { item: RetentionChange }) {
 
 /** AboutLine shows an event of the conversation itself. */
 export function AboutLine({ item }: { item: Line }) {
-  if (item.type === "notice") return <div class="note warn chat-notice">{item.text}</div>;
+  if (item.type === "notice") return <div class="note warn chat-notice">{noticeText(item)}</div>;
   if (item.type === "resumed") return <Quiet icon="again">{msg("chat.resumed")}</Quiet>;
   if (item.type === "restored") return <Quiet icon="info">{msg("chat.restored", { name: item.text })}</Quiet>;
   if (item.type === "updated") return <Quiet icon="info">{msg("chat.updated", { name: item.text })}</Quiet>;
@@ -96,6 +97,8 @@ export function AboutLine({ item }: { item: Line }) {
     </Fold>
   );
 }
+
+const noticeText = ({ code, text }: Line) => (code ? translateProblem({ code, detail: text }).detail : text);
 
 /** CompactedLine marks where the conversation was compacted. */
 export function CompactedLine({ item }: { item: Short }) {

@@ -94,6 +94,8 @@ export interface Line {
   type: "notice" | "told" | "resumed" | "updated" | "restored";
   key: number;
   text: string;
+  /** The kind of a notice that the page translates. */
+  code?: string;
 }
 
 interface Question {
@@ -230,7 +232,7 @@ class Draft {
         editCall(turn, e.call?.id, (c) => ({ ...c, progress: e.text }));
         break;
       case "notice":
-        turn.items.push({ type: "notice", key: e.seq, text: e.text ?? "" });
+        turn.items.push({ type: "notice", key: e.seq, text: e.text ?? "", code: e.code });
         break;
       case "ask":
         turn.items.push({ type: "ask", key: e.seq, ask: e.ask! });

@@ -122,7 +122,7 @@ const tells = ["loaded", "unloaded", "kept", "compacted"];
 
 /** Command shows a manual command. A load is shown by its own line. */
 function Command({ turn }: { turn: Turn }) {
-  const over = turn.state === "done" && turn.items.some((i) => tells.includes(i.type));
+  const over = turn.state === "done" && (turn.kind === "branch" || turn.items.some((i) => tells.includes(i.type)));
   if (over) return null;
   const text =
     turn.kind === "load"

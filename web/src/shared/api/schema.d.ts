@@ -2155,6 +2155,7 @@ export interface components {
             answer?: components["schemas"]["ChatResolution"];
             ask?: components["schemas"]["ApprovalRequest"];
             call?: components["schemas"]["SessionCall"];
+            code?: string;
             /** Format: int64 */
             input?: number;
             kind?: string;

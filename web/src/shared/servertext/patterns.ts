@@ -26,6 +26,7 @@ export const problemPatterns: Record<string, ProblemPatterns[]> = {
     { detail: /^the files differ from those that you reviewed$/ },
     { detail: /^another user changed it in the meantime$/ },
   ],
+  files_missing: [{ detail: /: (.+)\. The hub keeps up to (\d+) .+ \((\d+) MiB\)\.$/ }],
   in_use: [{ detail: /^(.+)$/ }],
   SKILL_REFERENCED: [{ detail: /^skill (".*?") is in use/ }],
   too_many: [{ detail: /^(.+)$/ }],

@@ -94,6 +94,13 @@ test("server texts: translations keep names and numbers of a refusal", () =>
       ],
     );
     same(
+      translateProblem({
+        code: "files_missing",
+        detail: "Files missing on this branch: a.csv, b/c.md. The hub keeps up to 500 earlier versions (64 MiB).",
+      }).detail,
+      "此分支缺少文件：a.csv, b/c.md。中心最多保留 500 个较早版本（64 MiB）。",
+    );
+    same(
       translateProblem({ code: "wrong_password", detail: "wrong name or password", next: "try again" }).detail,
       "用户名或密码错误",
     );
