@@ -58,14 +58,14 @@ type Query struct {
 	Imported   *bool  // whether the skill has a source
 	Tag        string
 	Category   string
-	Attention  bool // whether the skill needs the attention of the principal; see [Attention]
+	Attention  bool // whether the skill needs the attention of the principal; see [Attention]. Implies Shadowed
 	Unused     bool // created before Since and not used since then
 
 	Order Order     // "" means ByName
 	Since time.Time // start of the period for uses
 	Uses  bool      // whether to set the uses of each skill
 	// Attentions sets why each skill needs the attention of the principal, and counts
-	// these skills.
+	// these skills, including shadowed ones.
 	Attentions bool
 	// Page selects a page of the list. A cursor remains valid if the list changes.
 	store.Page
@@ -88,7 +88,7 @@ type Facets struct {
 	Reviews    map[Review]int    `json:"reviews" doc:"Number with code by review"`
 	Imported   int               `json:"imported" doc:"Number with a source"`
 	Hidden     int               `json:"hidden" doc:"Number of hidden ones"`
-	Attention  int               `json:"attention" doc:"Number of those that need your attention"`
+	Attention  int               `json:"attention" doc:"Number of those that need your attention, including ones whose name a nearer skill has"`
 	Tags       []TagCount        `json:"tags" nullable:"false" doc:"The most frequent tags, at most 100"`
 	Categories []CategoryCount   `json:"categories" nullable:"false" doc:"The most frequent categories, at most 100"`
 }
@@ -154,17 +154,20 @@ func (l *Library) List(ctx context.Context, p account.Principal, q Query) (*List
 	if len(q.Text) > maxListText {
 		return nil, invalidf("search text has %d bytes, limit %d; shorten it", len(q.Text), maxListText)
 	}
-	found, ranks, err := l.findListed(ctx, p, q)
+	found, shadowed, ranks, err := l.findListed(ctx, p, q)
 	if err != nil {
 		return nil, err
 	}
 	var attention map[string][]Attention
 	if q.Attention || q.Attentions {
-		if attention, err = l.attentionOf(ctx, p, found); err != nil {
+		if attention, err = l.attentionOf(ctx, p, slices.Concat(found, shadowed)); err != nil {
 			return nil, err
 		}
 	}
 	out := &Listing{Facets: countFacets(found, attention)}
+	if q.Attention {
+		found = append(found, shadowed...)
+	}
 	var uses map[string]int64
 	if q.Unused || q.Order == ByUses {
 		if uses, err = l.usesSince(ctx, p, q.Since, found); err != nil {
@@ -196,15 +199,16 @@ func (l *Library) List(ctx context.Context, p account.Principal, q Query) (*List
 }
 
 // findListed returns the skills that a query selects, ignoring the fields that
-// restrict the selection. With [ByRelevance], it also returns the ranks of the skills
-// in a search for the text.
-func (l *Library) findListed(ctx context.Context, p account.Principal, q Query) (found []*indexedSkill, ranks map[string]int, err error) {
+// restrict the selection, and those that it would also select with [Query.Shadowed].
+// With [ByRelevance], it also returns the ranks of the skills in a search for the
+// text.
+func (l *Library) findListed(ctx context.Context, p account.Principal, q Query) (found, shadowed []*indexedSkill, ranks map[string]int, err error) {
 	in, err := l.queryNamespaces(p, q.In, q.Hidden)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if err := l.index.refresh(ctx); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	if q.Order == ByRelevance && q.Text != "" {
 		ranks = map[string]int{}
@@ -213,9 +217,13 @@ func (l *Library) findListed(ctx context.Context, p account.Principal, q Query) 
 		}
 	}
 	ignored := func(k *indexedSkill) bool { return q.Installable && !canInstall(p, k.home, k.code, k.review) }
-	return l.index.collect(in, q.Shadowed || len(in) < 2, ignored, func(k *indexedSkill) bool {
+	found, shadowed = l.index.collect(in, ignored, func(k *indexedSkill) bool {
 		return (ranks[k.id] > 0 || k.contains(q.Text)) && (!k.hidden || (q.Hidden || !k.concealed) && k.canSeeHidden(p))
-	}), ranks, nil
+	})
+	if q.Shadowed {
+		found, shadowed = append(found, shadowed...), nil
+	}
+	return found, shadowed, ranks, nil
 }
 
 // maxRanked is the maximum number of skills that a list sorts by relevance. The
@@ -269,14 +277,12 @@ func canInstall(p account.Principal, home Namespace, code bool, r Review) bool {
 	return r == Approved || r != Rejected && (!code || home == store.UserNamespace(string(p.User)))
 }
 
-// collect returns the matching skills in the namespaces, without duplicates.
-// Unless shadowed is set, it omits skills whose names resolve to other skills
-// in these namespaces. Skills for which ignored returns true do not shadow
-// other skills.
-func (s *skillIndex) collect(in []Namespace, shadowed bool, ignored, matches func(*indexedSkill) bool) []*indexedSkill {
+// collect returns the matching skills in the namespaces, without duplicates, and
+// separately those of them whose names resolve to other skills in these namespaces.
+// Skills for which ignored returns true do not shadow other skills.
+func (s *skillIndex) collect(in []Namespace, ignored, matches func(*indexedSkill) bool) (found, shadowed []*indexedSkill) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var out []*indexedSkill
 	seen, names := map[string]bool{}, map[string]string{} // names has the IDs of the nearest visible skills
 	for _, n := range in {
 		sh := s.namespaces[n]
@@ -291,14 +297,17 @@ func (s *skillIndex) collect(in []Namespace, shadowed bool, ignored, matches fun
 			if nearest == "" && !k.hidden {
 				names[name] = k.id
 			}
-			if seen[k.id] || !shadowed && nearest != "" && nearest != k.id || !matches(k) {
+			if seen[k.id] || !matches(k) {
 				continue
 			}
-			seen[k.id] = true
-			out = append(out, k)
+			if seen[k.id] = true; nearest != "" && nearest != k.id {
+				shadowed = append(shadowed, k)
+			} else {
+				found = append(found, k)
+			}
 		}
 	}
-	return out
+	return found, shadowed
 }
 
 // usesSince returns the number of uses of skills, by ID. It omits skills whose

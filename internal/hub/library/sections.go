@@ -11,7 +11,7 @@ import (
 
 // Section is the start of a list of skills.
 type Section struct {
-	Name   string   `json:"name" enum:"attention,approved,team,new" doc:"attention: those that need your attention; approved: recently approved code; team: those that you and the members of your groups use most; new: added in the period"`
+	Name   string   `json:"name" enum:"attention,approved,team,new" doc:"attention: those that need your attention, including ones whose name a nearer skill has; approved: code approved in the period; team: those that you and the members of your groups use most; new: added in the period"`
 	Total  int      `json:"total" doc:"Number of skills in the section"`
 	Skills []*Skill `json:"items" nullable:"false" doc:"The first of them, at most 4"`
 }
@@ -27,14 +27,15 @@ type Overview struct {
 const maxInSection = 4
 
 // Overview returns the start page of the library: the skills that [Library.List]
-// selects by default, in sections. A skill can be in several sections. It reads the
-// rows of these few skills only.
+// selects by default, and shadowed ones that need attention, in sections. A skill can
+// be in several sections. Overview reads the rows of these few skills only.
 func (l *Library) Overview(ctx context.Context, p account.Principal, since time.Time) (*Overview, error) {
-	found, _, err := l.findListed(ctx, p, Query{})
+	found, shadowed, _, err := l.findListed(ctx, p, Query{})
 	if err != nil {
 		return nil, err
 	}
-	attention, err := l.attentionOf(ctx, p, found)
+	all := slices.Concat(found, shadowed)
+	attention, err := l.attentionOf(ctx, p, all)
 	if err != nil {
 		return nil, err
 	}
@@ -48,18 +49,19 @@ func (l *Library) Overview(ctx context.Context, p account.Principal, since time.
 	for _, s := range []struct {
 		name     string
 		order    Order
+		of       []*indexedSkill
 		contains func(k *indexedSkill) bool
 	}{
-		{"attention", ByUpdate, func(k *indexedSkill) bool { return attention[k.id] != nil }},
-		{"approved", ByApproval, func(k *indexedSkill) bool { return k.code && !k.approved.IsZero() }},
-		{"team", ByUses, func(k *indexedSkill) bool { return team[k.id] > 0 }},
-		{"new", ByCreation, func(k *indexedSkill) bool { return k.created.After(since) && k.home != store.Bundled }},
+		{"attention", ByUpdate, all, func(k *indexedSkill) bool { return attention[k.id] != nil }},
+		{"approved", ByApproval, found, func(k *indexedSkill) bool { return k.code && k.approved.After(since) }},
+		{"team", ByUses, found, func(k *indexedSkill) bool { return team[k.id] > 0 }},
+		{"new", ByCreation, found, func(k *indexedSkill) bool { return k.created.After(since) && k.home != store.Bundled }},
 	} {
 		order, err := l.order(ctx, p, Query{Order: s.order}, nil, team)
 		if err != nil {
 			return nil, err
 		}
-		part := slices.DeleteFunc(slices.Clone(found), func(k *indexedSkill) bool { return !s.contains(k) })
+		part := slices.DeleteFunc(slices.Clone(s.of), func(k *indexedSkill) bool { return !s.contains(k) })
 		if len(part) == 0 {
 			continue
 		}

@@ -38,9 +38,11 @@ func TestRecentlyApproved(t *testing.T) {
 		w.version(w.ada, ids["b"], "Text.", "run.sh", otherCode)
 		found := must(w.list(w.bob, library.Query{Order: library.ByApproval}))(t)
 		wantEqual(t, skillNames(found), []string{"a", "b", "c", "text"})
-		wantEqual(t, w.overview(w.bob, time.Now().Add(time.Hour)), map[string][]string{"approved": {"a", "b", "2"}})
+		hourAgo := time.Now().Add(-time.Hour)
+		wantEqual(t, w.overview(w.bob, hourAgo)["approved"], []string{"a", "b", "2"})
+		wantEqual(t, w.overview(w.bob, time.Now().Add(time.Hour)), map[string][]string{}) // not in this period
 		w.decide(ids["a"].Digest, ids["a"], library.Pending)
-		wantEqual(t, w.overview(w.bob, time.Now().Add(time.Hour)), map[string][]string{"approved": {"b", "1"}})
+		wantEqual(t, w.overview(w.bob, hourAgo)["approved"], []string{"b", "1"})
 	})
 }
 
@@ -130,7 +132,7 @@ func TestAttentionForReviews(t *testing.T) {
 		w.decide(third.Digest, first, library.Approved)
 		want("a newer version was approved", w.meg)
 		w.decide(second.Digest, first, library.Rejected)
-		wantEqual(t, w.overview(w.meg, time.Now().Add(time.Hour)), map[string][]string{"approved": {"code", "1"}})
+		wantEqual(t, w.overview(w.meg, time.Now().Add(time.Hour)), map[string][]string{})
 
 		w.requireApprovers(2)
 		other := w.upload(w.ada, w.team, "other", "Text.", "run.sh", otherCode)
@@ -142,6 +144,25 @@ func TestAttentionForReviews(t *testing.T) {
 		want("an administrator's own in a group that requires two", w.root)
 		wantEqual(t, w.overview(w.meg, time.Now().Add(time.Hour))["attention"], []string(nil))
 	})
+}
+
+// A skill needs attention also if another skill has its name in a nearer namespace.
+func TestAttentionForShadowedSkill(t *testing.T) {
+	w := sqlite(t, nil)
+	w.upload(w.ada, w.team, "pdf", "Text.", "run.sh", someCode)
+	own := w.upload(w.meg, ownNamespace(w.meg), "pdf", "Text.")
+	found := must(w.lib.List(w.ctx, w.meg, library.Query{Attentions: true}))(t)
+	if found.Facets.Attention != 1 || found.Total != 1 || found.Skills[0].ID != own.ID {
+		t.Errorf("list has %d skills, %d need attention; want the nearer one, and 1", found.Total, found.Facets.Attention)
+	}
+	found = must(w.lib.List(w.ctx, w.meg, library.Query{Attention: true}))(t)
+	if found.Total != 1 || found.Skills[0].Namespace != w.team || !slices.Equal(found.Skills[0].Attention, []library.Attention{library.ReviewNeeded}) {
+		t.Errorf("list of skills that need attention has %d: %+v", found.Total, found.Skills)
+	}
+	o := must(w.lib.Overview(w.ctx, w.meg, time.Now().Add(time.Hour)))(t)
+	if o.Total != 1 || o.Facets.Attention != 1 || len(o.Sections) != 1 || o.Sections[0].Skills[0].Namespace != w.team {
+		t.Errorf("overview is %+v", o)
+	}
 }
 
 // A start page shows few skills of each section, and how many there are.

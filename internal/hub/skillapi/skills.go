@@ -75,7 +75,7 @@ func (h *Handlers) listSkills(ctx context.Context, in *struct {
 	Imported   string         `query:"imported" enum:"yes,no" doc:"Only imported skills, or only others"`
 	Tag        string         `query:"tag" maxLength:"256" doc:"Only skills with this tag"`
 	Category   string         `query:"category" maxLength:"256" doc:"Only skills in this category"`
-	Attention  bool           `query:"attention" doc:"Only skills that need your attention"`
+	Attention  bool           `query:"attention" doc:"Only skills that need your attention, including those shadowed by a nearer namespace"`
 	Unused     bool           `query:"unused" doc:"Only skills that are older than the period and were not used in it, as far as you may see their usage"`
 	OnlyHidden bool           `query:"only_hidden" doc:"Only hidden skills that you manage"`
 	Facets     bool           `query:"facets" doc:"Include facets"`

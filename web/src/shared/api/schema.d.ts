@@ -4265,7 +4265,7 @@ export interface components {
         SkillFacets: {
             /**
              * Format: int64
-             * @description Number of those that need your attention
+             * @description Number of those that need your attention, including ones whose name a nearer skill has
              */
             attention: number;
             /** @description The most frequent categories, at most 100 */
@@ -4436,7 +4436,7 @@ export interface components {
             /** @description The first of them, at most 4 */
             items: components["schemas"]["Skill"][];
             /**
-             * @description attention: those that need your attention; approved: recently approved code; team: those that you and the members of your groups use most; new: added in the period
+             * @description attention: those that need your attention, including ones whose name a nearer skill has; approved: code approved in the period; team: those that you and the members of your groups use most; new: added in the period
              * @enum {string}
              */
             name: "attention" | "approved" | "team" | "new";
@@ -8395,7 +8395,7 @@ export interface operations {
                 tag?: string;
                 /** @description Only skills in this category */
                 category?: string;
-                /** @description Only skills that need your attention */
+                /** @description Only skills that need your attention, including those shadowed by a nearer namespace */
                 attention?: boolean;
                 /** @description Only skills that are older than the period and were not used in it, as far as you may see their usage */
                 unused?: boolean;
