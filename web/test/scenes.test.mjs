@@ -955,6 +955,9 @@ test("chat: a message is edited, answered again and left for a branch; its versi
   await file("branch.txt").waitFor({ state: "detached" });
   await file("before.txt").waitFor();
 
+  await versions(1).getByRole("button", { name: "Later version" }).click();
+  await answers("one", "five");
+  await skill.waitFor({ state: "detached" });
   await turn(0).getByRole("button", { name: "Continue from here" }).click(); // a skill is loaded on the new branch
   await context.getByRole("button", { name: "Load skill" }).click();
   await context.getByRole("searchbox", { name: "Load skill" }).fill("csv");
