@@ -186,7 +186,7 @@ type ImportChange struct {
 	Pending bool   `json:"pending,omitempty" doc:"Whether the version is awaiting review; until then, users keep the current version"`
 	Reason  string `json:"reason,omitempty" doc:"Why it was skipped"`
 	// ReasonCode is the code of Reason, or "" if it has none.
-	ReasonCode SkipCode `json:"reason_code,omitempty" doc:"Kind of reason: unchanged, pending, exists, duplicate, not_found, changes_requested, rejected, withdrawn, pinned, uploaded, too_many, forbidden, quota, bad_name, bad_skill, bad_package, source, invalid, or as in code"`
+	ReasonCode SkipCode `json:"reason_code,omitempty" doc:"Kind of reason: unchanged, pending, exists, taken, duplicate, not_found, changes_requested, rejected, withdrawn, pinned, uploaded, too_many, forbidden, quota, bad_name, bad_skill, bad_package, source, invalid, or as in code"`
 	// Code is set if downgrade in the request would import it.
 	Code DowngradeReason `json:"code,omitempty" enum:"downgrade,key_changed,key_expired" doc:"Set if downgrade would import it: it is older than a version here, or signed by another key or one that expired"`
 }

@@ -19,7 +19,8 @@ type SkipCode string
 const (
 	SkipUnchanged        SkipCode = "unchanged"
 	SkipPending          SkipCode = "pending" // a version with these files is awaiting review
-	SkipExists           SkipCode = "exists"  // the name is taken
+	SkipExists           SkipCode = "exists"  // a skill with this name exists
+	SkipTaken            SkipCode = "taken"   // a skill that the user may neither see nor change has the name
 	SkipDuplicate        SkipCode = "duplicate"
 	SkipNotFound         SkipCode = "not_found"
 	SkipChangesRequested SkipCode = "changes_requested"
@@ -57,7 +58,7 @@ var (
 	// errNotSelected means that an import must not change an existing skill.
 	errNotSelected = skipf(SkipExists, "a skill with this name exists; select it to overwrite it")
 	// errOutOfReach means that a skill that the user may neither see nor change has the name.
-	errOutOfReach = skipf(SkipExists, "the name is taken; rename the skill, or import it into another namespace")
+	errOutOfReach = skipf(SkipTaken, "the name is taken; rename the skill, or import it into another namespace")
 )
 
 // unchangedError explains why importing the files of version v, which has the

@@ -158,12 +158,12 @@ func TestImportOfHiddenName(t *testing.T) {
 	must(w.lib.Hide(w.ctx, w.meg, hidden.ID, true))(t)
 
 	offer := must(w.lib.Inspect(w.ctx, w.ada, w.team, g.URL))(t)
-	if s := offer.Skills[0]; s.Existing != nil || s.Same || s.ProblemCode != library.SkipExists || s.Problem == "" {
+	if s := offer.Skills[0]; s.Existing != nil || s.Same || s.ProblemCode != library.SkipTaken || s.Problem == "" {
 		t.Errorf("the offer is %+v", s)
 	}
 	for _, overwrite := range [][]string{nil, {"pdf"}} {
 		done := must(w.lib.Import(w.ctx, w.ada, w.team, g.URL, library.ImportSelection{Overwrite: overwrite}))(t)
-		if len(done.Skipped) != 1 || done.Skipped[0].ID != "" || done.Skipped[0].ReasonCode != library.SkipExists || strings.Contains(done.Skipped[0].Reason, hidden.ID) {
+		if len(done.Skipped) != 1 || done.Skipped[0].ID != "" || done.Skipped[0].ReasonCode != library.SkipTaken || strings.Contains(done.Skipped[0].Reason, hidden.ID) {
 			t.Errorf("overwrite %q: %+v", overwrite, done)
 		}
 	}

@@ -30,7 +30,7 @@ func (h *Handlers) sessionFiles() {
 	api.Add(h.Server, api.Operation("list-session-files", "GET", "/sessions/{session}/files", "List the files of a conversation by path"), h.listSessionFiles)
 	read := api.Operation("read-session-file", "GET", "/sessions/{session}/files/{path...}", "Read a file of a conversation")
 	write := api.Operation("write-session-file", "PUT", "/sessions/{session}/files/{path...}", "Write a file of a conversation")
-	remove := api.Operation("delete-session-file", "DELETE", "/sessions/{session}/files/{path...}", "Delete a file of a conversation")
+	remove := api.Operation("delete-session-file", "DELETE", "/sessions/{session}/files/{path...}", "Delete a file of a conversation and its earlier versions, on all branches")
 	read.Responses = streamResponses("200", "application/octet-stream")
 	write.MaxBodyBytes, write.BodyReadTimeout, write.RequestBody = chat.MaxFile, api.OperationTimeout, &huma.RequestBody{}
 	api.Add(h.Server, read, h.readSessionFile)

@@ -1040,7 +1040,7 @@ export interface paths {
         /** Write a file of a conversation */
         put: operations["write-session-file"];
         post?: never;
-        /** Delete a file of a conversation */
+        /** Delete a file of a conversation and its earlier versions, on all branches */
         delete: operations["delete-session-file"];
         options?: never;
         head?: never;
@@ -2745,7 +2745,7 @@ export interface components {
             pending?: boolean;
             /** @description Why it was skipped */
             reason?: string;
-            /** @description Kind of reason: unchanged, pending, exists, duplicate, not_found, changes_requested, rejected, withdrawn, pinned, uploaded, too_many, forbidden, quota, bad_name, bad_skill, bad_package, source, invalid, or as in code */
+            /** @description Kind of reason: unchanged, pending, exists, taken, duplicate, not_found, changes_requested, rejected, withdrawn, pinned, uploaded, too_many, forbidden, quota, bad_name, bad_skill, bad_package, source, invalid, or as in code */
             reason_code?: string;
         };
         Index: {
