@@ -21,6 +21,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/install"
 	"github.com/loadout-dev/loadout/internal/migrate"
+	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/skillname"
@@ -106,6 +107,7 @@ type migration struct {
 	dirs     map[string]string // directories of the source's skills, by the names to install
 	runtime  *loadout.Runtime  // opened to import conversations
 	change   *migrate.Change
+	hubDocs  []migrate.ResourceFile
 	out      migrateOutput
 }
 
@@ -346,16 +348,17 @@ func (m *migration) setOutput() {
 }
 
 // hubFiles returns the paths of the first files with documents for a hub, if the
-// source is a directory.
+// source is a directory. It skips paths that cannot be printed unchanged.
 func (m *migration) hubFiles() []string {
 	const most = 3 // the report names the others
 	var out []string
 	if fi, err := os.Stat(m.source); err != nil || !fi.IsDir() {
 		return nil
 	}
-	for _, i := range m.change.Items {
-		if i.Kind == migrate.Resources && len(out) < most {
-			out = append(out, filepath.Join(m.source, filepath.FromSlash(i.From)))
+	for _, f := range m.hubDocs {
+		file := filepath.Join(m.source, filepath.FromSlash(f.From))
+		if printable.IsLabel(file) && len(out) < most {
+			out = append(out, file)
 		}
 	}
 	return out
@@ -387,6 +390,7 @@ func (m *migration) read(ctx context.Context, at remote.Location, target migrate
 	if err != nil {
 		return err
 	}
+	m.hubDocs = found.Resources
 	m.change, err = found.Compare(ctx, target)
 	return m.explain(err)
 }
