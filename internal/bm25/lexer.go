@@ -20,9 +20,10 @@ type lexer struct {
 	pos  int
 	left int // number of characters that may still be read
 
-	word []byte // the current word
-	cjk  bool   // the word is in a script without spaces
-	cuts []int  // offsets at which camelCase divides the word
+	start int    // offset of the current word
+	word  []byte // the current word
+	cjk   bool   // the word is in a script without spaces
+	cuts  []int  // offsets at which camelCase divides the word
 }
 
 // reset starts reading a new text, up to max characters.
@@ -57,6 +58,9 @@ func (l *lexer) scanWord() bool {
 		k := classifyRune(r)
 		if len(l.word) > 0 && (k == notWord || (k == unspacedChar) != l.cjk) {
 			break
+		}
+		if len(l.word) == 0 {
+			l.start = l.pos
 		}
 		l.pos, l.left = l.pos+size, l.left-1
 		if k == notWord || len(l.word)+utf8.UTFMax > maxWord && k != unspacedChar {
