@@ -18,6 +18,9 @@ type dialect struct {
 	// another transaction has locked. It is empty for SQLite, where only one
 	// transaction writes at a time.
 	skipLocked string
+	// position is the function that returns the position of a string in another,
+	// from 1, or 0.
+	position string
 }
 
 var (
@@ -26,6 +29,7 @@ var (
 		bytes:      "COLLATE BINARY",
 		autonumber: "INTEGER PRIMARY KEY AUTOINCREMENT",
 		now:        "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
+		position:   "instr",
 	}
 	postgresDialect = dialect{
 		name:       "PostgreSQL",
@@ -33,6 +37,7 @@ var (
 		autonumber: "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
 		now:        "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)",
 		skipLocked: "FOR UPDATE SKIP LOCKED",
+		position:   "strpos",
 	}
 )
 

@@ -132,3 +132,8 @@ func CancelRead(ctx context.Context, db *DB) error {
 		}
 	}, "SELECT 1")
 }
+
+// QueryInts returns the results of a query with one column.
+func QueryInts(ctx context.Context, db *DB, query string) ([]int64, error) {
+	return queryScalars[int64](ctx, conn{db: db}, query)
+}

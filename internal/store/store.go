@@ -116,6 +116,8 @@ type Tables struct {
 	Snapshots       Snapshots
 	Durations       Durations
 	Shares          Shares
+
+	ConversationWords ConversationWords
 }
 
 func tables(c conn) Tables {
@@ -129,6 +131,7 @@ func tables(c conn) Tables {
 		Attachments: Attachments{c},
 		Meter:       Meter{c}, ToolDefinitions: ToolDefinitions{c}, Drafts: Drafts{c}, SignIns: SignIns{c}, SentMessages: SentMessages{c}, Requests: Requests{c},
 		Storage: Storage{c}, Snapshots: Snapshots{c}, Durations: Durations{c}, Shares: Shares{c},
+		ConversationWords: ConversationWords{c},
 	}
 }
 
