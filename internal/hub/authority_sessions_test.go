@@ -16,6 +16,7 @@ var authorityOfSessions = []row{
 	// operation, on what                    nobody out rep dev mai own adm
 	{"list-sessions", "", ofTheOwner, nil, "401 404 404 404 404 404 403", "403 any"},
 	{"list-sessions", "of oneself", nil, nil, "401 200 200 200 200 200 200", "200 read chat"},
+	{"search-sessions", "", aQuery, nil, "401 200 200 200 200 200 200", "200 read chat"},
 	{"begin-session", "", nil, aSession, "401 201 201 201 201 201 201", "201 chat"},
 	{"begin-session", "with a draft", nil, aTrial, "401 201 201 201 201 201 201", "201 chat"},
 	{"begin-session", "with a draft of a user's skill", nil, aTrialOfTheirSkill, "401 404 404 404 404 404 201", "201 chat"},
@@ -77,6 +78,8 @@ var authorityOfSessions = []row{
 }
 
 func ofTheOwner(s *scene) map[string]string { return map[string]string{"?owner": s.victim} }
+
+func aQuery(*scene) map[string]string { return map[string]string{"?q": "tides"} }
 
 func theirSession(s *scene) map[string]string { return s.talkOf(s.victim) }
 func mySession(s *scene) map[string]string    { return s.talkOf(s.actor()) }

@@ -170,7 +170,7 @@ func TestHostileTextIsCleanedInEveryAnswer(t *testing.T) {
 		if !strings.HasPrefix(at, "GET ") || strings.Contains(at, "{skill}") || exactTexts[op] != "" {
 			continue
 		}
-		query := map[string]string{"watch-session": "?follow=false", "search-skills": "?q=skill", "explain-skill": "?name=skill-0", "resolve-skill": "?name=skill-0"}[op]
+		query := map[string]string{"watch-session": "?follow=false", "search-skills": "?q=skill", "search-sessions": "?q=hello", "explain-skill": "?name=skill-0", "resolve-skill": "?name=skill-0"}[op]
 		for _, who := range []caller{c.maintainer, c.root} {
 			ask(who, op, values, query, nil)
 		}

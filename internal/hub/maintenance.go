@@ -52,6 +52,7 @@ func (h *Hub) maintain(ctx context.Context) {
 	var workers sync.WaitGroup
 	workers.Go(func() { h.runPeriodically(ctx, "sweep", sweepEvery, h.sweep) })
 	workers.Go(func() { h.runPeriodically(ctx, "places", sourceCheckInterval, h.checkSources) })
+	workers.Go(func() { h.runPeriodically(ctx, "search", sweepEvery, h.indexConversations) })
 	workers.Wait()
 }
 
@@ -100,6 +101,16 @@ func (h *Hub) sweep(ctx context.Context) error {
 	_, secrets := h.db.Secrets.Prune(ctx)
 	_, shares := h.db.Shares.Prune(ctx)
 	return errors.Join(err, pruned, secrets, shares, h.signIns.Prune(ctx))
+}
+
+// indexConversations indexes the conversations of older programs for searches. If it
+// is interrupted, the next run continues.
+func (h *Hub) indexConversations(ctx context.Context) error {
+	for {
+		if more, err := h.chat.IndexOlder(ctx); err != nil || !more {
+			return err
+		}
+	}
 }
 
 func (h *Hub) checkSources(ctx context.Context) error {

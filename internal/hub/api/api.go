@@ -82,6 +82,8 @@ var schemaNames = map[string]string{
 	"agents.SkillChoice":         "ProfileSkill",
 	"agents.TeamMember":          "ProfileMember",
 	"chat.Conversation":          "Session",
+	"chat.ExcerptPart":           "SessionExcerpt",
+	"chat.Found":                 "SessionFound",
 	"chat.Response":              "Response",
 	"chat.Redacted":              "Redacted",
 	"chat.Share":                 "Share",

@@ -132,6 +132,9 @@ func (e *Engine) create(ctx context.Context, p account.Principal, agent, title s
 		if made, err = tx.Sessions.Create(ctx, store.Session{Owner: string(p.User), Title: title, Agent: agent, Data: data}); err != nil {
 			return err
 		}
+		if err := indexTitle(ctx, &tx.Tables, made.ID, title); err != nil {
+			return err
+		}
 		if d != nil {
 			if err := e.checkDraftLimits(ctx, tx, p.User, int64(len(d.Package))); err != nil {
 				return err
@@ -205,6 +208,9 @@ func (e *Engine) Rename(ctx context.Context, p account.Principal, id, title stri
 		}
 		s.Title = title
 		if _, err := c.Sessions.Update(ctx, s); err != nil {
+			return err
+		}
+		if err := indexTitle(ctx, &c.Tables, id, title); err != nil {
 			return err
 		}
 		return c.Audit.Append(ctx, auditRecord(p.User, "session.rename", id, nil))

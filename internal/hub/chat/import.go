@@ -141,6 +141,9 @@ func (i *Importer) Import(ctx context.Context, imported Imported, write func(ses
 		if _, err := c.Sessions.Create(ctx, store.Session{ID: id, Owner: string(i.p.User), Title: title, Data: data, Created: imported.Last}); err != nil {
 			return err
 		}
+		if err := indexTitle(ctx, &c.Tables, id, title); err != nil {
+			return err
+		}
 		for _, r := range slices.Concat(rows.transcript, rows.inbox, rows.events) {
 			if err := c.reserve(ctx, int64(len(r.Data))); err != nil {
 				return err

@@ -47,7 +47,10 @@ func (e *Engine) update(ctx context.Context, id string, f func(c *conversationTx
 			if err := f(c); err != nil {
 				return err
 			}
-			return c.flush(ctx)
+			if err := c.flush(ctx); err != nil {
+				return err
+			}
+			return c.indexSteps(ctx)
 		})
 		if errors.Is(err, store.ErrConflict) && try < maxCommitAttempts {
 			continue

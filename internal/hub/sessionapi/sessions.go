@@ -78,6 +78,7 @@ type historyJSON struct {
 
 func (h *Handlers) sessionsAPI() {
 	api.Add(h.Server, api.Operation("list-sessions", "GET", "/sessions", "List the conversations of a user, latest first"), h.listSessions)
+	api.Add(h.Server, api.Operation("search-sessions", "GET", "/sessions/search", "Search your own conversations: their titles, your messages and the answers on all branches, newest first"), h.searchSessions)
 	api.AddDraft(h.Server, api.WithCreated(api.Operation("begin-session", "POST", "/sessions", "Start a conversation, optionally with a message")), h.startSession)
 	api.Add(h.Server, api.Operation("get-session", "GET", "/sessions/{session}", "Get a conversation"), h.getSession)
 	api.Add(h.Server, api.Operation("change-session", "PATCH", "/sessions/{session}", "Rename a conversation"), h.changeSession)
@@ -105,6 +106,15 @@ func (h *Handlers) listSessions(ctx context.Context, in *struct {
 }) (*api.Body[api.ListBody[chat.Conversation]], error) {
 	p := account.FromContext(ctx)
 	found, next, err := h.Chat.List(ctx, p, api.UserID(p, in.Owner), in.Page())
+	return api.ListOf(found, next, err)
+}
+
+func (h *Handlers) searchSessions(ctx context.Context, in *struct {
+	Query string `query:"q" required:"true" minLength:"1" maxLength:"200" doc:"Words. A conversation is found if, for each of the first 8 words, it contains a word that starts with it"`
+	After string `query:"after" maxLength:"200" doc:"Value of next on the previous page"`
+	Limit int    `query:"limit" minimum:"1" maximum:"50" default:"20" doc:"Maximum number of items. A page may have fewer or none although there is a next page, because a request searches a limited number of conversations"`
+}) (*api.Body[api.ListBody[chat.Found]], error) {
+	found, next, err := h.Chat.Search(ctx, account.FromContext(ctx), in.Query, store.Page{After: in.After, Limit: in.Limit})
 	return api.ListOf(found, next, err)
 }
 

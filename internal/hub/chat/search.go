@@ -1,0 +1,195 @@
+package chat
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/loadout-dev/loadout/internal/bm25"
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/llm"
+)
+
+// Limits of searches.
+const (
+	MaxQuery      = 200 // maximum length of a query, in characters
+	maxQueryWords = 8   // maximum number of words; further ones are ignored
+	excerptBefore = 60  // maximum number of bytes before the first match
+	excerptLength = 240 // maximum number of bytes in an excerpt
+)
+
+// Found is a conversation that a search found.
+type Found struct {
+	Conversation
+	Seq     int64         `json:"seq,omitempty" doc:"Step number of the message that contains the most words, or the last one of them; absent if only the title contains them"`
+	Role    llm.Role      `json:"role,omitempty" doc:"user or assistant: who wrote the message"`
+	Time    *time.Time    `json:"time,omitempty" doc:"Time of the message"`
+	Excerpt []ExcerptPart `json:"excerpt,omitempty" doc:"The message around the words"`
+}
+
+// ExcerptPart is a part of an excerpt.
+type ExcerptPart struct {
+	Text  string `json:"text"`
+	Match bool   `json:"match,omitempty" doc:"Whether the part is a word that was searched for"`
+}
+
+// Search finds the principal's conversations that contain, for each word of a query,
+// a word that starts with it: in the title, in a message of the user or in an answer,
+// on any branch. It returns them newest first, with the cursor of the next page, or
+// "" if there is none. A page may contain fewer conversations than its limit although
+// there is a next page. For a query without words, the result is empty.
+func (e *Engine) Search(ctx context.Context, p account.Principal, query string, page store.Page) ([]Found, string, error) {
+	if err := account.Check(p, account.SessionRead, account.OwnedBy(p.User)); err != nil {
+		return nil, "", err
+	}
+	if utf8.RuneCountInString(query) > MaxQuery || !utf8.ValidString(query) {
+		return nil, "", fmt.Errorf("search conversations: %w: query must be UTF-8 of at most %d characters", ErrInvalid, MaxQuery)
+	}
+	words := queryWords(query)
+	matches, next, err := e.db.ConversationWords.Search(ctx, string(p.User), words, page)
+	if err != nil {
+		return nil, "", err
+	}
+	out := make([]Found, len(matches))
+	for i, m := range matches {
+		out[i] = Found{Conversation: conversation(m.Session)}
+		if err := e.addExcerpt(ctx, &out[i], m.Steps, words); err != nil {
+			return nil, "", err
+		}
+	}
+	return out, next, nil
+}
+
+// queryWords returns the words of a query, longest first, because longer words are in
+// fewer conversations.
+func queryWords(query string) []string {
+	var out []string
+	end := 0
+	for t := range bm25.Tokens(query, MaxQuery) {
+		// A token within the previous one is a part of a camelCase word or the last
+		// character of a run of pairs.
+		if t.End > end && !slices.Contains(out, t.Word) && len(out) < maxQueryWords {
+			out = append(out, t.Word)
+		}
+		end = t.End
+	}
+	slices.SortStableFunc(out, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	return out
+}
+
+// addExcerpt sets the fields of f that describe the message with the most words.
+func (e *Engine) addExcerpt(ctx context.Context, f *Found, steps []int64, words []string) error {
+	seq := mostFrequent(steps)
+	if seq == 0 {
+		return nil
+	}
+	rows, err := e.db.Events.Read(ctx, f.ID, seq-1, 1)
+	if err != nil || len(rows) == 0 { // none if the conversation was deleted
+		return err
+	}
+	s, err := readStep(rows[0])
+	if err != nil || s.Message == nil {
+		return err
+	}
+	f.Seq, f.Role, f.Time, f.Excerpt = seq, s.Message.Role, &s.Time, excerpt(s.Message.Text, words)
+	return nil
+}
+
+// mostFrequent returns the step that occurs most often, or the last one of them. It
+// ignores 0, and returns it if there is no other.
+func mostFrequent(steps []int64) int64 {
+	best, count := int64(0), map[int64]int{}
+	for _, s := range steps {
+		if s > 0 {
+			count[s]++
+		}
+	}
+	for s, n := range count {
+		if n > count[best] || n == count[best] && s > best {
+			best = s
+		}
+	}
+	return best
+}
+
+// excerpt returns the part of a text that starts shortly before the first word that
+// starts with one of the given words.
+func excerpt(text string, words []string) []ExcerptPart {
+	from, end := 0, runeStart(text, excerptLength)
+	var matches [][2]int
+	for t := range bm25.Tokens(text, maxIndexed) {
+		if len(matches) > 0 && t.End > end {
+			break
+		}
+		if !slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(t.Word, w) }) {
+			continue
+		}
+		n := len(matches)
+		if n == 0 {
+			from = wordStart(text, t.Start-excerptBefore, t.Start)
+			end = max(runeStart(text, from+excerptLength), t.End)
+		}
+		if n > 0 && t.Start <= matches[n-1][1] { // pairs of characters overlap
+			matches[n-1][1] = max(matches[n-1][1], t.End)
+		} else {
+			matches = append(matches, [2]int{t.Start, t.End})
+		}
+	}
+	return excerptParts(text, from, end, matches)
+}
+
+// excerptParts divides text[from:end] at the matches and replaces white space with
+// single spaces. An ellipsis marks omitted text.
+func excerptParts(text string, from, end int, matches [][2]int) []ExcerptPart {
+	var out []ExcerptPart
+	add := func(text string, match bool) {
+		if text = whiteSpace.ReplaceAllString(text, " "); text != "" {
+			out = append(out, ExcerptPart{text, match})
+		}
+	}
+	before, after := "", ""
+	if from > 0 {
+		before = "…"
+	}
+	if end < len(text) {
+		after = "…"
+	}
+	for _, m := range matches {
+		add(before+text[from:m[0]], false)
+		add(text[m[0]:m[1]], true)
+		from, before = m[1], ""
+	}
+	add(before+text[from:end]+after, false)
+	return out
+}
+
+var whiteSpace = lazyregexp.New(`\s+`)
+
+// runeStart returns the largest offset up to max at which a character of text starts
+// or text ends.
+func runeStart(text string, max int) int {
+	if max >= len(text) {
+		return len(text)
+	}
+	for max > 0 && !utf8.RuneStart(text[max]) {
+		max--
+	}
+	return max
+}
+
+// wordStart returns the offset from which an excerpt starts: that of the first word
+// after min, or of the first character after min if there is no white space before
+// the given offset.
+func wordStart(text string, min, before int) int {
+	if min <= 0 {
+		return 0
+	}
+	min = runeStart(text, min)
+	return min + strings.IndexAny(text[min:before], " \t\r\n") + 1
+}
