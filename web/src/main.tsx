@@ -30,6 +30,8 @@ const pages: Pages = {
   Shared: lazyPart(() => withRest(import("./pages/share"))),
   ApprovalDialog: lazyPart(() => import("./features/approvals/dialog")),
   SignInResult: lazyPart(() => withRest(import("./pages/servers/signinresult"))),
+  Palette: lazyPart(() => withRest(import("./app/palette"))),
+  ShortcutSheet: lazyPart(() => withRest(import("./app/shortcutsheet"))),
 };
 
 // No error stays silent: one that nothing catches is shown. The browser still reports it, so tests fail.

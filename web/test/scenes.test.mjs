@@ -453,6 +453,32 @@ test("chat: a skill is loaded and shown, a tool needs approval, and a second bro
   await second.getByText("1 pending approval").waitFor({ state: "hidden" });
   assert.equal(await page.getByRole("button", { name: "Allow once" }).count(), 0);
 
+  // By keys, which work only while the focus is on the request.
+  const box = page.getByRole("textbox", { name: "Message" });
+  const request = page.getByRole("group", { name: /Approval: .*open_gate/ });
+  await say(page, "call open_gate with gate=inner");
+  await request.waitFor();
+  await page.getByRole("status").filter({ hasText: "Press Ctrl+Shift+" }).waitFor({ state: "attached" });
+  await box.focus();
+  await page.keyboard.type("yn");
+  assert.equal(await box.inputValue(), "yn");
+  await page.screenshot({ path: join(pictures, "approve-by-keys.png") });
+  await page.keyboard.press("Control+Shift+Enter");
+  assert.equal(await request.evaluate((e) => e === document.activeElement), true);
+  await page.getByLabel("Note to the agent").focus();
+  await page.keyboard.type("yes");
+  await page.keyboard.press("Control+Shift+Enter");
+  assert.deepEqual(gates.opened, ["north"]);
+  await page.keyboard.press("y");
+  await page.getByText("The gate inner is open.").first().waitFor();
+  await box.fill("");
+  await say(page, "call open_gate with gate=outer");
+  await request.waitFor();
+  await page.keyboard.press("Control+Shift+Enter");
+  await page.keyboard.press("n");
+  await request.waitFor({ state: "detached" });
+  assert.deepEqual(gates.opened, ["north", "inner"]);
+
   // Denied with a note, and called with other arguments.
   await say(page, "call open_gate with gate=south");
   await page.getByLabel("Note to the agent").fill("not at night");
@@ -461,7 +487,7 @@ test("chat: a skill is loaded and shown, a tool needs approval, and a second bro
     .getByText(/not at night/)
     .first()
     .waitFor();
-  assert.deepEqual(gates.opened, ["north"]);
+  assert.deepEqual(gates.opened, ["north", "inner"]);
   await say(page, "call open_gate with gate=east");
   await page.getByRole("button", { name: "Edit arguments" }).click();
   const editor = page.locator(".cm-content[aria-label='Arguments']"); // not the plain input that comes first
@@ -471,7 +497,7 @@ test("chat: a skill is loaded and shown, a tool needs approval, and a second bro
   await page.waitForFunction((e) => e.textContent.trim() === '{"gate":"west"}', await editor.elementHandle());
   await page.getByRole("button", { name: "Allow once" }).click();
   await page.getByText("The gate west is open.").first().waitFor();
-  assert.deepEqual(gates.opened, ["north", "west"]);
+  assert.deepEqual(gates.opened, ["north", "inner", "west"]);
   page.calm();
   second.calm();
 });
@@ -1025,6 +1051,118 @@ test("by keyboard only: a skill is selected and a message sent, and the content 
   await page.keyboard.press("Tab");
   assert.equal(await page.evaluate(() => document.activeElement.className), "skip");
   page.calm();
+});
+
+test("an old conversation is found by a word in it, by keyboard and by mouse, and opens at the message", async (t) => {
+  const hub = await scene(t);
+  const start = async (title, ...messages) => {
+    const { id } = await hub.ask("POST", "/sessions", { title });
+    for (const text of messages) {
+      await hub.ask("POST", `/sessions/${id}/messages`, { text });
+      await over(hub, id);
+    }
+    return id;
+  };
+  const many = Array.from({ length: 12 }, (_, i) => `Remark ${i}.`);
+  const old = await start("A walk", "Was the lighthouse at 潮汐表 open?", ...many);
+  // An answer on another branch than the current one.
+  const edited = await start("Knots", "Show me the bowline.");
+  await hub.ask("POST", `/sessions/${edited}/messages`, { text: "Show me the hitch.", after: 0 });
+  await over(hub, edited);
+  for (let i = 0; i < 3; i++) await start(`Other ${i}`, "Nothing.");
+  const page = await window_(t, hub);
+  await page.goto("/library");
+  await page.getByRole("heading", { level: 1 }).first().waitFor();
+  await page.keyboard.press("Control+k");
+  const palette = page.getByRole("dialog", { name: "Search and commands" });
+  const field = palette.getByRole("combobox");
+  await field.waitFor();
+  await page.keyboard.type("walk"); // by title at once
+  await palette.getByRole("option", { name: /A walk/ }).waitFor();
+  await field.fill("LIGHTH open");
+  await palette.locator("mark", { hasText: "lighthouse" }).waitFor();
+  assert.deepEqual(await palette.locator("mark").allTextContents(), ["lighthouse", "open"]);
+  await page.screenshot({ path: join(pictures, "palette-wide.png") });
+  await page.keyboard.press("Enter");
+  await page.waitForURL(new RegExp(`/chat/${old}\\?step=`));
+  const mark = page.locator(".is-found");
+  await mark.waitFor();
+  assert.match(await mark.textContent(), /lighthouse/);
+  await page.waitForFunction(() => {
+    const { top, bottom } = document.querySelector(".is-found").getBoundingClientRect();
+    return top >= 0 && bottom <= innerHeight;
+  });
+  assert.match(await page.evaluate(() => document.activeElement.textContent), /lighthouse/);
+  await page.screenshot({ path: join(pictures, "found-wide.png") });
+  assert.equal(await palette.count(), 0);
+
+  // By mouse: the field above the list opens the same search. The message is on another branch.
+  await page.getByRole("navigation", { name: "Conversations" }).getByRole("button", { name: "Search" }).click();
+  await field.fill("bowline");
+  await palette.getByRole("option", { name: /Knots/ }).locator("mark").first().waitFor();
+  await palette.getByRole("option", { name: /Knots/ }).click();
+  await page.getByRole("button", { name: "Show version" }).click();
+  await mark.waitFor();
+  assert.match(await mark.textContent(), /bowline/);
+
+  // Chinese, and commands.
+  await page.keyboard.press("Control+k");
+  await field.fill("潮汐");
+  await palette.locator("mark", { hasText: "潮汐" }).first().waitFor();
+  await field.fill("usage");
+  await palette.getByRole("option", { name: "Usage" }).waitFor();
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { level: 1, name: "Usage" }).waitFor();
+  await page.keyboard.press("?");
+  const sheet = page.getByRole("dialog", { name: "Keyboard shortcuts" });
+  await sheet.getByText("Search and commands").waitFor();
+  await page.screenshot({ path: join(pictures, "shortcuts-wide.png") });
+  await page.keyboard.press("Escape");
+  await sheet.waitFor({ state: "detached" });
+  await page.keyboard.press("c");
+  await page.waitForURL((url) => url.pathname === "/");
+
+  // In a conversation: rename, the next one, the last message, and nothing while typing.
+  await page.goto(`/chat/${old}`);
+  const box = page.getByRole("textbox", { name: "Message" });
+  await page.getByText("Remark 11.").first().waitFor();
+  await box.focus();
+  await page.keyboard.type("c?/s");
+  assert.equal(await box.inputValue(), "c?/s");
+  await box.fill("");
+  await page.keyboard.press("ArrowUp");
+  await page.getByRole("textbox", { name: "Edit message" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("/");
+  assert.equal(await box.evaluate((e) => e === document.activeElement), true);
+  await page.keyboard.press("Control+k");
+  await field.fill("rename");
+  await palette.getByRole("option", { name: "Rename" }).waitFor();
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.activeElement.matches(".chat-head input"));
+  await page.keyboard.type("A long walk");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { level: 1, name: "A long walk" }).waitFor();
+  await page.keyboard.press("/");
+  await page.keyboard.press("Alt+ArrowUp");
+  await page.waitForURL(new RegExp(edited));
+
+  const narrow = await window_(t, hub, { width: 360, height: 740, scheme: "dark" });
+  await narrow.goto(`/chat/${old}`);
+  await narrow.getByText("Remark 11.").first().waitFor();
+  await narrow.keyboard.press("Control+k");
+  await narrow.getByRole("combobox").fill("lighthouse");
+  await narrow.locator("mark").first().waitFor();
+  await narrow.screenshot({ path: join(pictures, "palette-narrow.png") });
+  await fits(narrow, "the palette");
+  await narrow.keyboard.press("Escape");
+  await narrow.locator("h1").click();
+  await narrow.keyboard.press("?");
+  await narrow.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
+  await narrow.screenshot({ path: join(pictures, "shortcuts-narrow.png") });
+  await fits(narrow, "the list of shortcuts");
+  page.calm();
+  narrow.calm();
 });
 
 test("two users change one agent: the later one keeps the input, sees who was faster, and saves anyway", async (t) => {

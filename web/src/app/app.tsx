@@ -1,6 +1,8 @@
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ErrorBoundary, LocationProvider, Route, Router, useLocation } from "preact-iso";
+import { front } from "../features/shortcuts/commands";
+import { listen, useShortcut } from "../features/shortcuts/keys";
 import { away, signedOut } from "../shared/api/client";
 import { me, meet } from "../shared/api/me";
 import { msg } from "../shared/i18n/messages";
@@ -25,7 +27,9 @@ export type Pages = Record<
   | "Settings"
   | "Admin"
   | "ApprovalDialog"
-  | "SignInResult",
+  | "SignInResult"
+  | "Palette"
+  | "ShortcutSheet",
   ComponentType
 > & {
   /** Shows a shared conversation, also without a sign-in. It calls onRefused if that is not allowed. */
@@ -100,12 +104,28 @@ function Inside({ pages }: { pages: Pages }) {
         )}
         <Routes pages={pages} />
       </main>
+      <Front pages={pages} />
       {query.signin && (
         <ErrorBoundary>
           <pages.SignInResult />
         </ErrorBoundary>
       )}
     </div>
+  );
+}
+
+/** Front shows the palette or the list of shortcuts, and opens them by their keys. */
+function Front({ pages }: { pages: Pages }) {
+  const { route } = useLocation();
+  useEffect(listen, []);
+  useShortcut("palette", () => (front.value = "palette"));
+  useShortcut("sheet", () => (front.value = "sheet"));
+  useShortcut("fresh", () => route("/"));
+  return (
+    <ErrorBoundary>
+      {front.value === "palette" && <pages.Palette />}
+      {front.value === "sheet" && <pages.ShortcutSheet />}
+    </ErrorBoundary>
   );
 }
 

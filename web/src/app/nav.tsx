@@ -1,19 +1,13 @@
 import { useEffect, useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { waiting } from "../features/approvals/requests";
-import { isAdmin, me, reviews, signOut, ways } from "../shared/api/me";
+import { me, signOut, ways } from "../shared/api/me";
 import { chooseLanguage, languageName } from "../shared/i18n/choice";
 import { language } from "../shared/i18n/language";
 import { languages, msg } from "../shared/i18n/messages";
-import { Button, failed, Icon, type IconName, Menu, MenuItem } from "../shared/ui";
+import { Button, failed, Icon, Menu, MenuItem } from "../shared/ui";
 import { choose, theme } from "../shared/ui/theme";
-
-interface Item {
-  href: string;
-  icon: IconName;
-  text: string;
-  count?: number;
-}
+import { type NavItem, navItems } from "./navitems";
 
 /** Nav lists the pages, on narrow screens in a menu. */
 export function Nav() {
@@ -27,21 +21,7 @@ export function Nav() {
     return () => removeEventListener("keydown", key);
   }, [open]);
 
-  const work: Item[] = [
-    { href: "/", icon: "chat", text: msg("shell.chat") },
-    { href: "/library", icon: "library", text: msg("shell.library") },
-    { href: "/compose", icon: "compose", text: msg("shell.compose") },
-    { href: "/agents", icon: "agents", text: msg("shell.agents") },
-    { href: "/servers", icon: "servers", text: msg("shell.servers") },
-  ];
-  const team: Item[] = [
-    { href: "/asks", icon: "asks", text: msg("shell.asks"), count: waiting.value },
-    ...(reviews.value ? [{ href: "/review", icon: "review" as const, text: msg("shell.review") }] : []),
-    { href: "/usage", icon: "usage", text: msg("shell.usage") },
-    { href: "/audit", icon: "audit", text: msg("shell.audit") },
-    { href: "/settings", icon: "settings", text: msg("shell.settings") },
-    ...(isAdmin.value ? [{ href: "/admin", icon: "admin" as const, text: msg("shell.admin") }] : []),
-  ];
+  const { work, team } = navItems();
   return (
     <>
       <header class="bar">
@@ -81,7 +61,7 @@ export function Nav() {
   );
 }
 
-function Items({ items, path }: { items: Item[]; path: string }) {
+function Items({ items, path }: { items: NavItem[]; path: string }) {
   const here = (href: string) =>
     href === "/" ? path === "/" || path.startsWith("/chat") : path === href || path.startsWith(href + "/");
   return (

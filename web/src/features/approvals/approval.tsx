@@ -3,6 +3,8 @@ import type { Schema } from "../../shared/api/client";
 import { Code, Editor } from "../../shared/content";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, AreaField, Button, Menu, MenuItem, failed } from "../../shared/ui";
+import { ariaKeys, keyText, singleKeys } from "../shortcuts/keys";
+import type { ShortcutName } from "../shortcuts/table";
 import type { ApprovalRequest } from "./requests";
 
 /** The arguments and the risk of a call that needs approval. */
@@ -58,20 +60,32 @@ export function Approval({ ask, reply }: { ask: ApprovalRequest; reply: (answer:
       />
       {call.exact && <p class="small muted">{msg("approvals.exact")}</p>}
       <div class="row">
-        <ActionButton look="primary" icon="check" act={() => allow("once")}>
-          {msg("approvals.allow")}
+        <ActionButton look="primary" icon="check" aria-keyshortcuts={ariaKeys("allow")} act={() => allow("once")}>
+          {msg("approvals.allow")} <Key name="allow" />
         </ActionButton>
         <Menu label={msg("approvals.more")} icon="down" place="start up">
           <MenuItem onClick={() => void allow("session").catch(failed)}>{msg("approvals.session")}</MenuItem>
           <MenuItem onClick={() => void allow("always").catch(failed)}>{msg("approvals.always")}</MenuItem>
         </Menu>
-        <ActionButton icon="close" act={() => reply({ outcome: "declined", feedback })}>
-          {msg("approvals.decline")}
+        <ActionButton
+          icon="close"
+          aria-keyshortcuts={ariaKeys("decline")}
+          act={() => reply({ outcome: "declined", feedback })}
+        >
+          {msg("approvals.decline")} <Key name="decline" />
         </ActionButton>
       </div>
     </>
   );
 }
+
+/** Key shows the key of a button, where there are keys. */
+const Key = ({ name }: { name: ShortcutName }) =>
+  singleKeys.value && (
+    <kbd class="asks-key" aria-hidden="true">
+      {keyText(name)}
+    </kbd>
+  );
 
 function Facts({ call }: { call: Call }) {
   return (

@@ -1,10 +1,12 @@
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type { Schema } from "../../shared/api/client";
 import { type FormSchema, SchemaForm } from "../../shared/content";
 import { defaults, problems } from "../../shared/content/form";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, done } from "../../shared/ui";
+import { keyText, pressed, singleKeys, useShortcut } from "../shortcuts/keys";
 import { Approval } from "./approval";
+import { title } from "./inline";
 import { type ApprovalRequest, answer } from "./requests";
 import "./approvals.css";
 
@@ -15,14 +17,29 @@ export function Question({ ask, onDone }: { ask: ApprovalRequest; onDone?: () =>
     done(first ? msg("approvals.sent") : msg("approvals.elsewhere"));
     onDone?.();
   };
+  const box = useRef<HTMLDivElement>(null);
+  const byKeys = ask.kind === "approval";
+  useShortcut("request", byKeys ? () => box.current?.focus() : undefined);
   return (
-    <div class="asks-question stack tight">
+    <div
+      class="asks-question stack tight"
+      ref={box}
+      tabIndex={-1}
+      role="group"
+      aria-label={title(ask)}
+      onKeyDown={(e) => byKeys && pressed(e, ["allow", "decline"])}
+    >
       {ask.kind === "approval" ? (
         <Approval ask={ask} reply={reply} />
       ) : ask.kind === "action" ? (
         <p>{msg("approvals.pageDoes")}</p>
       ) : (
         <Form ask={ask} reply={reply} />
+      )}
+      {byKeys && singleKeys.value && (
+        <p class="small muted asks-key">
+          {msg("approvals.keys", { go: keyText("request"), allow: keyText("allow"), decline: keyText("decline") })}
+        </p>
       )}
     </div>
   );

@@ -1,6 +1,7 @@
 import { useId, useState } from "preact/hooks";
 import { api, got, useLoad, type Schema } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
+import { useListKeys } from "../../shared/ui/listkeys";
 import { namespaceName } from "../servers/serverlist";
 
 interface Found {
@@ -43,24 +44,19 @@ export function SkillSearch({ taken, onPick }: { taken: string[]; onPick: (name:
   const id = useId();
   const [q, setQ] = useState("");
   const [open, setOpen] = useState(false);
-  const [at, setAt] = useState(0);
   const load = useLoad(async (signal) => (open ? find(q, signal) : []), [q, open]);
   const found = (load.data ?? []).filter((s) => !taken.includes(s.name));
   const pick = (name: string) => {
     onPick(name);
     setQ("");
-    setAt(0);
   };
+  const keys = useListKeys(found.length, (at) => pick(found[at]!.name), q);
   const key = (e: KeyboardEvent) => {
-    if (e.key === "ArrowDown" || e.key === "ArrowUp") {
+    if (e.key === "Escape") setOpen(false);
+    else if (e.key === "Enter" && !found.length) {
       e.preventDefault();
-      setOpen(true);
-      setAt((at + (e.key === "ArrowDown" ? 1 : found.length - 1)) % Math.max(1, found.length));
-    } else if (e.key === "Enter") {
-      e.preventDefault();
-      const one = found[at]?.name ?? q.trim(); // a bare name is resolved later, after an upload
-      if (one) pick(one);
-    } else if (e.key === "Escape") setOpen(false);
+      if (q.trim()) pick(q.trim()); // a bare name is resolved later, after an upload
+    } else if (keys.key(e)) setOpen(true);
   };
   return (
     <div class="agents-search" onFocusOut={(e) => !e.currentTarget.contains(e.relatedTarget as Node) && setOpen(false)}>
@@ -72,9 +68,9 @@ export function SkillSearch({ taken, onPick }: { taken: string[]; onPick: (name:
         class="input"
         role="combobox"
         aria-expanded={open}
-        aria-controls={`${id}-list`}
+        aria-controls={keys.list}
         aria-autocomplete="list"
-        aria-activedescendant={open && found[at] ? `${id}-${at}` : undefined}
+        aria-activedescendant={open ? keys.active : undefined}
         placeholder={msg("agents.addSkill")}
         autocomplete="off"
         value={q}
@@ -83,21 +79,12 @@ export function SkillSearch({ taken, onPick }: { taken: string[]; onPick: (name:
         onKeyDown={key}
         onInput={(e) => {
           setQ(e.currentTarget.value);
-          setAt(0);
           setOpen(true);
         }}
       />
-      <ul id={`${id}-list`} role="listbox" aria-label={msg("agents.found")} hidden={!open}>
+      <ul id={keys.list} role="listbox" aria-label={msg("agents.found")} hidden={!open}>
         {found.map((s, i) => (
-          <li
-            key={s.name}
-            id={`${id}-${i}`}
-            role="option"
-            aria-selected={i === at}
-            onPointerDown={(e) => e.preventDefault()}
-            onClick={() => pick(s.name)}
-            onPointerEnter={() => setAt(i)}
-          >
+          <li key={s.name} {...keys.option(i)}>
             <span class="row keep">
               <strong class="truncate">{s.name}</strong>
               <span class="small muted nowrap push">

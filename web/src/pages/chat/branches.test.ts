@@ -1,6 +1,6 @@
 import { h, render } from "preact";
 import { same, test } from "../../../test/units/check";
-import { type Branch, currentBranch, useBranch } from "./branches";
+import { type Branch, currentBranch, newestWith, useBranch } from "./branches";
 import { blank, type ChatEvent, follow, type Transcript } from "./transcript";
 
 /** talk makes the events of turns: [kind, text, after], with a step for the message and one for the answer. */
@@ -124,6 +124,17 @@ test("branches: a message that waits is shown where it will be", () => {
   same(turns(talk), ["a", "B", "b", "c"]);
   talk.begin("message", "C", 4);
   same(turns(talk), ["a", "B", "b", "C"]);
+});
+
+test("branches: the newest branch with a step is found", () => {
+  const talk = new Talk().say("a").say("b").say("c").say("B", 2);
+  const { transcript } = talk;
+  same(
+    [1, 3, 6, 8, 9, 10, 0].map((step) => newestWith(transcript, step)),
+    [9, 6, 6, 9, 9, 0, 0],
+  );
+  same(newestWith(talk.choose(4).transcript, 3), 10);
+  same(newestWith(talk.transcript, 6), 6);
 });
 
 test("branches: hostile steps do not loop", () => {

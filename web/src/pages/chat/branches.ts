@@ -78,6 +78,19 @@ function insert(parts: Part[], turn: Turn, before: Turn | undefined) {
   parts.splice(at, 0, whole(turn));
 }
 
+/** newestWith returns the last step of the newest branch that contains a step, or 0. */
+export function newestWith(t: Transcript, step: number): number {
+  const tree = new Tree(t.turns);
+  const wanted = tree.owner(step);
+  if (!wanted || wanted.last < step) return 0;
+  const on = new Set([wanted]);
+  for (const turn of t.turns) {
+    const before = turn.last ? tree.owner(turn.parent) : undefined;
+    if (before && on.has(before) && turn.parent >= step) on.add(turn);
+  }
+  return t.turns.findLast((turn) => on.has(turn))!.last;
+}
+
 /** Tree holds the turns that have steps. A turn follows the turn of its parent, an earlier step. */
 class Tree {
   private readonly turns: readonly Turn[];

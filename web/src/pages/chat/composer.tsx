@@ -1,4 +1,5 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { isKey, useShortcut } from "../../features/shortcuts/keys";
 import { msg } from "../../shared/i18n/messages";
 import { Button, Icon, Problem, failed } from "../../shared/ui";
 import { Attach, Attached, takeFiles, together } from "./attach";
@@ -15,6 +16,8 @@ interface ComposerProps {
   /** Whether a turn is running, so that messages are queued. */
   busy: boolean;
   onStop?: () => Promise<unknown>;
+  /** Edits the last message. */
+  onEdit?: () => void;
   /** The active skills, which are not suggested. */
   loaded?: readonly string[];
   /** The names of built-in skills. */
@@ -23,7 +26,7 @@ interface ComposerProps {
 }
 
 /** Composer is the message input: / selects skills, files can be attached, Enter sends. */
-export function Composer({ id, send, busy, onStop, loaded = [], offered = [], off }: ComposerProps) {
+export function Composer({ id, send, busy, onStop, onEdit, loaded = [], offered = [], off }: ComposerProps) {
   const area = useRef<HTMLTextAreaElement>(null);
   const hint = useId();
   const draft = draftOf(id);
@@ -49,12 +52,18 @@ export function Composer({ id, send, busy, onStop, loaded = [], offered = [], of
   };
   const stop = useEscape(busy ? onStop : undefined);
   useGrow(area, draft.text);
+  useShortcut("focus", () => area.current?.focus());
   useEffect(() => {
     if (matchMedia("(hover: hover)").matches) area.current?.focus({ preventScroll: true }); // don't open an on-screen keyboard
   }, [id]);
   const key = (e: KeyboardEvent) => {
     if (e.isComposing || e.keyCode === 229) return; // the key belongs to an input method, such as for Chinese
     if (complete.key(e)) return;
+    if (onEdit && !ready && !frozen && isKey(e, "edit")) {
+      e.preventDefault();
+      onEdit();
+      return;
+    }
     if (e.key === "Enter" && !e.shiftKey && !e.altKey) {
       e.preventDefault();
       void go();
@@ -190,7 +199,7 @@ function useEscape(stop?: () => Promise<unknown>): { asked: boolean } {
     let last = 0;
     let timer = 0;
     const key = (e: KeyboardEvent) => {
-      if (e.key !== "Escape" || e.defaultPrevented || e.isComposing || document.querySelector("dialog[open]")) return;
+      if (!isKey(e, "stop") || e.defaultPrevented || document.querySelector("dialog[open]")) return;
       const twice = Date.now() - last < 2000;
       last = twice ? 0 : Date.now();
       setAsked(!twice);

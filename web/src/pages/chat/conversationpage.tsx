@@ -1,5 +1,7 @@
+import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+import { useCommands } from "../../features/shortcuts/commands";
 import { BackToDraft } from "../../features/skills/backtodraft";
 import { away, Refusal } from "../../shared/api/client";
 import { me } from "../../shared/api/me";
@@ -12,11 +14,12 @@ import { useBranch } from "./branches";
 import { Composer } from "./composer";
 import { useConversation } from "./conversation";
 import type { Link } from "./eventstream";
+import { choosing } from "./loadskill";
 import { Messages } from "./messages";
 import { Panel, useDebounced } from "./panel";
 import { messageTitle } from "./phrases";
 import { cancel, sendMessage, switchBranch } from "./send";
-import { SessionMenu, TitleField } from "./sessionrow";
+import { exportSession, SessionMenu, TitleField } from "./sessionrow";
 import { sessionOf } from "./sessions";
 import { isBusy, type Transcript, type Turn, runningTurn } from "./transcript";
 import type { TurnActions } from "./turnactions";
@@ -60,6 +63,7 @@ export function ConversationView({ id, list, onPanel, panelOpen, beside }: Conve
     if (from) await switchBranch(id, from.turn.last);
     setFrom(undefined);
   };
+  const editLast = useEditLast(turns, actions);
   const stop = useCallback(() => cancel(id), [id]);
   if (link.state === "over" && link.problem?.status === 404) return <ConversationGone />;
   const theirs = session && me.value && session.owner !== me.value.user.id;
@@ -74,6 +78,7 @@ export function ConversationView({ id, list, onPanel, panelOpen, beside }: Conve
             turns={turns}
             versions={branch.versions}
             ready={c.ready.value}
+            session={id}
             actions={theirs ? undefined : actions}
           />
         ) : (
@@ -100,6 +105,7 @@ export function ConversationView({ id, list, onPanel, panelOpen, beside }: Conve
               busy={isBusy(transcript)}
               send={async (draft) => onSent(await sendMessage(id, draft, from?.turn.last))}
               onStop={runningTurn(transcript) || isBusy(transcript) ? stop : undefined}
+              onEdit={editLast}
               loaded={(force.data ?? []).map((f) => f.skill.name)}
               offered={transcript.offered}
             />
@@ -111,6 +117,13 @@ export function ConversationView({ id, list, onPanel, panelOpen, beside }: Conve
   );
 }
 
+/** useEditLast returns a function that edits the last message, if that is possible. */
+function useEditLast(turns: readonly Turn[], actions: TurnActions) {
+  const last = turns.findLast((turn) => turn.kind === "message");
+  const over = last && last.state !== "waiting" && last.state !== "running";
+  return over ? () => (actions.edited.value = last.input) : undefined;
+}
+
 /** useActions returns what the user can do with earlier turns. */
 function useActions(
   id: string,
@@ -118,6 +131,7 @@ function useActions(
   continueAfter: (turn?: Turn) => void,
   onSent: (input: number) => void,
 ): TurnActions {
+  const edited = useSignal(0);
   return useMemo(() => {
     const send = async (turn: Turn, text: string) => {
       const after = turn.last ? turn.parent : turn.after; // a turn without steps has no versions
@@ -125,6 +139,7 @@ function useActions(
     };
     return {
       busy,
+      edited,
       edit: send,
       retry: (turn) => send(turn, turn.text),
       continueAfter,
@@ -145,6 +160,21 @@ function Head({
 }: Omit<ConversationProps, "beside"> & { transcript: Transcript }) {
   const [renaming, setRenaming] = useState(false);
   const session = sessionOf(id);
+  const mine = session?.owner === me.value?.user.id;
+  useCommands([
+    ...(mine
+      ? [
+          {
+            text: msg("chat.loadByHand"),
+            icon: "library" as const,
+            run: () => (panelOpen || onPanel(), (choosing.value = id)),
+          },
+          { text: msg("chat.rename"), icon: "compose" as const, run: () => setRenaming(true) },
+        ]
+      : []),
+    { text: msg("chat.exportMarkdown"), icon: "download" as const, run: () => exportSession(id, "markdown") },
+    { text: msg("chat.exportLines"), icon: "download" as const, run: () => exportSession(id, "jsonl") },
+  ]);
   return (
     <header class="chat-head">
       {list}

@@ -1,13 +1,14 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
+import { useShortcut } from "../../features/shortcuts/keys";
 import { msg } from "../../shared/i18n/messages";
 import { store, stored } from "../../shared/i18n/storage";
 import { Button } from "../../shared/ui";
 import { ConversationView } from "./conversationpage";
 import { Drawer, useWide } from "./drawer";
 import { SessionList } from "./sessionlist";
-import { useFreshSessions } from "./sessions";
+import { sessions, useFreshSessions } from "./sessions";
 import { Begin } from "./startpage";
 import { useVisibleHeight } from "./visualviewport";
 import "./chat.css";
@@ -16,7 +17,7 @@ const key = "loadout.chat.panel";
 
 /** Chat shows the list of conversations, the open conversation and its context. */
 export default function Chat() {
-  const { path } = useLocation();
+  const { path, route } = useLocation();
   const id = /^\/chat\/([\w-]+)/.exec(path)?.[1] ?? "";
   const listBeside = useWide(1100);
   const panelBeside = useWide(1400);
@@ -29,6 +30,14 @@ export default function Chat() {
   const show = (open: boolean) => {
     setPanelOpen(open);
     if (panelBeside) store(key, open ? null : "closed");
+  };
+  useShortcut("panel", id ? () => show(!panelOpen) : undefined);
+  useShortcut("next", () => step(1));
+  useShortcut("previous", () => step(-1));
+  const step = (by: number) => {
+    const all = sessions.value ?? [];
+    const next = all[id ? all.findIndex((s) => s.id === id) + by : 0];
+    if (next) route(`/chat/${next.id}`);
   };
   const beside = (panel: ComponentChildren) => {
     if (!panelOpen) return null;

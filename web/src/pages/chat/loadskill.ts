@@ -1,5 +1,9 @@
+import { signal } from "@preact/signals";
 import { api, got } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
+
+/** The conversation for which the user chooses a skill to load, or "". */
+export const choosing = signal("");
 
 /** How long a loaded skill stays in the context. */
 export type Keep = "" | "pinned" | "once";

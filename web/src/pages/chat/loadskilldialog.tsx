@@ -2,7 +2,7 @@ import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useNamespaceNames } from "../../features/skills/namespaces";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, Button, done, failed, Menu, MenuItem } from "../../shared/ui";
-import { type Keep, loadSkill } from "./loadskill";
+import { choosing, type Keep, loadSkill } from "./loadskill";
 import { matches } from "./phrases";
 import { useMatching } from "./skillsearch";
 
@@ -15,7 +15,8 @@ interface LoadByHandProps {
 
 /** LoadByHand finds a skill by name and loads it. */
 export function LoadByHand({ id, loaded, beforeLoad }: LoadByHandProps) {
-  const [open, setOpen] = useState(false);
+  const open = choosing.value === id;
+  const setOpen = (on: boolean) => (choosing.value = on ? id : "");
   const [word, setWord] = useState("");
   const list = useId();
   const input = useRef<HTMLInputElement>(null);

@@ -1,8 +1,12 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { title } from "../../features/approvals/inline";
+import { isPending } from "../../features/approvals/requests";
+import { keyText } from "../../features/shortcuts/keys";
 import { msg } from "../../shared/i18n/messages";
-import { Button } from "../../shared/ui";
+import { Button, failed } from "../../shared/ui";
 import type { Branch } from "./branches";
 import { useStick } from "./scrolltoend";
+import { useTarget } from "./target";
 import { isBusy, type Transcript, type Turn } from "./transcript";
 import { MemoTurn } from "./turn";
 import type { TurnActions } from "./turnactions";
@@ -12,17 +16,20 @@ const page = 30;
 interface MessagesProps extends Branch {
   transcript: Transcript;
   ready: boolean;
+  session: string;
   actions?: TurnActions;
 }
 
 /** Messages shows the newest messages, and earlier ones when scrolled up. */
-export function Messages({ transcript, turns: all, versions, ready, actions }: MessagesProps) {
+export function Messages({ transcript, turns: all, versions, ready, session, actions }: MessagesProps) {
   const [most, setMost] = useState(page);
   const box = useRef<HTMLDivElement>(null);
   const inside = useRef<HTMLDivElement>(null);
   const { away, toEnd } = useStick(box, inside);
+  const lost = useTarget(box, session, transcript, all, ready, (turns) => setMost((n) => Math.max(n, turns)));
   const from = Math.max(0, all.length - most);
   const grow = useEarlier(box, most, () => setMost(most + page));
+  const shown = lost !== undefined && actions;
   const last = transcript.turns.findLast((turn) => turn.kind !== "branch")?.input;
   const mine = useRef(last);
   useEffect(() => {
@@ -52,6 +59,18 @@ export function Messages({ transcript, turns: all, versions, ready, actions }: M
           />
         ))}
       </div>
+      {shown && (
+        <div class="note row keep chat-elsewhere" role="status">
+          <span class="grow">{msg("chat.elsewhere")}</span>
+          <Button
+            small
+            aria-disabled={actions.busy || undefined}
+            onClick={() => actions.busy || void actions.switchTo(lost).catch(failed)}
+          >
+            {msg("chat.showVersion")}
+          </Button>
+        </div>
+      )}
       <Spoken turns={all} busy={isBusy(transcript)} ready={ready} />
       {away && (
         <div class="chat-newest">
@@ -84,14 +103,25 @@ function useEarlier(box: { current: HTMLDivElement | null }, most: number, grow:
 function Spoken({ turns, busy, ready }: { turns: readonly Turn[]; busy: boolean; ready: boolean }) {
   const was = useRef(false);
   const [text, setText] = useState("");
+  const item = turns.at(-1)?.items.findLast((i) => i.type === "ask" && isPending(i.ask));
+  const ask = item?.type === "ask" ? item.ask : undefined;
   useEffect(() => {
     if (!ready) return;
     const answer = turns.findLast((turn) => turn.items.length)?.items.findLast((i) => i.type === "answer");
-    if (busy) setText(msg("chat.answering"));
+    if (ask)
+      setText(
+        msg("approvals.spoken", {
+          title: title(ask),
+          go: keyText("request"),
+          allow: keyText("allow"),
+          decline: keyText("decline"),
+        }),
+      );
+    else if (busy) setText(msg("chat.answering"));
     else if (was.current)
       setText(`${msg("chat.answered")}. ${answer && "text" in answer ? answer.text.slice(0, 1000) : ""}`);
     was.current = busy;
-  }, [busy, ready]);
+  }, [busy, ready, ask?.id]);
   return (
     <div class="visually-hidden" role="status">
       {text}

@@ -1,29 +1,30 @@
-import { useState } from "preact/hooks";
+import { front } from "../../features/shortcuts/commands";
+import { ariaKeys, keyText } from "../../features/shortcuts/keys";
 import { msg } from "../../shared/i18n/messages";
-import { ActionButton, Waiting } from "../../shared/ui";
+import { ActionButton, Icon, Waiting } from "../../shared/ui";
 import { SessionRow } from "./sessionrow";
 import { moreSessions, rest, type Session, sessions } from "./sessions";
 
 /** SessionList lists the user's conversations by day. */
 export function SessionList({ open, onOpen }: { open: string; onOpen?: () => void }) {
-  const [find, setFind] = useState("");
   const all = sessions.value;
-  const want = find.trim().toLowerCase();
-  const shown = all?.filter((s) => !want || s.title.toLowerCase().includes(want)) ?? [];
   return (
     <nav class="chat-sessions" aria-label={msg("chat.conversations")}>
       <a class="button" href="/" onClick={onOpen} aria-current={open ? undefined : "page"}>
         {msg("chat.fresh")}
       </a>
       {!!all?.length && (
-        <input
-          class="input"
-          type="search"
-          value={find}
-          placeholder={msg("chat.find")}
-          aria-label={msg("chat.find")}
-          onInput={(e) => setFind(e.currentTarget.value)}
-        />
+        <button
+          type="button"
+          class="input chat-find"
+          aria-haspopup="dialog"
+          aria-keyshortcuts={ariaKeys("palette")}
+          onClick={() => (front.value = "palette")}
+        >
+          <Icon name="search" size={16} />
+          <span class="grow truncate">{msg("chat.find")}</span>
+          <kbd aria-hidden="true">{keyText("palette")}</kbd>
+        </button>
       )}
       <div class="list">
         {!all && <Waiting for={msg("chat.gettingList")} />}
@@ -34,8 +35,7 @@ export function SessionList({ open, onOpen }: { open: string; onOpen?: () => voi
             {msg("chat.noneText")}
           </p>
         )}
-        {!!all?.length && !shown.length && <p class="small muted">{msg("chat.noneFound")}</p>}
-        {byDay(shown).map(([day, some]) => (
+        {byDay(all ?? []).map(([day, some]) => (
           <section key={day} aria-label={day}>
             <h2 class="day">{day}</h2>
             <ul>

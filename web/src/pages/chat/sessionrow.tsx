@@ -41,7 +41,6 @@ export function SessionMenu({ session, onRename, place }: { session: Session; on
   const [sharing, setSharing] = useState(false);
   const confirm = useConfirm();
   const title = session.title || msg("chat.untitled");
-  const save = (format: string) => `/api/v1/sessions/${session.id}/export?format=${format}`;
   const drop = async () => {
     await remove(session.id);
     forget(session.id);
@@ -53,8 +52,8 @@ export function SessionMenu({ session, onRename, place }: { session: Session; on
       <Menu small label={msg("chat.actions", { title })} place={place}>
         <MenuItem onClick={onRename}>{msg("chat.rename")}</MenuItem>
         {ways.value?.mode !== "single" && <MenuItem onClick={() => setSharing(true)}>{msg("chat.share")}</MenuItem>}
-        <MenuItem onClick={() => download(save("markdown"))}>{msg("chat.exportMarkdown")}</MenuItem>
-        <MenuItem onClick={() => download(save("jsonl"))}>{msg("chat.exportLines")}</MenuItem>
+        <MenuItem onClick={() => exportSession(session.id, "markdown")}>{msg("chat.exportMarkdown")}</MenuItem>
+        <MenuItem onClick={() => exportSession(session.id, "jsonl")}>{msg("chat.exportLines")}</MenuItem>
         <MenuItem
           danger
           onClick={() =>
@@ -80,10 +79,10 @@ export function SessionMenu({ session, onRename, place }: { session: Session; on
   );
 }
 
-/** download makes the browser save the file at an address, under the name the hub gives. */
-function download(href: string) {
+/** exportSession makes the browser save a conversation, under the name the hub gives. */
+export function exportSession(id: string, format: "markdown" | "jsonl") {
   const a = document.createElement("a");
-  a.href = href;
+  a.href = `/api/v1/sessions/${id}/export?format=${format}`;
   a.download = "export"; // without it the browser would navigate
   document.body.append(a);
   a.click();

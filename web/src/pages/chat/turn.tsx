@@ -84,6 +84,12 @@ function MessageText({ turn, over, switcher, actions }: MessageTextProps) {
     const next = sent.current ? said.current : foot.current?.querySelector<HTMLElement>("button:last-child");
     next?.focus();
   }, [edited]);
+  const asked = actions?.edited.value === turn.input;
+  useEffect(() => {
+    if (!asked) return;
+    setEdited(turn.input);
+    actions.edited.value = 0;
+  }, [asked]);
   const done = (wasSent: boolean) => {
     sent.current = wasSent;
     setEdited(0);
@@ -171,7 +177,7 @@ function ItemView({ item }: { item: Item }) {
 
 function Answer({ item }: { item: Words }) {
   return (
-    <div class="chat-answer" aria-busy={item.open}>
+    <div class="chat-answer" aria-busy={item.open} data-key={item.key} tabIndex={-1}>
       <Markdown text={item.text} streaming={item.open} level={3} breaks formulas />
       {item.stop && (
         <div class="note warn">{findMsg("chat.stops", item.stop) ?? msg("chat.stopped", { why: item.stop })}</div>

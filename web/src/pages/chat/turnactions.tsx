@@ -1,3 +1,4 @@
+import type { Signal } from "@preact/signals";
 import type { ComponentProps } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { msg } from "../../shared/i18n/messages";
@@ -10,6 +11,8 @@ import type { Turn } from "./transcript";
 export interface TurnActions {
   /** Whether a turn is running or queued. Meanwhile, nothing below is possible. */
   busy: boolean;
+  /** The input of the message that is to be edited, or 0. */
+  edited: Signal<number>;
   /** Sends another text instead of a message, on a new branch. */
   edit: (turn: Turn, text: string) => Promise<void>;
   /** Sends a message again, on a new branch. */

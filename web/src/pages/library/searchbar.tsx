@@ -1,4 +1,5 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useRef } from "preact/hooks";
+import { useShortcut } from "../../features/shortcuts/keys";
 import type { Address } from "../../features/skills/skilladdress";
 import { msg } from "../../shared/i18n/messages";
 import { store, stored } from "../../shared/i18n/storage";
@@ -9,24 +10,7 @@ import { sortName } from "./phrases";
 /** Search is the search field. The key / focuses it from anywhere on the page. */
 export function Search({ at }: { at: Address }) {
   const input = useRef<HTMLInputElement>(null);
-  useEffect(() => {
-    const key = (e: KeyboardEvent) => {
-      const from = e.target as HTMLElement;
-      if (
-        e.key !== "/" ||
-        e.ctrlKey ||
-        e.metaKey ||
-        e.altKey ||
-        from.isContentEditable ||
-        /^(input|textarea|select)$/i.test(from.tagName)
-      )
-        return;
-      e.preventDefault();
-      input.current?.focus();
-    };
-    document.addEventListener("keydown", key);
-    return () => document.removeEventListener("keydown", key);
-  }, []);
+  useShortcut("focus", () => input.current?.focus());
   const key = (e: KeyboardEvent) => {
     if (e.key === "Escape" && at.get("q")) at.go({ q: "" });
     else if (e.key === "ArrowDown") document.querySelector<HTMLElement>("a.library-open")?.focus();

@@ -903,6 +903,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/sessions/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Search your own conversations: their titles, your messages and the answers on all branches, newest first */
+        get: operations["search-sessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sessions/{session}": {
         parameters: {
             query?: never;
@@ -2963,6 +2980,11 @@ export interface components {
             /** @description Pass as after to get the next page; absent on the last page */
             next?: string;
         };
+        ListBodySessionFound: {
+            items: components["schemas"]["SessionFound"][];
+            /** @description Pass as after to get the next page; absent on the last page */
+            next?: string;
+        };
         ListBodyShare: {
             items: components["schemas"]["Share"][];
             /** @description Pass as after to get the next page; absent on the last page */
@@ -3898,6 +3920,44 @@ export interface components {
             unloaded?: components["schemas"]["SessionSkillUnload"];
             updated?: components["schemas"]["SessionSkillUpdate"];
             used?: components["schemas"]["SessionSkillUse"];
+        };
+        SessionExcerpt: {
+            /** @description Whether the part is a word that was searched for */
+            match?: boolean;
+            text: string;
+        };
+        SessionFound: {
+            /** @description Bot/NAMESPACE/NAME; absent for the default agent */
+            agent?: string;
+            /** @description Whether a turn is running or waiting */
+            busy: boolean;
+            /** Format: date-time */
+            created: string;
+            /** @description Name of the draft skill that is tried */
+            draft?: string;
+            /** @description The message around the words */
+            excerpt?: components["schemas"]["SessionExcerpt"][] | null;
+            id: string;
+            /** @description The id of a user */
+            owner: string;
+            /** @description user or assistant: who wrote the message */
+            role?: string;
+            /**
+             * Format: int64
+             * @description Step number of the message that contains the most words, or the last one of them; absent if only the title contains them
+             */
+            seq?: number;
+            /**
+             * Format: date-time
+             * @description Time of the message
+             */
+            time?: string;
+            title: string;
+            /**
+             * Format: date-time
+             * @description Start or end of the last turn
+             */
+            updated: string;
         };
         SessionID: {
             dir: string;
@@ -7222,6 +7282,42 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Started"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "search-sessions": {
+        parameters: {
+            query: {
+                /** @description Words. A conversation is found if, for each of the first 8 words, it contains a word that starts with it */
+                q: string;
+                /** @description Value of next on the previous page */
+                after?: string;
+                /** @description Maximum number of items. A page may have fewer or none although there is a next page, because a request searches a limited number of conversations */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListBodySessionFound"];
                 };
             };
             /** @description Error */

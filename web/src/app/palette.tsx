@@ -1,0 +1,252 @@
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { useLocation } from "preact-iso";
+import { type Command, front, shownCommands } from "../features/shortcuts/commands";
+import { isKey, keyText } from "../features/shortcuts/keys";
+import { api, got, type Schema, useLoad, usePages } from "../shared/api/client";
+import { shown } from "../shared/content/visibletext";
+import { chooseLanguage, languageName } from "../shared/i18n/choice";
+import { ago } from "../shared/i18n/format";
+import { language } from "../shared/i18n/language";
+import { languages, msg } from "../shared/i18n/messages";
+import { failed, Icon, type IconName, useModal } from "../shared/ui";
+import { useListKeys } from "../shared/ui/listkeys";
+import { choose, dark } from "../shared/ui/theme";
+import { navItems } from "./navitems";
+import "./palette.css";
+
+type Found = Schema["SessionFound"];
+
+/** What can be opened or run. */
+interface Entry {
+  key: string;
+  group: string;
+  icon: IconName;
+  text: string;
+  /** What is shown at the end of the line. */
+  note?: string;
+  keys?: string;
+  excerpt?: Found["excerpt"];
+  run: () => void;
+}
+
+const recent = 5;
+const pause = 250; // before the hub is asked, in milliseconds
+
+/** Palette finds conversations by their title and text, and commands. */
+export default function Palette() {
+  const [text, setText] = useState("");
+  const modal = useModal(() => (front.value = undefined));
+  const query = text.trim();
+  const titles = useLoad(
+    (signal) => got(api.GET("/api/v1/sessions", { params: { query: { limit: 100 } }, signal })),
+    [],
+  );
+  const search = useSearch(query);
+  const commands = useCommandEntries();
+  const open = useOpen();
+  const entries = useMemo(() => {
+    const hits = new Map(search.found.map((f) => [f.id, f]));
+    const byTitle = (titles.data?.items ?? []).filter((s) => fits(s.title, query)).slice(0, query ? 8 : recent);
+    const first = byTitle.map((s) => hits.get(s.id) ?? s);
+    const later = search.found.filter((f) => !byTitle.some((s) => s.id === f.id));
+    const chats = [...first, ...later].map((f: Found | Schema["Session"]): Entry => ({
+      key: f.id,
+      group: msg("palette.conversations"),
+      icon: "chat",
+      text: f.title || msg("chat.untitled"),
+      note: ago(f.created),
+      excerpt: "excerpt" in f ? f.excerpt : undefined,
+      run: () => open(f.id, "seq" in f ? f.seq : undefined),
+    }));
+    // What the hub finds comes later, so it must not move what Enter would open.
+    const meant = commands.filter((c, i) => (query ? startsWith(c.text, query) : i === 0));
+    return [...meant, ...chats, ...commands.filter((c) => !meant.includes(c) && fits(c.text, query))];
+  }, [titles.data, search.found, query, commands]);
+  const groups = useMemo(() => grouped(entries), [entries]);
+  const sorted = groups.flatMap((g) => g.entries);
+  const pick = (at: number) => {
+    front.value = undefined;
+    setTimeout(() => sorted[at]?.run()); // after the focus has returned to the page
+  };
+  const keys = useListKeys(sorted.length, pick, query);
+  useEffect(() => {
+    document.getElementById(keys.active ?? "")?.scrollIntoView({ block: "nearest" });
+  }, [keys.active]);
+  const close = (e: KeyboardEvent) => {
+    if (!isKey(e, "palette")) return;
+    e.preventDefault();
+    front.value = undefined;
+  };
+  return (
+    <dialog {...modal} class="dialog palette" aria-label={msg("palette.title")} onKeyDown={close}>
+      <div class="palette-field">
+        <Icon name="search" />
+        <input
+          class="input"
+          role="combobox"
+          aria-expanded={true}
+          aria-controls={keys.list}
+          aria-autocomplete="list"
+          aria-activedescendant={keys.active}
+          aria-label={msg("palette.title")}
+          placeholder={msg("palette.placeholder")}
+          autocomplete="off"
+          spellcheck={false}
+          maxLength={200}
+          value={text}
+          onInput={(e) => setText(e.currentTarget.value)}
+          onKeyDown={keys.key}
+        />
+        <kbd aria-hidden="true">Esc</kbd>
+      </div>
+      <div class="palette-list" role="listbox" id={keys.list} aria-label={msg("palette.results")} tabIndex={-1}>
+        {groups.map(({ group, from, entries }) => (
+          <div key={group} role="group" aria-label={group}>
+            <p class="place" aria-hidden="true">
+              {group}
+            </p>
+            {entries.map((e, i) => (
+              <Option key={e.key} entry={e} props={keys.option(from + i)} />
+            ))}
+          </div>
+        ))}
+      </div>
+      <p class="small muted palette-state" role="status">
+        {search.busy
+          ? msg("palette.searching")
+          : search.error
+            ? search.error.message
+            : sorted.length
+              ? msg("palette.count", { count: sorted.length })
+              : msg("palette.none")}
+        {search.more && !search.busy && (
+          <button type="button" class="button small quiet" onClick={() => void search.more!().catch(failed)}>
+            {msg("palette.more")}
+          </button>
+        )}
+      </p>
+    </dialog>
+  );
+}
+
+function Option({ entry: e, props }: { entry: Entry; props: ReturnType<ReturnType<typeof useListKeys>["option"]> }) {
+  return (
+    <div class="option" {...props}>
+      <Icon name={e.icon} size={16} />
+      <span class="grow">
+        <span class="row keep">
+          <span class="truncate grow">{shown(e.text)}</span>
+          {e.note && <span class="small muted nowrap">{e.note}</span>}
+          {e.keys && <kbd aria-hidden="true">{e.keys}</kbd>}
+        </span>
+        {e.excerpt && <Excerpt parts={e.excerpt} />}
+      </span>
+    </div>
+  );
+}
+
+function Excerpt({ parts }: { parts: NonNullable<Found["excerpt"]> }) {
+  return (
+    <span class="small muted palette-excerpt">
+      {parts.map((p, i) => (p.match ? <mark key={i}>{shown(p.text)}</mark> : <span key={i}>{shown(p.text)}</span>))}
+    </span>
+  );
+}
+
+/** fits reports whether a text contains all words of a query. */
+function fits(text: string, query: string): boolean {
+  const low = text.toLowerCase();
+  return query
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => low.includes(word));
+}
+
+const startsWith = (text: string, query: string) => text.toLowerCase().startsWith(query.toLowerCase());
+
+/** grouped groups entries, in the order of the first one of each group. */
+function grouped(entries: Entry[]) {
+  const out: { group: string; from: number; entries: Entry[] }[] = [];
+  for (const group of new Set(entries.map((e) => e.group)))
+    out.push({
+      group,
+      from: (out.at(-1)?.from ?? 0) + (out.at(-1)?.entries.length ?? 0),
+      entries: entries.filter((e) => e.group === group),
+    });
+  return out;
+}
+
+/** useOpen opens a conversation, at a message if its step is given. */
+function useOpen() {
+  const { route } = useLocation();
+  return (id: string, step?: number) => route(`/chat/${id}${step ? `?step=${step}` : ""}`);
+}
+
+/** useSearch searches the text of conversations on the hub after a short pause. */
+function useSearch(query: string) {
+  const [asked, setAsked] = useState("");
+  useEffect(() => {
+    const timer = setTimeout(() => setAsked(query), query ? pause : 0);
+    return () => clearTimeout(timer);
+  }, [query]);
+  const load = usePages<Found>(
+    async (after, signal) =>
+      asked
+        ? got(api.GET("/api/v1/sessions/search", { params: { query: { q: asked, after } }, signal }))
+        : { items: [], next: undefined },
+    [asked],
+  );
+  return {
+    found: asked && query ? (load.data ?? []) : none,
+    busy: query !== asked || (!!asked && load.busy),
+    error: load.error,
+    more: load.more,
+  };
+}
+
+const none: Found[] = [];
+
+/** useCommandEntries returns the commands of the page and of what it shows. */
+function useCommandEntries(): Entry[] {
+  const { route } = useLocation();
+  const here = shownCommands.value;
+  return useMemo(() => {
+    const command = (c: Command, group: string, keys?: string): Entry => ({
+      key: `${group} ${c.text}`,
+      group,
+      icon: c.icon ?? "right",
+      text: c.text,
+      keys,
+      run: c.run,
+    });
+    const { work, team } = navItems();
+    const general: Command[] = [
+      {
+        text: dark.value ? msg("palette.light") : msg("palette.dark"),
+        icon: "sun",
+        run: () => choose(dark.value ? "light" : "dark"),
+      },
+      ...languages
+        .filter((code) => code !== language.value)
+        .map((code) => ({
+          text: msg("palette.language", { name: languageName(code) }),
+          icon: "globe" as const,
+          run: () => void chooseLanguage(code).catch(failed),
+        })),
+    ];
+    const actions = msg("palette.actions");
+    return [
+      command({ text: msg("chat.fresh"), icon: "plus", run: () => route("/") }, actions, keyText("fresh")),
+      ...here.map((c) => command(c, msg("palette.here"))),
+      ...[...work, ...team].map((n) =>
+        command({ text: n.text, icon: n.icon, run: () => route(n.href) }, msg("palette.pages")),
+      ),
+      ...general.map((c) => command(c, actions)),
+      command(
+        { text: msg("shortcuts.title"), icon: "info", run: () => (front.value = "sheet") },
+        actions,
+        keyText("sheet"),
+      ),
+    ];
+  }, [here, language.value, dark.value]);
+}

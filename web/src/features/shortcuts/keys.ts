@@ -1,0 +1,121 @@
+import { signal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { msg } from "../../shared/i18n/messages";
+import { store, stored } from "../../shared/i18n/storage";
+import { type ShortcutName, allShortcuts, shortcuts } from "./table";
+
+const storageKey = "loadout.shortcuts";
+
+/** Whether shortcuts without a modifier work. Speech input may trigger them by accident. */
+export const singleKeys = signal(stored(storageKey) !== "off");
+
+export function setSingleKeys(on: boolean) {
+  singleKeys.value = on;
+  store(storageKey, on ? null : "off");
+}
+
+const mac = /Mac|iPhone|iPad/.test(navigator.platform);
+
+/** isTyping reports whether an element takes text. */
+export function isTyping(target: EventTarget | null): boolean {
+  const e = target as HTMLElement | null;
+  if (!e?.tagName) return false;
+  if (e.isContentEditable || /^(textarea|select)$/i.test(e.tagName)) return true;
+  return e.tagName === "INPUT" && !/^(button|checkbox|radio|range|file|submit)$/.test((e as HTMLInputElement).type);
+}
+
+/** isKey reports whether an event is the key of a shortcut that works where the focus is. */
+export function isKey(e: KeyboardEvent, name: ShortcutName): boolean {
+  const s: { keys: string; typing?: boolean } = shortcuts[name];
+  const parts = s.keys.split("+");
+  const key = parts.pop()!;
+  const mod = parts.includes("Mod");
+  const has = (modifier: string) => parts.includes(modifier);
+  // A symbol such as ? may need Shift or, on some keyboards, AltGr.
+  const letter = key.length > 1 || /[a-z]/.test(key);
+  if (e.isComposing || e.repeat || e.key.toLowerCase() !== key.toLowerCase()) return false;
+  if (e.ctrlKey !== (has("Ctrl") || (mod && !mac)) || e.metaKey !== (mod && mac)) return false;
+  if (letter && (e.shiftKey !== has("Shift") || e.altKey !== has("Alt"))) return false;
+  if (s.typing) return true;
+  if (!parts.length) return singleKeys.value && !isTyping(e.target);
+  return !isTyping(e.target) || (e.target as HTMLTextAreaElement).matches("textarea:placeholder-shown");
+}
+
+const shown: Record<string, string> = { ArrowUp: "↑", ArrowDown: "↓", Enter: "↵ Enter", Escape: "Esc" };
+
+/** keyNames returns the keys of a shortcut as they are written on the keyboard. */
+export function keyNames(name: ShortcutName): string[] {
+  return shortcuts[name].keys
+    .split("+")
+    .map((k) =>
+      k === "Mod"
+        ? mac
+          ? "⌘"
+          : "Ctrl"
+        : k === "Alt" && mac
+          ? "⌥"
+          : (shown[k] ?? (k.length === 1 ? k.toUpperCase() : k)),
+    );
+}
+
+/** keyText returns the keys of a shortcut for a sentence. */
+export const keyText = (name: ShortcutName) => keyNames(name).join(mac ? " " : "+");
+
+/** ariaKeys returns the keys of a shortcut for aria-keyshortcuts. */
+export const ariaKeys = (name: ShortcutName) =>
+  shortcuts[name].keys.replace("Mod", mac ? "Meta" : "Control").replace("Ctrl", "Control");
+
+type Action = () => void;
+
+/** The actions of the shown components, by shortcut. The last one of a shortcut counts. */
+const actions = new Map<ShortcutName, Action[]>();
+
+/** useShortcut runs an action at a shortcut while a component is shown. */
+export function useShortcut(name: ShortcutName, action: Action | undefined) {
+  const latest = useRef(action);
+  latest.current = action;
+  const on = !!action;
+  useEffect(() => {
+    if (!on) return;
+    const mine = () => latest.current?.();
+    actions.set(name, [...(actions.get(name) ?? []), mine]);
+    return () =>
+      void actions.set(
+        name,
+        actions.get(name)!.filter((a) => a !== mine),
+      );
+  }, [name, on]);
+}
+
+/** run runs the action of a shortcut. It returns false if there is none. */
+function run(name: ShortcutName): boolean {
+  const action = actions.get(name)?.at(-1);
+  action?.();
+  return !!action;
+}
+
+/** listen runs the actions of shortcuts, except in a dialog, until the returned function is called. */
+export function listen(): () => void {
+  const key = (e: KeyboardEvent) => {
+    if (e.defaultPrevented) return;
+    const dialog = !!document.querySelector("dialog[open]");
+    const name = allShortcuts().find(([name]) => actions.get(name)?.length && isKey(e, name))?.[0];
+    if (name && !dialog && run(name)) e.preventDefault();
+  };
+  addEventListener("keydown", key);
+  return () => removeEventListener("keydown", key);
+}
+
+/** pressed clicks the button in an element that shows the pressed key, and reports whether there is one. */
+export function pressed(e: KeyboardEvent, names: readonly ShortcutName[]): boolean {
+  const name = names.find((n) => isKey(e, n));
+  const button =
+    name && (e.currentTarget as HTMLElement).querySelector<HTMLElement>(`[aria-keyshortcuts="${ariaKeys(name)}"]`);
+  if (!button) return false;
+  e.preventDefault();
+  button.click();
+  return true;
+}
+
+/** shortcutText returns what a shortcut does. */
+export const shortcutText = (name: ShortcutName) => msg(shortcuts[name].text);
