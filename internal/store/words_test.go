@@ -97,6 +97,19 @@ func TestConversationWordsHaveParts(t *testing.T) {
 	})
 }
 
+// The migration queues the conversations of older programs.
+func TestMigrationQueuesConversations(t *testing.T) {
+	eachAddress(t, func(t *testing.T, address string) {
+		ctx := t.Context()
+		db := must(store.OpenAt(ctx, address, 21))(t)
+		must(store.Exec(ctx, db, "INSERT INTO sessions (id, owner, title, agent, data, generation, created, updated) VALUES ('old', 'ada', '', '', '{}', 1, 1, 1)"))(t)
+		mustDo(t, db.Close())
+		db = must(store.Open(ctx, address, nil))(t)
+		defer db.Close()
+		wantEqual(t, must(db.ConversationWords.ListUnindexed(ctx, 10))(t), []string{"old"})
+	})
+}
+
 func TestUnindexedConversations(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
