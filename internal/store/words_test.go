@@ -101,7 +101,7 @@ func TestConversationWordsHaveParts(t *testing.T) {
 func TestMigrationQueuesConversations(t *testing.T) {
 	eachAddress(t, func(t *testing.T, address string) {
 		ctx := t.Context()
-		db := must(store.OpenAt(ctx, address, 21))(t)
+		db := must(store.OpenAt(ctx, address, 22))(t)
 		must(store.Exec(ctx, db, "INSERT INTO sessions (id, owner, title, agent, data, generation, created, updated) VALUES ('old', 'ada', '', '', '{}', 1, 1, 1)"))(t)
 		mustDo(t, db.Close())
 		db = must(store.Open(ctx, address, nil))(t)
