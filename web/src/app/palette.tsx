@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { type Command, front, shownCommands } from "../features/shortcuts/commands";
 import { isKey, keyText } from "../features/shortcuts/keys";
@@ -36,6 +36,8 @@ const pause = 250; // before the hub is asked, in milliseconds
 export default function Palette() {
   const [text, setText] = useState("");
   const modal = useModal(() => (front.value = undefined));
+  const chosen = useRef<() => void>(undefined);
+  useEffect(() => () => void (chosen.current && setTimeout(chosen.current)), []); // after the focus has returned to the page
   const query = text.trim();
   const titles = useLoad(
     (signal) => got(api.GET("/api/v1/sessions", { params: { query: { limit: 100 } }, signal })),
@@ -65,8 +67,8 @@ export default function Palette() {
   const groups = useMemo(() => grouped(entries), [entries]);
   const sorted = groups.flatMap((g) => g.entries);
   const pick = (at: number) => {
+    chosen.current = sorted[at]?.run;
     front.value = undefined;
-    setTimeout(() => sorted[at]?.run()); // after the focus has returned to the page
   };
   const keys = useListKeys(sorted.length, pick, query);
   useEffect(() => {
