@@ -68,35 +68,3 @@ func redactSecrets(s string) string {
 }
 
 func shorten(s string) string { return s[:min(4, len(s)/4)] + "…" }
-
-// Secrets in text that people and programs write, besides secretFormats.
-var (
-	privateKeyBlock = lazyregexp.New(`-----BEGIN [A-Z ]*PRIVATE KEY[A-Z ]*-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY[A-Z ]*-----|\z)`)
-	otherFormats    = lazyregexp.New(`\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*|\blo_[A-Za-z0-9_-]{40,}`)
-	authorization   = lazyregexp.New(`(?i)\b(?:bearer|basic|authorization:|x-api-key:)\s+["']?([A-Za-z0-9._~+/=-]{16,})`)
-)
-
-// FindSecrets returns the parts of a text that look like secrets: private keys,
-// tokens with a known prefix, JSON Web Tokens, and values that the text calls a
-// password, a key or a token. It may return a value several times. It cannot find
-// a secret that looks like other text.
-func FindSecrets(text string) []string {
-	var found []string
-	for _, format := range []*lazyregexp.Regexp{privateKeyBlock, secretFormats, otherFormats} {
-		for _, at := range format.FindAllStringIndex(text, -1) {
-			found = append(found, strings.TrimRight(text[at[0]:at[1]], ".")) // which may end a sentence
-		}
-		if format == privateKeyBlock && len(found) > 0 {
-			text = format.ReplaceAllString(text, " ") // secretFormats would match the rest of the text
-		}
-	}
-	for _, m := range assignedSecret.FindAllStringSubmatch(text, -1) {
-		found = append(found, m[2])
-	}
-	for _, m := range authorization.FindAllStringSubmatch(text, -1) {
-		if strings.ContainsAny(m[1], "0123456789") { // unlike words
-			found = append(found, m[1])
-		}
-	}
-	return found
-}
