@@ -15,23 +15,21 @@ import (
 // the errors of [Agent.RunTurn], or an error with the reasons if the skill
 // cannot be loaded.
 func (a *Agent) InvokeSkill(ctx context.Context, skill, arguments string, onEvent func(Event)) error {
-	return a.withTurn(onEvent, func(t *turn) error {
-		if err := t.start(ctx); err != nil {
-			return err
-		}
-		r, err := t.session.Load(ctx, skill, &session.LoadOptions{Direct: true, Arguments: arguments})
-		if err != nil {
-			return err
-		}
-		if r.State == session.StateFailed {
-			return errors.New(strings.Join(r.Problems, "; "))
-		}
-		if err := t.addMessage(ctx, strings.TrimSpace("/"+r.Skill.ID.Name+" "+arguments)); err != nil {
-			return err
-		}
-		if err := t.session.RecordUse(ctx, r.Skill.ID); err != nil {
-			return err
-		}
-		return t.run(ctx)
-	})
+	return a.RunMessage(ctx, UserMessage{Skill: skill, Text: arguments}, onEvent)
+}
+
+// invokeSkill loads the skill that a message names and adds the message.
+func (t *turn) invokeSkill(ctx context.Context, m UserMessage) error {
+	r, err := t.session.Load(ctx, m.Skill, &session.LoadOptions{Direct: true, Arguments: m.Text})
+	if err != nil {
+		return err
+	}
+	if r.State == session.StateFailed {
+		return errors.New(strings.Join(r.Problems, "; "))
+	}
+	m.Text = strings.TrimSpace("/" + r.Skill.ID.Name + " " + m.Text)
+	if err := t.addMessage(ctx, m); err != nil {
+		return err
+	}
+	return t.session.RecordUse(ctx, r.Skill.ID)
 }

@@ -26,11 +26,32 @@ import (
 // [llm.StatusError]. RunTurn also returns an error if ctx is done. Earlier
 // events stay in the session, and [Agent.Resume] continues from there.
 func (a *Agent) RunTurn(ctx context.Context, text string, onEvent func(Event)) error {
+	return a.RunMessage(ctx, UserMessage{Text: text}, onEvent)
+}
+
+// UserMessage is a message of the user.
+type UserMessage struct {
+	Text string
+	// Images are sent to the model with the text, again with each later request
+	// until the conversation is compacted.
+	Images []llm.Image
+	// Skill names a skill that the user invokes; see [Agent.InvokeSkill]. "" means
+	// none.
+	Skill string
+}
+
+// RunMessage is like [Agent.RunTurn], or [Agent.InvokeSkill] if the message names a
+// skill.
+func (a *Agent) RunMessage(ctx context.Context, m UserMessage, onEvent func(Event)) error {
 	return a.withTurn(onEvent, func(t *turn) error {
 		if err := t.start(ctx); err != nil {
 			return err
 		}
-		if err := t.addMessage(ctx, text); err != nil {
+		if m.Skill != "" {
+			if err := t.invokeSkill(ctx, m); err != nil {
+				return err
+			}
+		} else if err := t.addMessage(ctx, m); err != nil {
 			return err
 		}
 		return t.run(ctx)
@@ -118,7 +139,7 @@ func (t *turn) start(ctx context.Context) error {
 
 // addMessage records changes to the active skills since the last message, and
 // then adds the user's message.
-func (t *turn) addMessage(ctx context.Context, text string) error {
+func (t *turn) addMessage(ctx context.Context, m UserMessage) error {
 	updated, err := t.session.Refresh(ctx)
 	for _, u := range updated {
 		t.emit(Event{Type: SkillUpdated, Skill: u.Skill.Name, Restored: u.Restored})
@@ -126,7 +147,7 @@ func (t *turn) addMessage(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	return t.session.AddMessage(ctx, llm.User, text)
+	return t.session.AddMessage(ctx, llm.User, m.Text, m.Images...)
 }
 
 // cancelStaleRequests cancels the approval requests of calls that were

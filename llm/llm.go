@@ -101,8 +101,14 @@ type Text string
 // Image is an image from a user or a tool result. This package limits neither
 // its type nor its size; vendors do.
 type Image struct {
-	MIMEType string `json:"mime_type"` // such as "image/png"
-	Data     []byte `json:"data"`      // not base64-encoded; must not be modified
+	MIMEType string `json:"mime_type"`      // such as "image/png"
+	Data     []byte `json:"data,omitempty"` // not base64-encoded; must not be modified
+	// Name is the path of the image in the working directory of the conversation,
+	// or "" if it is not a file.
+	Name string `json:"name,omitempty"`
+	// Ref identifies the content if a program stores it elsewhere. Data is then
+	// nil, and the program's [Model] must read it before it sends a request.
+	Ref string `json:"ref,omitempty"`
 }
 
 // Thinking is a model's thinking before its response. It is sent back unchanged

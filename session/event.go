@@ -98,11 +98,12 @@ type Start struct {
 	Folder string `json:"folder,omitempty"`
 }
 
-// Message is a message of the user or of a model. Only a model's message has
-// thinking and tool calls.
+// Message is a message of the user or of a model. Only a user's message has
+// images, and only a model's message has thinking and tool calls.
 type Message struct {
 	Role     llm.Role       `json:"role"` // [llm.User] or [llm.Assistant]
 	Text     string         `json:"text"`
+	Images   []llm.Image    `json:"images,omitempty"` // of a user's message
 	Thinking []llm.Thinking `json:"thinking,omitempty"`
 	Calls    []llm.Call     `json:"calls,omitempty"`
 	Model    string         `json:"model,omitempty"` // model that wrote the message, as "vendor:name"
@@ -270,6 +271,7 @@ func (id ID) Matches(ref string) bool {
 // clone returns a copy that shares no mutable data with e.
 func (e Event) clone() Event {
 	if e.Message = clonePointer(e.Message); e.Message != nil {
+		e.Message.Images = slices.Clone(e.Message.Images)
 		e.Message.Thinking = slices.Clone(e.Message.Thinking)
 		e.Message.Calls = slices.Clone(e.Message.Calls)
 		e.Message.Usage = clonePointer(e.Message.Usage)

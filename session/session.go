@@ -157,15 +157,15 @@ func (s *Session) append(ctx context.Context, events ...Event) error {
 // AddMessage appends a message with the given text and the current time. The
 // role is [llm.User] or [llm.Assistant]; for any other, AddMessage returns an
 // error. A user message starts a turn and unloads the skills that were unused
-// for longer than their retention. If the log returns an error, AddMessage
-// returns it and nothing changes.
-func (s *Session) AddMessage(ctx context.Context, role llm.Role, text string) error {
+// for longer than their retention; it may have images. If the log returns an error,
+// AddMessage returns it and nothing changes.
+func (s *Session) AddMessage(ctx context.Context, role llm.Role, text string, images ...llm.Image) error {
 	if role != llm.User && role != llm.Assistant {
 		return fmt.Errorf("add message: invalid role %.100q: use %q or %q", role, llm.User, llm.Assistant)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	events := []Event{{Message: &Message{Role: role, Text: text}}}
+	events := []Event{{Message: &Message{Role: role, Text: text, Images: images}}}
 	if role == llm.User {
 		events = append(events, s.expirations()...)
 	}

@@ -22,6 +22,7 @@ type savedState struct {
 	Waiting      []string             `json:"waiting,omitempty"`
 	Results      map[string]message   `json:"results,omitempty"` // each message has one part
 	Deferred     []message            `json:"deferred,omitempty"`
+	Images       []llm.Image          `json:"images,omitempty"`
 	Size         int                  `json:"size"`
 	Start        []string             `json:"start,omitempty"`
 	Known        []string             `json:"known,omitempty"`
@@ -65,7 +66,7 @@ type result struct {
 func (s *State) MarshalJSON() ([]byte, error) {
 	r := &s.request
 	out := savedState{
-		Seq: s.seq, Begun: s.begun, Instructions: s.instructions, Messages: saveMessages(r.messages), Waiting: r.waiting, Deferred: saveMessages(r.deferred), Size: r.size,
+		Seq: s.seq, Begun: s.begun, Instructions: s.instructions, Messages: saveMessages(r.messages), Waiting: r.waiting, Deferred: saveMessages(r.deferred), Images: r.images, Size: r.size,
 		Start: s.offered.start, Known: s.offered.known, Recent: s.recent, Answered: s.answered, Unanswered: s.unanswered,
 		Counted: s.tokens.counted, Later: s.tokens.later, StartTokens: s.tokens.start, StartLater: s.tokens.startLater, Last: s.last, Usage: s.usage,
 		Responses: s.turn.responses, TurnTokens: s.turn.tokens,
@@ -86,7 +87,7 @@ func (s *State) UnmarshalJSON(data []byte) error {
 	if err != nil {
 		return err
 	}
-	r := renderer{waiting: in.Waiting, results: map[string]llm.Result{}, size: in.Size}
+	r := renderer{waiting: in.Waiting, results: map[string]llm.Result{}, images: in.Images, size: in.Size}
 	if r.messages, err = loadMessages(in.Messages); err != nil {
 		return err
 	}

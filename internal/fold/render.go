@@ -3,6 +3,7 @@ package fold
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/llm"
@@ -17,21 +18,25 @@ type renderer struct {
 	waiting  []string              // IDs of calls without a result, in order
 	results  map[string]llm.Result // by call ID
 	deferred []llm.Message
-	size     int // approximate number of bytes
+	images   []llm.Image // of the user's last message, until the turn is complete
+	size     int         // approximate number of bytes
 }
 
 // apply adds an event to the request.
 func (r *renderer) apply(e *session.Event) {
 	switch {
 	case e.Compacted != nil:
-		*r = renderer{}
-		r.add(llm.User, llm.Text(e.Compacted.Text))
+		*r = renderer{images: r.images}
+		r.addUser(e.Compacted.Text, r.images)
 	case e.Loaded != nil && e.Loaded.Direct:
 		r.add(llm.Notice, llm.Text(e.Loaded.Text))
 	case e.Message != nil && e.Message.Role == llm.Assistant:
-		r.addAnswer(e.Message)
+		if r.addAnswer(e.Message); !ContinuesTurn(e.Message) {
+			r.images = nil
+		}
 	case e.Message != nil:
-		r.add(llm.User, llm.Text(e.Message.Text))
+		r.images = e.Message.Images
+		r.addUser(e.Message.Text, e.Message.Images)
 	case e.Result != nil:
 		r.addResult(e.Result)
 	case e.Notice != nil:
@@ -59,7 +64,7 @@ func UpdateNotice(u *session.SkillUpdate) string {
 // clone returns a copy that is independent of r. Messages are shared, because
 // they never change.
 func (r *renderer) clone() renderer {
-	return renderer{slices.Clip(r.messages), slices.Clone(r.waiting), maps.Clone(r.results), slices.Clip(r.deferred), r.size}
+	return renderer{slices.Clip(r.messages), slices.Clone(r.waiting), maps.Clone(r.results), slices.Clip(r.deferred), r.images, r.size}
 }
 
 func (r *renderer) add(role llm.Role, parts ...llm.Part) {
@@ -70,6 +75,23 @@ func (r *renderer) add(role llm.Role, parts ...llm.Part) {
 		return
 	}
 	r.messages = append(r.messages, m)
+}
+
+// addUser adds a text of the user, after the images that belong to it and their
+// names.
+func (r *renderer) addUser(text string, images []llm.Image) {
+	var parts []llm.Part
+	var names []string
+	for _, i := range images {
+		parts = append(parts, i)
+		if i.Name != "" {
+			names = append(names, untrusted.New(i.Name).ForModel())
+		}
+	}
+	if len(names) > 0 {
+		parts = append(parts, llm.Text("(Files of the images: "+strings.Join(names, ", ")+")\n\n"))
+	}
+	r.add(llm.User, append(parts, llm.Text(text))...)
 }
 
 func (r *renderer) addAnswer(m *session.Message) {
@@ -140,7 +162,7 @@ func partsSize(parts []llm.Part) int {
 		case llm.Text:
 			n += len(p)
 		case llm.Image:
-			n += len(p.Data)
+			n += len(p.Data) + len(p.Name) + len(p.Ref)
 		case llm.Thinking:
 			n += len(p.Text) + len(p.Signature) + len(p.Redacted)
 		case llm.Call:

@@ -272,7 +272,7 @@ func estimateTokens(e *session.Event) int {
 	const picture = 1500
 	switch {
 	case e.Message != nil:
-		n := tokencount.Estimate(e.Message.Text)
+		n := tokencount.Estimate(e.Message.Text) + picture*len(e.Message.Images)
 		for _, c := range e.Message.Calls {
 			n += tokencount.Estimate(c.Arguments)
 		}

@@ -26,7 +26,7 @@ func anyEvent() *rapid.Generator[session.Event] {
 	return rapid.Custom(func(t *rapid.T) session.Event {
 		switch rapid.IntRange(0, 13).Draw(t, "kind") {
 		case 0, 1:
-			return session.Event{Message: &session.Message{Role: llm.User, Text: text.Draw(t, "text")}}
+			return session.Event{Message: &session.Message{Role: llm.User, Text: text.Draw(t, "text"), Images: rapid.SampledFrom([][]llm.Image{nil, {{MIMEType: "image/png", Name: "a.png", Ref: "1"}}}).Draw(t, "images")}}
 		case 2, 3, 4:
 			m := &session.Message{Role: llm.Assistant, Text: text.Draw(t, "text"), Usage: usage.Draw(t, "usage"), Model: "m", Stop: stop.Draw(t, "stop")}
 			for _, id := range rapid.SliceOfN(id, 0, 3).Draw(t, "calls") {
@@ -311,5 +311,50 @@ func TestUpdateNotice(t *testing.T) {
 	}
 	if got := fold.UpdateNotice(&session.SkillUpdate{Skill: session.ID{Name: "a\nb\u202e"}}); strings.ContainsAny(got, "\n\u202e") {
 		t.Errorf("notice %q", got)
+	}
+}
+
+// Images precede the text of their message. A compaction during the turn keeps them,
+// and a later one does not.
+func TestImagesOfUser(t *testing.T) {
+	image := llm.Image{MIMEType: "image/png", Name: "a.png", Ref: "1"}
+	message := session.Event{Message: &session.Message{Role: llm.User, Text: "What is it?", Images: []llm.Image{image}}}
+	compacted := session.Event{Compacted: &session.Compaction{Text: "In short."}}
+	images := func(events ...session.Event) (n int) {
+		t.Helper()
+		var s fold.State
+		for i, e := range events {
+			e.Seq = int64(i + 1)
+			s.Apply(e)
+			data, err := json.Marshal(&s)
+			if err == nil {
+				s = fold.State{}
+				err = json.Unmarshal(data, &s)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, messages := s.Request()
+		for _, m := range messages {
+			for i, p := range m.Parts {
+				if got, ok := p.(llm.Image); ok {
+					if n++; i != 0 || !reflect.DeepEqual(got, image) {
+						t.Errorf("part %d is %+v", i, got)
+					}
+				}
+			}
+		}
+		return n
+	}
+	done := session.Event{Message: &session.Message{Role: llm.Assistant, Text: "A cat.", Stop: "end"}}
+	if n := images(message, done); n != 1 {
+		t.Errorf("%d images", n)
+	}
+	if n := images(message, compacted); n != 1 {
+		t.Errorf("%d images after a compaction during the turn", n)
+	}
+	if n := images(message, done, compacted); n != 0 {
+		t.Errorf("%d images after a later compaction", n)
 	}
 }

@@ -87,6 +87,17 @@ func (t Attachments) Read(ctx context.Context, session, path string) ([]byte, er
 	return data, nil
 }
 
+// ReadContent returns the content with a hash among the files of a session and their
+// versions. It fails with [ErrNotFound] if there is none.
+func (t Attachments) ReadContent(ctx context.Context, session, sha256 string) ([]byte, error) {
+	const where = " WHERE session = $1 AND sha256 = $2"
+	data, err := queryScalar[[]byte](ctx, t.c, "SELECT data FROM attachments"+where+" UNION ALL SELECT data FROM attachment_versions"+where+" LIMIT 1", session, sha256)
+	if err != nil {
+		return nil, fmt.Errorf("read content %.64q: %w", sha256, err)
+	}
+	return data, nil
+}
+
 // Delete deletes a file after a step of the transcript. It fails with
 // [ErrNotFound] if the file does not exist.
 func (t Attachments) Delete(ctx context.Context, session, path string, step int64) error {

@@ -129,3 +129,24 @@ func TestListAttachmentsReadsOnlyIndex(t *testing.T) {
 		t.Errorf("plan is %q", plan)
 	}
 }
+
+// The content of a file is found by its hash, in the session of the file only, even if
+// a later version replaced it.
+func TestAttachmentContent(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		s := must(db.Sessions.Create(ctx, store.Session{Owner: "ada"}))(t)
+		other := must(db.Sessions.Create(ctx, store.Session{Owner: "ada"}))(t)
+		for step, text := range []string{"first", "second"} {
+			mustDo(t, db.Attachments.Put(ctx, store.Attachment{Session: s.ID, Path: "a.txt", Step: int64(step), SHA256: "hash of " + text}, []byte(text)))
+		}
+		for _, text := range []string{"first", "second"} {
+			wantEqual(t, string(must(db.Attachments.ReadContent(ctx, s.ID, "hash of "+text))(t)), text)
+			_, err := db.Attachments.ReadContent(ctx, other.ID, "hash of "+text)
+			wantError(t, err, store.ErrNotFound)
+		}
+		mustDo(t, db.Attachments.Purge(ctx, s.ID, "a.txt"))
+		_, err := db.Attachments.ReadContent(ctx, s.ID, "hash of first")
+		wantError(t, err, store.ErrNotFound)
+	})
+}

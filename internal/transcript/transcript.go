@@ -23,7 +23,7 @@ const maxResult = 4000
 func Markdown(e *session.Event) string {
 	switch {
 	case e.Message != nil && e.Message.Role == llm.User:
-		return fmt.Sprintf("\n## You, %s\n\n%s\n", e.Time.Format("2006-01-02 15:04"), stripControls(e.Message.Text))
+		return fmt.Sprintf("\n## You, %s\n\n%s\n", e.Time.Format("2006-01-02 15:04"), stripControls(e.Message.Text)) + imageList(e.Message.Images)
 	case e.Message != nil:
 		return answerMarkdown(e.Message)
 	case e.Result != nil:
@@ -44,6 +44,19 @@ func Markdown(e *session.Event) string {
 		return "\nThe earlier conversation was compacted.\n"
 	}
 	return ""
+}
+
+// imageList names the images of a message, whose content is not part of the text.
+func imageList(images []llm.Image) string {
+	var b strings.Builder
+	for _, i := range images {
+		name := i.Name
+		if name == "" {
+			name = i.MIMEType
+		}
+		fmt.Fprintf(&b, "\nImage: %s\n", Escape(name))
+	}
+	return b.String()
 }
 
 func answerMarkdown(m *session.Message) string {
