@@ -35,7 +35,9 @@ func (w *worker) open(ctx context.Context, j *job) error {
 		return err
 	}
 	j.actor.Store(&p)
-	setup, err := w.e.opts.Setup(ctx, Request{Principal: p, Conversation: conversation(j.session)})
+	c := conversation(j.session)
+	c.Model = j.Model // which may have changed since
+	setup, err := w.e.opts.Setup(ctx, Request{Principal: p, Conversation: c})
 	if err != nil {
 		return err
 	}
@@ -82,7 +84,7 @@ func (w *worker) openSession(ctx context.Context, t *activeConversation) error {
 		o.Tools = slices.Concat(o.Tools, more)
 		w.journal.beforeResults = t.folder.save
 	}
-	t.agent = agent.New(t.setup.Model, t.session, &o)
+	t.agent = agent.New(&imageModel{Model: t.setup.Model, w: w, reads: t.setup.ReadsImages}, t.session, &o)
 	return nil
 }
 

@@ -23,6 +23,7 @@ type Conversation struct {
 	Title   string         `json:"title"`
 	Agent   string         `json:"agent,omitempty" doc:"Bot/NAMESPACE/NAME; absent for the default agent"`
 	Draft   string         `json:"draft,omitempty" doc:"Name of the draft skill that is tried"`
+	Model   string         `json:"model,omitempty" doc:"ID of the Model for the next message; absent for that of the agent"`
 	Busy    bool           `json:"busy" doc:"Whether a turn is running or waiting"`
 	Created time.Time      `json:"created"`
 	Updated time.Time      `json:"updated" doc:"Start or end of the last turn"`
@@ -46,6 +47,9 @@ type state struct {
 	Tries   int  `json:"tries,omitempty"`
 	// Draft names the draft skill under test.
 	Draft string `json:"draft,omitempty"`
+	// Model is the ID of the Model that the user chose for further inputs; "" if none
+	// was chosen.
+	Model string `json:"model,omitempty"`
 }
 
 // ended returns the number of the last input that has been processed.
@@ -59,7 +63,7 @@ func (st state) ended() int64 {
 func conversation(s store.Session) Conversation {
 	var st state
 	_ = json.Unmarshal(s.Data, &st) // the state method reports damage
-	return Conversation{ID: s.ID, Owner: account.UserID(s.Owner), Title: s.Title, Agent: s.Agent, Draft: st.Draft, Busy: st.Running, Created: s.Created, Updated: s.Updated}
+	return Conversation{ID: s.ID, Owner: account.UserID(s.Owner), Title: s.Title, Agent: s.Agent, Draft: st.Draft, Model: st.Model, Busy: st.Running, Created: s.Created, Updated: s.Updated}
 }
 
 // Create creates a conversation for the principal with an agent, or without one
@@ -214,6 +218,26 @@ func (e *Engine) Rename(ctx context.Context, p account.Principal, id, title stri
 			return err
 		}
 		return c.Audit.Append(ctx, auditRecord(p.User, "session.rename", id, nil))
+	})
+}
+
+// SetModel selects the Model for messages that are sent from now on, by its ID; ""
+// selects that of the agent. The caller must check that the principal may use it;
+// [Options.Setup] checks it again for each turn.
+func (e *Engine) SetModel(ctx context.Context, p account.Principal, id, model string) error {
+	if _, err := e.authorize(ctx, p, account.SessionWrite, id); err != nil {
+		return err
+	}
+	return e.update(ctx, id, func(c *conversationTx) error {
+		s, st, err := c.state(ctx)
+		if err != nil {
+			return err
+		}
+		st.Model = model
+		if err := c.setState(ctx, s, st); err != nil {
+			return err
+		}
+		return c.Audit.Append(ctx, auditRecord(p.User, "session.model", id, map[string]any{"model": model}))
 	})
 }
 

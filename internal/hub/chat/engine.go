@@ -84,6 +84,9 @@ type Setup struct {
 	// Runtime provides the skills that the principal may use.
 	Runtime *loadout.Runtime
 	Model   llm.Model
+	// ReadsImages reports whether the model reads images. Otherwise it is told the
+	// names of the images of messages instead.
+	ReadsImages bool
 	// Agent configures the agent, for example its instructions and the limits for
 	// a turn. Its Tools precede those returned by the function Tools. The package
 	// sets its Approvals and Folder.

@@ -47,6 +47,9 @@ type Event struct {
 	// Skill is the skill that a message names, or that a command loads or
 	// unloads.
 	Skill string `json:"skill,omitempty"`
+	// Images are the images of a message, without their content; see
+	// [Engine.ReadImage].
+	Images []llm.Image `json:"images,omitempty"`
 	// After is the step after which a message or command continues the
 	// conversation, on another branch.
 	After           *int64            `json:"after,omitempty"`

@@ -18,7 +18,7 @@ type Format string
 // Export formats.
 const (
 	Markdown Format = "markdown" // messages and calls of the current branch, for reading
-	JSONL    Format = "jsonl"    // one transcript event of any branch per line, readable by [session.FileLog]
+	JSONL    Format = "jsonl"    // one transcript event of any branch per line, with images, readable by [session.FileLog]
 )
 
 // Export writes a conversation to w. It reads the conversation in parts. Errors
@@ -31,7 +31,12 @@ func (e *Engine) Export(ctx context.Context, p account.Principal, id string, f F
 	var write func(io.Writer, *session.Event) error
 	switch f {
 	case JSONL:
-		write = writeLine
+		write = func(w io.Writer, event *session.Event) error {
+			if err := e.embedImages(ctx, id, event); err != nil {
+				return err
+			}
+			return writeLine(w, event)
+		}
 	case Markdown:
 		last, err := e.db.Events.Last(ctx, id)
 		if err != nil {

@@ -126,6 +126,7 @@ type setupFixture struct {
 	tools   func(t *chat.ToolContext) []agent.Tool
 	preload []string
 	skillID func(name string) string
+	blind   bool // whether the model does not read images
 }
 
 // setup makes conversations of a kit, with real runtimes.
@@ -137,7 +138,7 @@ func (k setupFixture) setup(ctx context.Context, r chat.Request) (*chat.Setup, e
 	if err != nil {
 		return nil, err
 	}
-	s := &chat.Setup{Runtime: rt, Model: k.model, Preload: k.preload, Close: rt.Close, Agent: agent.Options{Instructions: "Help " + string(r.Principal.User) + "."}}
+	s := &chat.Setup{Runtime: rt, Model: k.model, ReadsImages: !k.blind, Preload: k.preload, Close: rt.Close, Agent: agent.Options{Instructions: "Help " + string(r.Principal.User) + "."}}
 	if k.tools != nil {
 		s.Tools = func(_ context.Context, t *chat.ToolContext) ([]agent.Tool, error) { return k.tools(t), nil }
 	}

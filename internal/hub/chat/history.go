@@ -17,6 +17,7 @@ type Line struct {
 	Time  time.Time `json:"time"`
 	Model string    `json:"model,omitempty"`
 	session.PastMessage
+	Images []llm.Image `json:"images,omitempty" doc:"Images of a user's message. Their content is at /api/v1/sessions/SESSION/images/REF; to send the message again, pass their names and refs as path and sha256"`
 	// Skill, After and Versions are set on the user's messages only.
 	Skill    string    `json:"skill,omitempty" doc:"Skill that the user named for the message. The text then starts with / and the name of the skill; to send the message again, pass this skill, and only the rest of the text"`
 	After    *int64    `json:"after,omitempty" doc:"Pass it as after of another message, which then replaces this one on a new branch. Set on messages of users"`
@@ -126,7 +127,7 @@ func historyMessages(steps []step) []Line {
 
 func historyMessage(s step) Line {
 	m := s.Message
-	l := Line{Seq: s.Seq, Time: s.Time, Model: m.Model, Skill: s.Skill, PastMessage: session.PastMessage{Role: m.Role, Text: m.Text}}
+	l := Line{Seq: s.Seq, Time: s.Time, Model: m.Model, Skill: s.Skill, PastMessage: session.PastMessage{Role: m.Role, Text: m.Text}, Images: m.Images}
 	if m.Role == llm.Assistant {
 		l.LoadedSkills = []string{}
 	}

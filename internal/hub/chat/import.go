@@ -125,6 +125,7 @@ func (i *Importer) Import(ctx context.Context, imported Imported, write func(ses
 	if err != nil {
 		return err
 	}
+	images := takeImages(events)
 	rows, err := i.importRows(events)
 	if err != nil {
 		return err
@@ -142,6 +143,9 @@ func (i *Importer) Import(ctx context.Context, imported Imported, write func(ses
 			return err
 		}
 		if err := indexTitle(ctx, &c.Tables, id, title); err != nil {
+			return err
+		}
+		if err := c.changeFiles(ctx, func(f *fileChanges) error { return f.storeImages(ctx, images) }); err != nil {
 			return err
 		}
 		for _, r := range slices.Concat(rows.transcript, rows.inbox, rows.events) {
@@ -192,7 +196,7 @@ func (i *Importer) importRows(transcript []session.Event) (importedRows, error) 
 		if e.Message != nil && e.Message.Role == llm.User {
 			endTurn(last)
 			add(&out.inbox, string(MessageInput), e.Time, input{})
-			publish(e.Time, eventRow{Event: Event{Type: MessageReceived, Kind: MessageInput, Text: e.Message.Text}})
+			publish(e.Time, eventRow{Event: Event{Type: MessageReceived, Kind: MessageInput, Text: e.Message.Text, Images: e.Message.Images}})
 			s.Input = int64(len(out.inbox))
 		}
 		if e.Loaded != nil && i.setup.SkillID != nil {

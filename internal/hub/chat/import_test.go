@@ -1,13 +1,16 @@
 package chat_test
 
 import (
+	"context"
 	"errors"
+	"reflect"
 	"testing"
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/hub/quota"
 	"github.com/loadout-dev/loadout/internal/store/storetest"
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -50,5 +53,41 @@ func TestImportIsFoundOnceItsTimeIsKnown(t *testing.T) {
 		if id, err := i.Find(t.Context(), c); id != i.ID(unknown) || err != nil {
 			t.Errorf("%v: %q, %v", c.Last, id, err)
 		}
+	}
+}
+
+// The images of an imported conversation are stored as files, and sent to the model.
+func TestImportImages(t *testing.T) {
+	var last *llm.Request
+	e := node(t, storetest.Open(t, storetest.SQLite(t)), setupFixture{model: model(func(_ context.Context, r *llm.Request) (*llm.Answer, error) {
+		last = r
+		return says("Nice."), nil
+	})})
+	i, err := e.OpenImporter(t.Context(), ada)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer i.Close()
+	_, first := photo(t, 1)
+	_, second := photo(t, 2)
+	c := chat.Imported{Key: "x", Title: "X"}
+	err = i.Import(t.Context(), c, func(log session.Log) error {
+		var images []llm.Image
+		for _, data := range [][]byte{first, second, first, []byte("<script>")} {
+			images = append(images, llm.Image{MIMEType: "text/html", Data: data})
+		}
+		return log.Append(t.Context(), &session.Event{Message: &session.Message{Role: llm.User, Text: "Look.", Images: images}})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	end(t, e, i.ID(c), say(t, e, i.ID(c), "And now?"))
+	const names = "(Files of the images: images/1.png, images/2.png, images/1.png, images/omitted)\n\n"
+	if got, want := seen(t, last), []any{1, 2, 1, "[The image images/omitted was deleted.]\n", names, "Look.", "And now?"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("the model got %q, want %q", got, want)
+	}
+	files, err := e.Files(t.Context(), ada, i.ID(c))
+	if err != nil || len(files) != 2 {
+		t.Errorf("the files are %+v, %v", files, err)
 	}
 }

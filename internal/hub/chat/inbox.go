@@ -11,6 +11,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -44,10 +45,12 @@ type input struct {
 	Token        string                `json:"token,omitempty"` // ID of the API token, if any
 	Text         string                `json:"text,omitempty"`
 	Skill        string                `json:"skill,omitempty"`
+	Images       []llm.Image           `json:"images,omitempty"` // without their content
 	Retention    session.RetentionMode `json:"keep,omitempty"`
 	SetRetention bool                  `json:"set,omitempty"` // whether to also shorten a longer retention
 	Cascade      bool                  `json:"cascade,omitempty"`
-	Approval     string                `json:"ask,omitempty"` // ID of the approval request that a note is about
+	Approval     string                `json:"ask,omitempty"`   // ID of the approval request that a note is about
+	Model        string                `json:"model,omitempty"` // ID of the conversation's Model when it was sent
 	// After is the step after which the conversation continues. 0 means that it
 	// starts again, and nil that it continues after its last step.
 	After *int64 `json:"after,omitempty"`
@@ -56,6 +59,9 @@ type input struct {
 // Message is a user's message to a conversation.
 type Message struct {
 	Text string
+	// Images are files of the conversation that are sent to the model as images, up to
+	// [MaxImages].
+	Images []ImageRef
 	// Skill is the skill that the user names at the start of the message; Text is
 	// the rest of the message. If Skill is "", the model chooses skills.
 	Skill string
@@ -77,7 +83,7 @@ type Message struct {
 // message.
 func (e *Engine) SendMessage(ctx context.Context, p account.Principal, id string, m Message) (int64, error) {
 	switch {
-	case m.Text == "" && m.Skill == "":
+	case m.Text == "" && m.Skill == "" && len(m.Images) == 0:
 		return 0, fmt.Errorf("message: %w: missing text", ErrInvalid)
 	case len(m.Text)+len(m.Skill) > MaxText:
 		return 0, fmt.Errorf("message: %w: too long (%d bytes, limit %d)", ErrInvalid, len(m.Text)+len(m.Skill), MaxText)
@@ -87,6 +93,12 @@ func (e *Engine) SendMessage(ctx context.Context, p account.Principal, id string
 		return 0, fmt.Errorf("message: %w: key must be UTF-8 of at most %d bytes, got %d bytes", ErrInvalid, MaxKey, len(m.Key))
 	}
 	in := input{Kind: MessageInput, Text: m.Text, Skill: m.Skill, After: m.After}
+	if len(m.Images) > 0 {
+		var err error
+		if in.Images, err = e.readImages(ctx, p, id, m.Images); err != nil {
+			return 0, err
+		}
+	}
 	if m.Key == "" {
 		return e.submit(ctx, p, id, in, nil)
 	}
@@ -126,12 +138,15 @@ func (e *Engine) findSentMessage(ctx context.Context, p account.Principal, s sto
 	return before.Input, nil
 }
 
-// digest returns a hash of the input's text and skill, and of the step after which
-// it continues the conversation.
+// digest returns a hash of the input's text, skill and images, and of the step after
+// which it continues the conversation.
 func (in input) digest() string {
 	text := fmt.Appendf(nil, "%q %q", in.Text, in.Skill)
 	if in.After != nil {
 		text = fmt.Appendf(text, " %d", *in.After)
+	}
+	for _, i := range in.Images {
+		text = fmt.Appendf(text, " %q %s", i.Name, i.Ref)
 	}
 	sum := sha256.Sum256(text)
 	return "sha256:" + hex.EncodeToString(sum[:])
@@ -234,6 +249,7 @@ func (c *conversationTx) addInput(ctx context.Context, in input, take bool) (int
 	if in.seq, err = c.appendInput(ctx, s, st, in, take); err != nil || !take {
 		return in.seq, nil, err
 	}
+	in.Model = st.Model // as stored
 	return in.seq, &job{input: in, owner: account.UserID(s.Owner), session: s}, nil
 }
 
@@ -252,6 +268,9 @@ func (c *conversationTx) notifyTurn(ctx context.Context, kind InputKind, about s
 func (c *conversationTx) appendInput(ctx context.Context, s store.Session, st state, in input, take bool) (int64, error) {
 	if n := st.Wanted - st.Taken; n >= maxNotes || !in.Kind.isNote() && n >= MaxQueued {
 		return 0, ErrQueueFull
+	}
+	if !in.Kind.isNote() {
+		in.Model = st.Model
 	}
 	data, err := json.Marshal(in)
 	if err != nil {
@@ -274,7 +293,7 @@ func (c *conversationTx) appendInput(ctx context.Context, s store.Session, st st
 	if err := c.setState(ctx, s, st); err != nil || in.Kind.isNote() {
 		return st.Wanted, err
 	}
-	events := []eventRow{{Event: Event{Type: MessageReceived, Input: st.Wanted, Kind: in.Kind, Text: in.Text, Skill: in.Skill, After: in.After}}}
+	events := []eventRow{{Event: Event{Type: MessageReceived, Input: st.Wanted, Kind: in.Kind, Text: in.Text, Skill: in.Skill, Images: in.Images, After: in.After}}}
 	if take {
 		events = append(events, eventRow{Event: Event{Type: TurnStarted, Input: st.Wanted}})
 	}

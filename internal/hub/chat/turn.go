@@ -173,10 +173,8 @@ func (w *worker) answerMessage(ctx context.Context, j *job) (Event, error) {
 	switch a := w.active.agent; {
 	case w.journal.hasMessage(j.seq):
 		err = a.Resume(ctx, tell)
-	case j.Skill != "":
-		err = a.InvokeSkill(ctx, j.Skill, j.Text, tell)
 	default:
-		err = a.RunTurn(ctx, j.Text, tell)
+		err = a.RunMessage(ctx, agent.UserMessage{Text: j.Text, Images: j.Images, Skill: j.Skill}, tell)
 	}
 	return ended, err
 }
@@ -209,7 +207,7 @@ func (w *worker) recordMessage(ctx context.Context, j *job) error {
 	if j.Skill != "" {
 		text = strings.TrimSpace("/" + j.Skill + " " + j.Text)
 	}
-	return w.journal.Append(ctx, &session.Event{Time: time.Now().UTC(), Message: &session.Message{Role: llm.User, Text: text}})
+	return w.journal.Append(ctx, &session.Event{Time: time.Now().UTC(), Message: &session.Message{Role: llm.User, Text: text, Images: j.Images}})
 }
 
 // principal returns the user who sent an input, with the current permissions of
