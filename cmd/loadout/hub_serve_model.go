@@ -63,6 +63,18 @@ func (a *app) newDefinedModel(c *config.Config, m *agents.ModelChoice, key strin
 	return v.New(m.Model.Model, vendors.Options{Key: key, BaseURL: m.BaseURL, MaxTokens: c.Models.MaxTokens, HTTP: client})
 }
 
+// readsImages returns a function that reports whether the configured model reads
+// images. It takes the name that the model reports.
+func readsImages(c *config.Config) func(string) bool {
+	own := setup.ChooseModel(c, setup.ModelFlags{}).ReportedName()
+	return func(name string) bool {
+		if name == own && (c.Models.Images == "always" || c.Models.Images == "never") {
+			return c.Models.Images == "always"
+		}
+		return vendors.ReadsImages(name)
+	}
+}
+
 // hubPrices returns two functions: price returns the configured price of a
 // model, and window returns the context window of the configured model and 0
 // for other models. Both take the name that the model reports.

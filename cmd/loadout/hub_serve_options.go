@@ -98,6 +98,7 @@ func (a *app) hubOptions(ctx context.Context, c *config.Config) (hub.Options, er
 		return o, err
 	}
 	o.Price, o.Window = hubPrices(c)
+	o.Images = readsImages(c)
 	o.Skills = func(single bool) ([]catalog.Source, error) { return a.HubSources(c, single) }
 	o.BundledSkills, o.Updates = c.Skills.Bundled, session.UpdateMode(c.Skills.Update)
 	o.ImportFrom = c.Hub.ImportFrom

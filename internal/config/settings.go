@@ -99,6 +99,7 @@ type Models struct {
 	Prices    map[string]Price      // by vendor:name; a final * matches any suffix
 	Names     map[string]NamedModel // short names, which skills can use
 	Window    int
+	Images    string // whether the model of the configuration reads images: always, never or "" or auto for by its name
 }
 
 // Releases configures where to look for new versions of Loadout. A project file
@@ -231,6 +232,8 @@ var settings = []setting{
 		doc: "Token limit of an answer; 0 means the vendor's default."},
 	{key: "models.window", env: "LOADOUT_MODELS_WINDOW", value: func(c *Config) any { return &c.Models.Window }, check: inRange(0, 100_000_000),
 		doc: "Context window of the model, in tokens. Longer conversations are compacted. 0 disables\ncompaction."},
+	{key: "models.images", env: "LOADOUT_MODELS_IMAGES", value: func(c *Config) any { return &c.Models.Images }, check: oneOf("", "auto", "always", "never"),
+		doc: "Whether the model of a hub reads images that users attach: always, never, or auto (by its\nname)."},
 	{key: "models.names", env: "LOADOUT_MODELS_NAMES", value: func(c *Config) any { return &c.Models.Names },
 		doc: "Short names of models, for example haiku: anthropic:NAME, or local: {model: openai:NAME, base_url:\n" +
 			"URL, key: SECRET}. They work with --model and in approved skills, for as long as the skill is\nloaded. Other model names in skills are ignored with a notice."},

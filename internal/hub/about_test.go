@@ -62,6 +62,26 @@ func TestModels(t *testing.T) {
 	if got, want := list(ada), []string{own, "default big anthropic big missing priced", "default near openai small none"}; !slices.Equal(got, want) {
 		t.Errorf("ada may choose %q, want %q", got, want)
 	}
+	var page struct {
+		Items []struct {
+			Default, Images bool
+			Name            string
+		}
+	}
+	ada.send(t, "PUT", "/api/v1/kinds/Ghost/default/g", map[string]any{"kind": "Ghost", "metadata": map[string]string{"name": "g"}, "spec": map[string]any{}}).want(t, 200)
+	ada.send(t, "PUT", "/api/v1/kinds/Bot/default/b", map[string]any{"kind": "Bot", "metadata": map[string]string{"name": "b"}, "spec": map[string]string{"ghostRef": "g", "modelRef": "near"}}).want(t, 200)
+	ada.send(t, "GET", "/api/v1/models?agent=Bot/default/b", nil).want(t, 200).into(t, &page)
+	if first := page.Items[0]; first.Name != "near" || !first.Default || first.Images || len(page.Items) != 3 {
+		t.Errorf("for the agent, she may choose %+v", page.Items)
+	}
+	ada.send(t, "PUT", "/api/v1/kinds/Model/default/near", map[string]any{"kind": "Model", "metadata": map[string]string{"name": "near"}, "spec": map[string]any{"vendor": "openai", "model": "small", "baseUrl": "https://models.example.com/v1", "images": true}}).want(t, 200)
+	page.Items = nil
+	ada.send(t, "GET", "/api/v1/models?agent=Ghost/default/g", nil).want(t, 200).into(t, &page)
+	if first := page.Items[0]; first.Name != "" || !first.Default || !page.Items[2].Images {
+		t.Errorf("for an agent without a model, she may choose %+v", page.Items)
+	}
+	bob.send(t, "GET", "/api/v1/models?agent=Bot/default/b", nil).wantProblem(t, 404, "not_found")
+	ada.send(t, "GET", "/api/v1/models?agent=b", nil).wantProblem(t, 422, "invalid")
 	if got := list(bob); !slices.Equal(got, []string{own}) {
 		t.Errorf("bob may choose %q", got)
 	}

@@ -1,6 +1,8 @@
 package hub_test
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"testing"
 
@@ -24,6 +26,8 @@ var authorityOfSessions = []row{
 	{"get-session", "of oneself", mySession, nil, "401 200 200 200 200 200 200", "200 read chat"},
 	{"change-session", "", theirSession, aTitle, "401 404 404 404 404 404 403", "403 any"},
 	{"change-session", "of oneself", mySession, aTitle, "401 200 200 200 200 200 200", "200 chat"},
+	{"change-session", "to a Model of the group", mySession, aModelOfTheGroup, "401 422 200 200 200 200 403", "200 chat"},
+	{"begin-session", "with a Model of the group", nil, aModelOfTheGroup, "401 422 201 201 201 201 403", "201 chat"},
 	{"delete-session", "", theirSession, nil, "401 404 404 404 404 404 403", "403 any"},
 	{"delete-session", "of oneself", mySession, nil, "401 204 204 204 204 204 204", "204 chat"},
 	{"say", "", theirSession, aMessage, "401 404 404 404 404 404 403", "403 any"},
@@ -55,6 +59,10 @@ var authorityOfSessions = []row{
 	{"write-session-file", "of oneself", mySession, aFile, "401 204 204 204 204 204 204", "204 chat"},
 	{"delete-session-file", "", theirSession, nil, "401 404 404 404 404 404 403", "403 any"},
 	{"delete-session-file", "of oneself", mySession, nil, "401 204 204 204 204 204 204", "204 chat"},
+	{"read-session-image", "", theirSession, nil, "401 404 404 404 404 404 403", "403 any"},
+	{"read-session-image", "of oneself", mySession, nil, "401 200 200 200 200 200 200", "200 read chat"},
+	{"say", "with an image", mySession, anImage, "401 202 202 202 202 202 202", "202 chat"},
+	{"say", "with an image of another user", theirSession, anImage, "401 404 404 404 404 404 403", "403 any"},
 	{"export-session", "", theirSession, nil, "401 404 404 404 404 404 403", "403 any"},
 	{"export-session", "of oneself", mySession, nil, "401 200 200 200 200 200 200", "200 read chat"},
 	{"preview-share", "", theirSession, nil, "401 404 404 404 404 404 403", "403 any"},
@@ -113,8 +121,33 @@ func (s *scene) shareOf(user string, a chat.Audience) map[string]string {
 	return map[string]string{"share": made.ID, "link": made.Link}
 }
 
-func aShare(*scene) any     { return map[string]string{"digest": "sha256:none"} }
-func aSession(*scene) any   { return map[string]string{"title": "Tides"} }
+func aShare(*scene) any   { return map[string]string{"digest": "sha256:none"} }
+func aSession(*scene) any { return map[string]string{"title": "Tides"} }
+
+// aModelOfTheGroup selects a Model of the group.
+func aModelOfTheGroup(s *scene) any {
+	owner := s.asOwner()
+	owner.send(s.t, "POST", "/api/v1/apply", aModel(s)).want(s.t, 200)
+	var out struct{ Items []struct{ Name, ID string } }
+	owner.send(s.t, "GET", "/api/v1/models", nil).want(s.t, 200).into(s.t, &out)
+	for _, m := range out.Items {
+		if m.Name == "one" {
+			return map[string]string{"model": m.ID}
+		}
+	}
+	s.t.Fatal("the group has no Model")
+	return nil
+}
+
+// dot is an image.
+var dot = []byte("GIF89a\x01\x00\x01\x00\x80\x00\x00\xff\xff\xff\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;")
+
+func hashOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+func anImage(*scene) any    { return map[string]any{"images": []map[string]string{{"path": "dot.gif"}}} }
 func aTitle(*scene) any     { return map[string]string{"title": "Tides"} }
 func aMessage(*scene) any   { return map[string]string{"text": "hello"} }
 func aBranch(*scene) any    { return map[string]int{"after": 0} }
@@ -143,10 +176,12 @@ func (s *scene) talkOf(user string) map[string]string {
 	ctx, chats := s.t.Context(), s.node.Chat()
 	p := account.Principal{User: account.UserID(user), Scopes: account.AllScopes}
 	c := must(chats.Create(ctx, p, "", "Tides"))(s.t)
-	if err := chats.WriteFile(ctx, p, c.ID, "notes/tides.txt", []byte("high water")); err != nil {
-		s.t.Fatal(err)
+	for name, data := range map[string][]byte{"notes/tides.txt": []byte("high water"), "dot.gif": dot} {
+		if err := chats.WriteFile(ctx, p, c.ID, name, data); err != nil {
+			s.t.Fatal(err)
+		}
 	}
-	return map[string]string{"session": c.ID, "path": "notes/tides.txt", "name": "nothing", "ask": s.node.ask(s.t, c.ID, user)}
+	return map[string]string{"image": hashOf(dot), "session": c.ID, "path": "notes/tides.txt", "name": "nothing", "ask": s.node.ask(s.t, c.ID, user)}
 }
 
 // ask submits a request to a user without a turn that waits for it.

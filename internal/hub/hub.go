@@ -41,6 +41,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/serverauth"
 	"github.com/loadout-dev/loadout/internal/hub/sessionapi"
 	"github.com/loadout-dev/loadout/internal/hub/users"
+	"github.com/loadout-dev/loadout/internal/llm/vendors"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/telemetry"
 	"github.com/loadout-dev/loadout/internal/upstream"
@@ -90,6 +91,9 @@ type Options struct {
 	// Window returns the context window of a model in tokens, or 0 if unknown. If
 	// Window is nil, all sizes are unknown.
 	Window func(model string) int
+	// Images reports whether the hub's own model reads images. If it is nil, this
+	// depends on the name of the model.
+	Images func(model string) bool
 	// Skills returns the operator's directories, whose skills all users can read.
 	// single reports whether the hub serves only one user, whose own directories
 	// may be among them. With PostgreSQL, a node that gets no directories leaves
@@ -295,6 +299,9 @@ func (o Options) orDefaults() Options {
 	}
 	if o.Price == nil {
 		o.Price = func(string) (usage.Price, bool) { return usage.Price{}, false }
+	}
+	if o.Images == nil {
+		o.Images = vendors.ReadsImages
 	}
 	if o.Window == nil {
 		o.Window = func(string) int { return 0 }

@@ -73,7 +73,7 @@ func (h *Hub) registerOperations() {
 	skills := &skillapi.Handlers{Server: h.server, Library: h.library, Agents: h.kinds}
 	skills.Register()
 	kinds := &agentapi.Handlers{Server: h.server, Agents: h.kinds, Library: h.library, Assemblies: h.assemblies, SignIns: h.signIns, Gate: h.gate,
-		Node: h.node, Version: h.opts.Version, Price: h.opts.Price, Window: h.opts.Window,
+		Node: h.node, Version: h.opts.Version, Price: h.opts.Price, Window: h.opts.Window, Images: h.opts.Images,
 		Sandbox: h.opts.Sandbox, Runs: h.runs, Private: h.opts.Private, Single: h.Single()}
 	kinds.Register(h.mux)
 	h.sessions = sessionapi.New(sessionapi.Options{Server: h.server, Chat: h.chat, Agents: h.kinds, Library: h.library, Users: h.db.Users, Gate: h.gate,

@@ -31,6 +31,7 @@ type Handlers struct {
 
 	Price  func(model string) (price usage.Price, known bool)
 	Window func(model string) int // 0 if unknown
+	Images func(model string) bool
 
 	// Server trials run commands in Sandbox when Runs has a free slot, and may
 	// connect to addresses in Private. Without a sandbox, users' commands never run.

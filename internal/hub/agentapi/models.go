@@ -29,6 +29,7 @@ type priceJSON struct {
 
 // modelJSON is a model that the user may select.
 type modelJSON struct {
+	Default   bool       `json:"default,omitempty" doc:"The model of conversations for which no model is selected; it is the first item"`
 	Own       bool       `json:"own,omitempty" doc:"The hub's own model, for agents without a Model: the operator's, else the public Model default, else the demo"`
 	Name      string     `json:"name,omitempty" doc:"Name of the Model, for modelRef of a Bot; absent for the operator's"`
 	Namespace string     `json:"namespace,omitempty" doc:"Namespace of the Model"`
@@ -40,26 +41,51 @@ type modelJSON struct {
 	Key       string     `json:"key" enum:"operator,none,granted,missing" doc:"operator: provided by the hub; none: not needed; granted: you have one; missing: needed, but you have none"`
 	Price     *priceJSON `json:"price,omitempty" doc:"US dollars per million tokens; absent if unknown"`
 	Window    int        `json:"window,omitempty" doc:"Context window in tokens; absent if unknown"`
+	Images    bool       `json:"images,omitempty" doc:"Whether the model is known to read images: by its name, images in the Model, or models.images of the operator"`
 }
 
 func (h *Handlers) modelsAPI() {
-	api.Add(h.Server, api.Operation("list-models", "GET", "/models", "List the models that you may choose: the hub's own on the first page, then the defined ones by name"), h.listModels)
+	api.Add(h.Server, api.Operation("list-models", "GET", "/models", "List the models that you may choose: the default on the first page, then the defined ones by name"), h.listModels)
 	api.AddFor(h.Server, api.Operation("list-offered-models", "POST", "/models/offered", "List the names of the models that a vendor or server offers; for administrators"), offeredTimeout, h.listOffered)
 	api.AddFor(h.Server, api.Operation("connect-model", "PUT", "/models/default", "Test a model, and make it the model of agents without a Model; for administrators, if the operator configured none"), connectTimeout, h.connectModel)
 }
 
-func (h *Handlers) listModels(ctx context.Context, in *api.Paging) (*api.Body[api.ListBody[modelJSON]], error) {
+func (h *Handlers) listModels(ctx context.Context, in *struct {
+	api.Paging
+	Agent string `query:"agent" maxLength:"700" doc:"KIND/NAMESPACE/NAME of a Ghost, Bot or Team whose model is the default; without it, the hub's own model is the default"`
+}) (*api.Body[api.ListBody[modelJSON]], error) {
 	found, next, err := h.Agents.ListModels(ctx, account.FromContext(ctx), in.Page())
 	out, err := api.PageOf(found, next, err, h.newModelJSON)
 	if err != nil || in.After != "" {
 		return out, err
 	}
-	first, err := h.ownModel(ctx)
+	first, err := h.defaultModel(ctx, in.Agent)
 	if err != nil {
 		return nil, err
 	}
+	first.Default = true
 	out.Body.Items = append([]modelJSON{first}, out.Body.Items...)
 	return out, nil
+}
+
+// defaultModel describes the model of an agent, or the hub's own if the agent has none
+// or agent is "".
+func (h *Handlers) defaultModel(ctx context.Context, agent string) (modelJSON, error) {
+	if agent == "" {
+		return h.ownModel(ctx)
+	}
+	parts := strings.SplitN(agent, "/", 3)
+	if len(parts) < 3 {
+		return modelJSON{}, api.InvalidFields(api.Fault{Where: "query.agent", Message: "not KIND/NAMESPACE/NAME"})
+	}
+	m, err := h.Agents.AgentModel(ctx, account.FromContext(ctx), parts[0], parts[1], parts[2])
+	if err != nil {
+		return modelJSON{}, err
+	}
+	if m == nil {
+		return h.ownModel(ctx)
+	}
+	return h.newModelJSON(*m), nil
 }
 
 // ownModel describes the hub's own model.
@@ -74,11 +100,11 @@ func (h *Handlers) ownModel(ctx context.Context) (modelJSON, error) {
 		return out, nil
 	}
 	vendor, name, _ := strings.Cut(own.Name(), ":")
-	return h.withPrice(own.Name(), modelJSON{Own: true, Vendor: vendor, Model: name, Key: "operator"}), nil
+	return h.withPrice(own.Name(), modelJSON{Own: true, Vendor: vendor, Model: name, Key: "operator", Images: h.Images(own.Name())}), nil
 }
 
 func (h *Handlers) newModelJSON(m agents.AvailableModel) modelJSON {
-	out := modelJSON{Name: m.Name, Namespace: cmp.Or(m.Namespace, api.OwnNamespace), ID: m.ID, Vendor: m.Vendor, Model: m.Model.Model, BaseURL: m.BaseURL, Digest: string(m.Digest), Key: "none"}
+	out := modelJSON{Name: m.Name, Namespace: cmp.Or(m.Namespace, api.OwnNamespace), ID: m.ID, Vendor: m.Vendor, Model: m.Model.Model, BaseURL: m.BaseURL, Digest: string(m.Digest), Key: "none", Images: m.ReadsImages()}
 	switch {
 	case m.HasKey:
 		out.Key = "granted"

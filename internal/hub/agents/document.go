@@ -158,6 +158,9 @@ type Model struct {
 	BaseURL string `json:"baseUrl,omitempty"`
 	// Key is a reference to the API key, such as ${{secrets.NAME}}; "" for none.
 	Key string `json:"apiKey,omitempty"`
+	// Images reports whether the model reads images; nil if the document does not
+	// say so, see [Model.ReadsImages].
+	Images *bool `json:"images,omitempty"`
 }
 
 // MCPServer defines an MCP server for all users who can see the resource.

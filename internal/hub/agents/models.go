@@ -7,6 +7,7 @@ import (
 	"net/url"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/llm/vendors"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -27,6 +28,15 @@ func (m *Model) Host() string {
 		return ""
 	}
 	return u.Host
+}
+
+// ReadsImages reports whether the model reads images, according to its document or
+// else to its name.
+func (m *ModelChoice) ReadsImages() bool {
+	if m.Images != nil {
+		return *m.Images
+	}
+	return vendors.ReadsImages(m.ReportedName())
 }
 
 // SecretName returns the name of the secret that contains the API key, or "" if the
@@ -153,6 +163,44 @@ func (r *Registry) ListModels(ctx context.Context, p account.Principal, page sto
 		out = append(out, *one)
 	}
 	return out, next, nil
+}
+
+// Model returns the Model with the given ID. It fails with [store.ErrNotFound] if
+// there is none that the principal may use.
+func (r *Registry) Model(ctx context.Context, p account.Principal, id string) (*ModelChoice, error) {
+	a := r.newActor(p)
+	if err := a.requireSignIn(account.KindUse); err != nil {
+		return nil, err
+	}
+	k, err := a.Kinds.Get(ctx, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case k.Kind != ModelKind:
+		return nil, fmt.Errorf("%s %q: %w: not a Model", k.Kind, k.Name, store.ErrNotFound)
+	}
+	if err := a.checkAccess(account.KindUse, accountResource(k.Namespace, k.CreatedBy), ModelKind, k.Name); err != nil {
+		return nil, err
+	}
+	return a.modelChoice(ctx, k)
+}
+
+// AgentModel returns the Model of an agent that the principal may use, or nil if the
+// agent has none. Its arguments are those of [Registry.Profile].
+func (r *Registry) AgentModel(ctx context.Context, p account.Principal, kind, namespace, name string) (*AvailableModel, error) {
+	if err := account.Check(p, account.KindRead, account.Resource{Shared: true}); err != nil {
+		return nil, err
+	}
+	profile, err := r.Profile(ctx, withChatScope(p), kind, namespace, name)
+	if err != nil || profile.Model == nil {
+		return nil, err
+	}
+	a := r.newActor(withChatScope(p))
+	k, err := a.Kinds.Get(ctx, profile.Model.ID)
+	if err != nil {
+		return nil, err
+	}
+	return r.availableModel(ctx, a, k)
 }
 
 // withChatScope adds the scope for using models. A principal with read scope may

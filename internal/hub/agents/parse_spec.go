@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/configfile"
@@ -154,6 +155,7 @@ func (p *parser) parseModel(n *configfile.Node) *Model {
 		"model":       p.setText(&m.Model),
 		"baseUrl":     func(f configfile.Field) { base = f },
 		"apiKey":      func(f configfile.Field) { key = f },
+		"images":      func(f configfile.Field) { m.Images = p.parseBool(f) },
 		"protocol":    nil, "isCustomConfig": nil,
 	}
 	known["provider"], known["modelId"] = known["vendor"], known["model"]
@@ -177,6 +179,15 @@ func (p *parser) parseModel(n *configfile.Node) *Model {
 		p.addError("model-name", n, "invalid model name", "use model: NAME")
 	}
 	return m
+}
+
+func (p *parser) parseBool(f configfile.Field) *bool {
+	v, err := strconv.ParseBool(scalarText(f.Value))
+	if err != nil {
+		p.addError("not-a-flag", f.Value, f.Key+" is neither true nor false", "write "+f.Key+": true or false")
+		return nil
+	}
+	return &v
 }
 
 func (p *parser) parseVendor(f configfile.Field) string {

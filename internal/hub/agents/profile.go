@@ -370,7 +370,9 @@ func (a actor) modelChoice(ctx context.Context, k store.Kind) (*ModelChoice, err
 	if !ok {
 		return nil, fmt.Errorf("%s %q: %w: not a Model", k.Kind, k.Name, store.ErrInvalid)
 	}
-	raw, err := encodeJSON(m)
+	identity := *m
+	identity.Images = nil // a key is granted to the model and its address
+	raw, err := encodeJSON(&identity)
 	if err != nil {
 		return nil, err
 	}

@@ -36,6 +36,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/queue"
 	"github.com/loadout-dev/loadout/internal/hub/serverauth"
 	"github.com/loadout-dev/loadout/internal/hub/usage"
+	"github.com/loadout-dev/loadout/internal/llm/vendors"
 	"github.com/loadout-dev/loadout/internal/spawn"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/upstream"
@@ -58,6 +59,9 @@ type Options struct {
 	// Model returns the model for a choice with its API key. A nil choice selects
 	// the hub's default model.
 	Model func(choice *agents.ModelChoice, key string) (llm.Model, error)
+	// Images reports whether the hub's default model, which reports the given name,
+	// reads images. If it is nil, this depends on the name.
+	Images func(name string) bool
 	// Sandbox runs code. If it is nil, no code can run.
 	Sandbox sandbox.Backend
 	// Bounds limits the permissions of code. The zero value permits no network
@@ -136,6 +140,9 @@ func New(o Options) *Assembler {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	if o.Images == nil {
+		o.Images = vendors.ReadsImages
+	}
 	if o.IdleTimeout == 0 {
 		o.IdleTimeout = 10 * time.Minute
 	}
@@ -211,6 +218,9 @@ type Request struct {
 	Kind, Namespace, Name string
 	// Session is the ID of the conversation; "" for an MCP endpoint.
 	Session string
+	// Model is the ID of the Model that the user chose instead of the agent's; "" if
+	// none was chosen.
+	Model string
 	// Draft adds the conversation's draft skill, which takes precedence over all
 	// other skills.
 	Draft bool

@@ -43,14 +43,14 @@ func (k *Assembler) ChatSetup(ctx context.Context, r chat.Request) (*chat.Setup,
 		return nil, errors.Join(err, t.close())
 	}
 	return &chat.Setup{
-		Runtime: t.setup.Runtime, Model: t.model, Agent: t.agentOptions(ctx), Tools: t.tools, SkillTools: t.setup.Tools.ForSessionOf(t.setup.Principal, t.id),
+		Runtime: t.setup.Runtime, Model: t.model, ReadsImages: t.readsImages, Agent: t.agentOptions(ctx), Tools: t.tools, SkillTools: t.setup.Tools.ForSessionOf(t.setup.Principal, t.id),
 		Preload: t.setup.Preload, PreloadReason: t.setup.PreloadReason, Namespace: t.setup.agentNamespace(), SkillID: t.setup.SkillID, Close: t.close,
 	}, nil
 }
 
 // parseRequest converts a request from package chat to a [Request].
 func parseRequest(r chat.Request) (Request, error) {
-	w := Request{Principal: r.Principal, Session: r.Conversation.ID, Draft: r.Conversation.Draft != ""}
+	w := Request{Principal: r.Principal, Session: r.Conversation.ID, Model: r.Conversation.Model, Draft: r.Conversation.Draft != ""}
 	if r.Conversation.Agent == "" {
 		return w, nil
 	}
@@ -71,6 +71,8 @@ type conversation struct {
 	id        string // conversation ID
 	principal account.Principal
 	model     llm.Model
+	// readsImages reports whether the model reads images.
+	readsImages bool
 
 	mu      sync.Mutex     // guards the fields below
 	closers []func() error // functions for close to call, in opening order
@@ -84,31 +86,46 @@ func (k *Assembler) openConversation(ctx context.Context, w Request) (*conversat
 		return nil, err
 	}
 	t := &conversation{assembler: k, setup: kit, id: w.Session, principal: w.Principal, closers: []func() error{kit.Close}}
-	if t.model, err = k.openModel(ctx, w.Principal, kit.Profile); err != nil {
+	if t.model, t.readsImages, err = k.openModel(ctx, w, kit.Profile); err != nil {
 		return nil, errors.Join(err, t.close())
 	}
 	return t, nil
 }
 
-// openModel returns the model of a profile with its API key, or the hub's own model
-// if the profile has none.
-func (k *Assembler) openModel(ctx context.Context, p account.Principal, profile *agents.Profile) (llm.Model, error) {
+// errModelGone is returned if a conversation's Model was removed, or its owner may no
+// longer use it.
+var errModelGone = errors.New("the model chosen for this conversation was removed, or you may no longer use it; choose another model and send the message again")
+
+// openModel returns a model with its API key: the one that the request selects, else
+// that of the profile, else the hub's own model. It reports whether the model reads
+// images.
+func (k *Assembler) openModel(ctx context.Context, w Request, profile *agents.Profile) (m llm.Model, readsImages bool, err error) {
 	var choice *agents.ModelChoice
-	if profile != nil {
+	switch {
+	case w.Model != "":
+		choice, err = k.o.Agents.Model(ctx, w.Principal, w.Model)
+		if errors.Is(err, store.ErrNotFound) || isDenied(err) {
+			err = errModelGone
+		}
+	case profile != nil:
 		choice = profile.Model
 	}
+	if err != nil {
+		return nil, false, err
+	}
 	if choice == nil {
-		own, connected, err := k.OwnModel(ctx, p)
+		own, connected, err := k.OwnModel(ctx, w.Principal)
 		if err != nil || connected == nil {
-			return own, err
+			return own, err == nil && k.o.Images(own.Name()), err
 		}
 		choice = connected.ModelChoice
 	}
-	key, err := k.o.Agents.Secrets().ModelKey(ctx, p, choice)
+	key, err := k.o.Agents.Secrets().ModelKey(ctx, w.Principal, choice)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return k.NewModel(choice, key)
+	m, err = k.NewModel(choice, key)
+	return m, choice.ReadsImages(), err
 }
 
 // OwnModel returns the model of agents without a Model: the one that the operator

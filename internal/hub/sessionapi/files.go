@@ -1,6 +1,7 @@
 package sessionapi
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -38,6 +39,9 @@ func (h *Handlers) sessionFiles() {
 	write.RequestBody.Required = false // files may be empty
 	api.Add(h.Server, remove, h.deleteSessionFile)
 	documentPath(h.Server, read.Path)
+	image := api.Operation("read-session-image", "GET", "/sessions/{session}/images/{image}", "Read an image of a message, without its metadata")
+	image.Responses = streamResponses("200", "image/png", "image/jpeg", "image/gif", "image/webp")
+	api.Add(h.Server, image, h.readSessionImage)
 	export := api.Operation("export-session", "GET", "/sessions/{session}/export", "Export a conversation as a file")
 	export.Responses = streamResponses("200", "text/markdown", "application/jsonl")
 	api.Add(h.Server, export, h.exportSession)
@@ -76,6 +80,24 @@ func (h *Handlers) readSessionFile(ctx context.Context, in *SessionFilePath) (*h
 		attach(w, path.Base(in.Path), "application/octet-stream") // never displayed as a page of the hub, whatever the model wrote
 		w.Header().Set("ETag", `"`+hex.EncodeToString(sum[:])+`"`)
 		http.ServeContent(w, r, "", time.Time{}, strings.NewReader(string(data)))
+	}}, nil
+}
+
+func (h *Handlers) readSessionImage(ctx context.Context, in *struct {
+	SessionPath
+	Image string `path:"image" pattern:"^[0-9a-f]{64}$" doc:"The ref of the image"`
+}) (*huma.StreamResponse, error) {
+	image, err := h.Chat.ReadImage(ctx, account.FromContext(ctx), in.Session, in.Image)
+	if err != nil {
+		return nil, err
+	}
+	return &huma.StreamResponse{Body: func(ctx huma.Context) {
+		r, w := humago.Unwrap(ctx)
+		w.Header().Set("Content-Type", image.MIMEType)
+		w.Header().Set("Content-Disposition", "inline")
+		w.Header().Set("Cache-Control", "private, no-cache") // each use checks that the user may see it
+		w.Header().Set("ETag", `"`+in.Image+`"`)
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(image.Data))
 	}}, nil
 }
 

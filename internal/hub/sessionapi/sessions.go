@@ -32,6 +32,7 @@ type SessionPath struct {
 type newSession struct {
 	Agent   agentName `json:"agent,omitempty" doc:"Bot/NAMESPACE/NAME or {kind, namespace, name} of a Ghost, Bot or Team; default the default agent"`
 	Title   string    `json:"title,omitempty" maxLength:"1024"`
+	Model   string    `json:"model,omitempty" maxLength:"64" doc:"ID of a Model that you may use; default that of the agent"`
 	Message string    `json:"message,omitempty" maxLength:"262144" doc:"First message"`
 	// Variables are stored encrypted and never returned.
 	Variables map[string]string `json:"variables,omitempty" maxProperties:"64" doc:"Platform values for servers that write ${{NAME}}, by name, for example task_token; at most 8 KiB each. Stored encrypted, deleted with the conversation and never returned. They need your grants, and take precedence over those of Ghosts and groups. Replace one with PUT /secrets/variable.NAME?owner=session:ID"`
@@ -49,13 +50,30 @@ type triedVersion struct {
 }
 
 type sessionChange struct {
-	Title string `json:"title" maxLength:"1024"`
+	Title *string `json:"title,omitempty" maxLength:"1024" doc:"Default unchanged"`
+	Model *string `json:"model,omitempty" maxLength:"64" doc:"ID of a Model that you may use, for messages sent from now on, or empty for that of the agent; default unchanged"`
 }
 
 type newMessage struct {
-	Text  string `json:"text,omitempty" maxLength:"262144"`
-	Skill string `json:"skill,omitempty" maxLength:"1024" doc:"Skill to use; default the model decides"`
-	After *int64 `json:"after,omitempty" minimum:"0" doc:"Step after which the message continues the conversation, on a new branch: after of the message that it replaces, seq of the last answer of an earlier turn, or 0 to start again. Default the last step"`
+	Text   string         `json:"text,omitempty" maxLength:"262144"`
+	Skill  string         `json:"skill,omitempty" maxLength:"1024" doc:"Skill to use; default the model decides"`
+	Images []messageImage `json:"images,omitempty" maxItems:"8" doc:"Files of the conversation that the model sees as images: PNG, JPEG, GIF or WebP, at most 5 MiB and 8000 × 8000 pixels each and 10 MiB in all. The model does not see their metadata. A model that does not read images gets their names"`
+	After  *int64         `json:"after,omitempty" minimum:"0" doc:"Step after which the message continues the conversation, on a new branch: after of the message that it replaces, seq of the last answer of an earlier turn, or 0 to start again. Default the last step"`
+}
+
+// messageImage selects a file as an image of a message.
+type messageImage struct {
+	Path   string `json:"path" minLength:"1" maxLength:"512" doc:"Path of the file"`
+	SHA256 string `json:"sha256,omitempty" pattern:"^[0-9a-f]{64}$" doc:"Version of the file, by its hash; default the current one"`
+}
+
+// toImageRefs converts the images of a message.
+func toImageRefs(images []messageImage) []chat.ImageRef {
+	var out []chat.ImageRef
+	for _, i := range images {
+		out = append(out, chat.ImageRef(i))
+	}
+	return out
 }
 
 // otherBranch identifies a branch by a step.
@@ -81,7 +99,7 @@ func (h *Handlers) sessionsAPI() {
 	api.Add(h.Server, api.Operation("search-sessions", "GET", "/sessions/search", "Search your own conversations: their titles, your messages and the answers on all branches, newest first"), h.searchSessions)
 	api.AddDraft(h.Server, api.WithCreated(api.Operation("begin-session", "POST", "/sessions", "Start a conversation, optionally with a message")), h.startSession)
 	api.Add(h.Server, api.Operation("get-session", "GET", "/sessions/{session}", "Get a conversation"), h.getSession)
-	api.Add(h.Server, api.Operation("change-session", "PATCH", "/sessions/{session}", "Rename a conversation"), h.changeSession)
+	api.Add(h.Server, api.Operation("change-session", "PATCH", "/sessions/{session}", "Rename a conversation, or select its model"), h.changeSession)
 	api.Add(h.Server, api.Operation("delete-session", "DELETE", "/sessions/{session}", "Delete a conversation with its messages, approval requests, platform values and files"), h.deleteSession)
 	api.Add(h.Server, withAcceptedStatus(api.Operation("say", "POST", "/sessions/{session}/messages", "Send a message; it is queued")), h.sendMessage)
 	api.Add(h.Server, api.Operation("get-history", "GET", "/sessions/{session}/messages", "List the messages of the current branch"), h.getHistory)
@@ -128,6 +146,7 @@ func (h *Handlers) startSession(ctx context.Context, in *struct{ Body newSession
 	if err != nil {
 		return nil, err
 	}
+	began.Model = in.Body.Model
 	input, err := h.setUpSession(ctx, p, began.ID, in.Body)
 	if err != nil {
 		return nil, errors.Join(err, h.Chat.Delete(context.WithoutCancel(ctx), p, began.ID)) // no client knows of the conversation yet
@@ -138,6 +157,11 @@ func (h *Handlers) startSession(ctx context.Context, in *struct{ Body newSession
 // setUpSession stores the platform values of a new conversation and sends its
 // first message, if it has one. It returns the number of the message or 0.
 func (h *Handlers) setUpSession(ctx context.Context, p account.Principal, id string, n newSession) (int64, error) {
+	if n.Model != "" {
+		if err := h.setModel(ctx, p, id, n.Model); err != nil {
+			return 0, err
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(n.Variables)) {
 		if err := h.Agents.Secrets().Set(ctx, p, agents.SessionOwner(id), agents.VariablePrefix+name, n.Variables[name]); err != nil {
 			return 0, err
@@ -179,10 +203,35 @@ func (h *Handlers) changeSession(ctx context.Context, in *struct {
 	SessionPath
 	Body sessionChange
 }) (*api.Body[chat.Conversation], error) {
-	if err := h.Chat.Rename(ctx, account.FromContext(ctx), in.Session, in.Body.Title); err != nil {
-		return nil, err
+	p := account.FromContext(ctx)
+	if in.Body.Title != nil {
+		if err := h.Chat.Rename(ctx, p, in.Session, *in.Body.Title); err != nil {
+			return nil, err
+		}
+	}
+	if in.Body.Model != nil {
+		if err := h.setModel(ctx, p, in.Session, *in.Body.Model); err != nil {
+			return nil, err
+		}
 	}
 	return h.getSession(ctx, &in.SessionPath)
+}
+
+// setModel selects the model of a conversation, which the principal must be allowed
+// to use.
+func (h *Handlers) setModel(ctx context.Context, p account.Principal, session, model string) error {
+	if _, err := h.Chat.Get(ctx, p, session); err != nil {
+		return err
+	}
+	if model != "" {
+		switch _, err := h.Agents.Model(ctx, p, model); {
+		case errors.Is(err, store.ErrNotFound):
+			return &api.Problem{Status: 422, Code: "no_model", Detail: fmt.Sprintf("Model %.100q not found, or not available to you", model), Next: "list them: GET " + api.Prefix + "/models"}
+		case err != nil:
+			return err
+		}
+	}
+	return h.Chat.SetModel(ctx, p, session, model)
 }
 
 func (h *Handlers) deleteSession(ctx context.Context, in *SessionPath) (*api.NoBody, error) {
@@ -198,7 +247,7 @@ func (h *Handlers) sendMessage(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	input, err := h.Chat.SendMessage(ctx, account.FromContext(ctx), in.Session, chat.Message{Text: in.Body.Text, Skill: in.Body.Skill, Key: key, After: in.Body.After})
+	input, err := h.Chat.SendMessage(ctx, account.FromContext(ctx), in.Session, chat.Message{Text: in.Body.Text, Skill: in.Body.Skill, Images: toImageRefs(in.Body.Images), Key: key, After: in.Body.After})
 	return api.BodyOf(inputJSON{input}, err)
 }
 

@@ -36,7 +36,7 @@ const socketProtocol = "loadout"
 
 const socketSummary = `Conversations in both directions, as JSON objects in text messages.
 
-A client sends {type: attach, session, after}, {type: detach, session}, {type: message, session, text, skill, key, after_step}, {type: cancel, session}, {type: answer, ask, outcome, content, feedback, scope} and {type: skill:response, request_id, skill_name, action, success, result, error}. The server answers each with {type: ok} or {type: error, code, detail, next}, and repeats its id as to. A message with the key of an earlier one is not sent twice. Its after_step is after in POST /sessions/{id}/messages. To return to another version of a message, use POST /sessions/{id}/branch.
+A client sends {type: attach, session, after}, {type: detach, session}, {type: message, session, text, skill, images, key, after_step}, {type: cancel, session}, {type: answer, ask, outcome, content, feedback, scope} and {type: skill:response, request_id, skill_name, action, success, result, error}. The server answers each with {type: ok} or {type: error, code, detail, next}, and repeats its id as to. A message with the key of an earlier one is not sent twice. Its after_step is after, and its images those, in POST /sessions/{id}/messages. To return to another version of a message, use POST /sessions/{id}/branch.
 
 The server sends {type: event, session, event} for events of attached conversations, as in the schema ChatEvent, {type: skill:request, session, request_id, skill_name, action, data} for actions of the client, {type: error, session, …} if an attached conversation ends early, and {type: bye} when the node shuts down.
 

@@ -10,15 +10,16 @@ import (
 
 // clientMessage is a message from a client.
 type clientMessage struct {
-	Type       string `json:"type"`
-	ID         string `json:"id"` // chosen by the client; the reply repeats it
-	Session    string `json:"session"`
-	After      int64  `json:"after"`      // last known event
-	AfterStep  *int64 `json:"after_step"` // step after which a message continues the conversation
-	Text       string `json:"text"`
-	Skill      string `json:"skill"`
-	Key        string `json:"key"` // idempotency key of a message
-	ApprovalID string `json:"ask"`
+	Type       string         `json:"type"`
+	ID         string         `json:"id"` // chosen by the client; the reply repeats it
+	Session    string         `json:"session"`
+	After      int64          `json:"after"`      // last known event
+	AfterStep  *int64         `json:"after_step"` // step after which a message continues the conversation
+	Text       string         `json:"text"`
+	Skill      string         `json:"skill"`
+	Key        string         `json:"key"` // idempotency key of a message
+	Images     []messageImage `json:"images"`
+	ApprovalID string         `json:"ask"`
 	answerJSON
 	chat.Response
 }
@@ -44,7 +45,7 @@ func (s *socket) handleMessage(data []byte) (answer reply, then func()) {
 	case "attach":
 		then, err = s.attach(ctx, m.Session, m.After)
 	case "message":
-		answer.Input, err = s.h.Chat.SendMessage(ctx, s.principal(), m.Session, chat.Message{Text: m.Text, Skill: m.Skill, Key: m.Key, After: m.AfterStep})
+		answer.Input, err = s.h.Chat.SendMessage(ctx, s.principal(), m.Session, chat.Message{Text: m.Text, Skill: m.Skill, Images: toImageRefs(m.Images), Key: m.Key, After: m.AfterStep})
 	default:
 		err = s.execute(ctx, m)
 	}
