@@ -137,16 +137,17 @@ func TestAttachmentContent(t *testing.T) {
 		ctx := t.Context()
 		s := must(db.Sessions.Create(ctx, store.Session{Owner: "ada"}))(t)
 		other := must(db.Sessions.Create(ctx, store.Session{Owner: "ada"}))(t)
+		hash := func(text string) string { return fmt.Sprintf("%064x", len(text)) }
 		for step, text := range []string{"first", "second"} {
-			mustDo(t, db.Attachments.Put(ctx, store.Attachment{Session: s.ID, Path: "a.txt", Step: int64(step), SHA256: "hash of " + text}, []byte(text)))
+			mustDo(t, db.Attachments.Put(ctx, store.Attachment{Session: s.ID, Path: "a.txt", Step: int64(step), SHA256: hash(text)}, []byte(text)))
 		}
 		for _, text := range []string{"first", "second"} {
-			wantEqual(t, string(must(db.Attachments.ReadContent(ctx, s.ID, "hash of "+text))(t)), text)
-			_, err := db.Attachments.ReadContent(ctx, other.ID, "hash of "+text)
+			wantEqual(t, string(must(db.Attachments.ReadContent(ctx, s.ID, hash(text)))(t)), text)
+			_, err := db.Attachments.ReadContent(ctx, other.ID, hash(text))
 			wantError(t, err, store.ErrNotFound)
 		}
 		mustDo(t, db.Attachments.Purge(ctx, s.ID, "a.txt"))
-		_, err := db.Attachments.ReadContent(ctx, s.ID, "hash of first")
+		_, err := db.Attachments.ReadContent(ctx, s.ID, hash("first"))
 		wantError(t, err, store.ErrNotFound)
 	})
 }

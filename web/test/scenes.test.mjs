@@ -1001,6 +1001,231 @@ test("chat: a message is edited, answered again and left for a branch; its versi
   await page.getByRole("table").getByText("switch to another branch").first().waitFor();
 });
 
+/** picture returns a PNG of a colour, of which the metadata name a place. */
+async function picture(page, colour) {
+  const png = Buffer.from(
+    await page.evaluate(async (colour) => {
+      const canvas = Object.assign(document.createElement("canvas"), { width: 320, height: 200 });
+      const context = canvas.getContext("2d");
+      context.fillStyle = colour;
+      context.fillRect(0, 0, 320, 200);
+      const blob = await new Promise((done) => canvas.toBlob(done, "image/png"));
+      return [...new Uint8Array(await blob.arrayBuffer())];
+    }, colour),
+  );
+  const text = Buffer.concat([Buffer.from([0, 0, 0, 11]), Buffer.from("tEXtplace\0Paris"), Buffer.alloc(4)]);
+  return Buffer.concat([png.subarray(0, 33), text, png.subarray(33)]);
+}
+
+/** give pastes or drops files on an element of a page, as a browser does. */
+const give = (target, kind, files) =>
+  target.evaluate(
+    (element, { kind, files }) => {
+      const data = new window.DataTransfer();
+      for (const f of files) data.items.add(new File([new Uint8Array(f.bytes)], f.name, { type: f.type }));
+      const event =
+        kind === "paste"
+          ? new window.ClipboardEvent(kind, { clipboardData: data, bubbles: true, cancelable: true })
+          : new window.DragEvent(kind, { dataTransfer: data, bubbles: true, cancelable: true });
+      element.dispatchEvent(event);
+    },
+    { kind, files: files.map((f) => ({ ...f, bytes: [...f.bytes] })) },
+  );
+
+test("images: pasted, dropped and attached pictures go to a model that reads them, and are files for another one", async (t) => {
+  const vendor = await Vendor.start([
+    { text: "A red one." },
+    { text: "Blue and green." },
+    { text: "Again." },
+    { text: "A file." },
+  ]);
+  t.after(() => vendor.end());
+  const hub = await scene(t, {
+    env: { OPENAI_API_KEY: "none" },
+    config: `models:\n  default: openai:fake\n  base_url: ${vendor.url}\n  images: always\n`,
+  });
+  await hub.ask("PUT", "/kinds/Model/default/plain", {
+    kind: "Model",
+    metadata: { name: "plain" },
+    spec: { vendor: "openai", model: "plain", baseUrl: vendor.url },
+  });
+  const page = await window_(t, hub);
+  page.allowed = [/status of 422/];
+  await page.goto("/");
+  const composer = page.locator("form.chat-composer");
+  const added = composer.getByRole("list", { name: "Files with this message" });
+  const red = await picture(page, "red");
+  const heard = () => {
+    const { content } = vendor.heard.at(-1).messages.findLast((m) => m.role === "user");
+    const parts = Array.isArray(content) ? content : [{ type: "text", text: content }];
+    const urls = parts.filter((p) => p.type === "image_url").map((p) => p.image_url.url);
+    return { urls, text: parts.map((p) => p.text ?? "").join("") };
+  };
+
+  await give(page.locator("body"), "paste", [{ name: "image.png", type: "image/png", bytes: red }]); // a new conversation
+  await added.getByText(/pasted-\d+-\d+\.png/).waitFor();
+  await added.getByRole("button", { name: /^View pasted/ }).click();
+  await page.getByRole("dialog").getByRole("img").waitFor();
+  await page.keyboard.press("Escape");
+  await page.screenshot({ path: join(pictures, "image-pasted.png") });
+  await say(page, "What is this?");
+  await page.getByText("A red one.", { exact: true }).waitFor();
+  const [url] = heard().urls;
+  assert.match(url, /^data:image\/png;base64,/);
+  const sent = Buffer.from(url.split(",")[1], "base64");
+  assert.ok(!sent.includes("Paris") && red.includes("Paris"), "the metadata are sent");
+  assert.equal(sent.length, red.length - 23);
+  assert.match(heard().text, /pasted-.*What is this\?/s);
+
+  const blue = { name: "blue.png", type: "image/png", bytes: await picture(page, "blue") };
+  const list = { name: "list.txt", type: "text/plain", bytes: Buffer.from("one") };
+  await give(page.getByRole("region", { name: "Messages" }), "drop", [blue, list]); // anywhere on the conversation
+  await added.getByText("list.txt").waitFor();
+  await composer
+    .locator("input[type=file]")
+    .setInputFiles([{ name: "green.png", mimeType: "image/png", buffer: await picture(page, "green") }]);
+  await added.getByText("green.png").waitFor();
+  await give(composer, "paste", [{ name: "x.png", type: "image/png", bytes: Buffer.from("not a picture") }]);
+  await added.getByText("x.png").waitFor();
+  await say(page, "And these?");
+  await page
+    .getByText(/x\.png.*not a PNG, JPEG, GIF or WebP image/)
+    .first()
+    .waitFor();
+  await added.getByRole("button", { name: "Remove x.png" }).click();
+  await page.getByRole("button", { name: "Send", exact: true }).click();
+  await page.getByText("Blue and green.", { exact: true }).waitFor();
+  assert.equal(heard().urls.length, 2);
+  assert.match(heard().text, /Files added: list\.txt/);
+  assert.equal(vendor.heard.at(-1).messages.filter((m) => JSON.stringify(m).includes(url)).length, 1); // the first one is still there
+
+  const thumb = page.locator("article").nth(1).getByRole("button", { name: "View blue.png" });
+  await thumb.click();
+  const large = page.getByRole("dialog", { name: "blue.png" });
+  await large.getByRole("img", { name: "blue.png" }).waitFor();
+  assert.equal(await large.getByRole("img").evaluate((img) => img.decode().then(() => img.naturalWidth)), 320);
+  await page.screenshot({ path: join(pictures, "image-large.png") });
+  await page.keyboard.press("Escape");
+  await hub.down();
+  await hub.up();
+  page.allowed.push(/ERR_CONNECTION_REFUSED|Failed to fetch|status of 50/);
+  await page.reload();
+  await thumb.waitFor();
+  await page.locator("article").nth(1).getByRole("button", { name: "Try again" }).click();
+  await page.getByText("Again.", { exact: true }).waitFor();
+  assert.equal(heard().urls.length, 2);
+
+  await page.getByRole("button", { name: "Model: fake" }).click(); // of another model, the message box says what it does not read
+  await page.getByRole("menuitem", { name: /plain/ }).click();
+  await give(composer, "paste", [blue]);
+  await composer.getByText("plain does not read images. It gets them as files.").waitFor();
+  for (const width of [1440, 360]) {
+    await page.setViewportSize({ width, height: 900 });
+    await page.screenshot({ path: join(pictures, `image-text-model-${width}.png`) });
+    await fits(page, `the page at ${width}`);
+  }
+  await say(page, "And now?");
+  await page.getByText("A file.", { exact: true }).waitFor();
+  assert.equal(vendor.heard.at(-1).model, "plain");
+  assert.ok(
+    !JSON.stringify(vendor.heard.at(-1)).includes("data:image"),
+    "images are sent to a model that does not read them",
+  );
+  assert.match(heard().text, /Files added: blue\.png/);
+});
+
+test("model picker: another model answers from the next message on, also after a restart, until it is removed", async (t) => {
+  const vendor = await Vendor.start(["One.", "Two.", "Three.", "Four."].map((text) => ({ text })));
+  t.after(() => vendor.end());
+  const hub = await scene(t, {
+    env: { OPENAI_API_KEY: "none" },
+    config: `models:\n  default: openai:fake\n  base_url: ${vendor.url}\n  window: 128000\n  prices: {"*": {input: 3, output: 15}}\n`,
+  });
+  for (const name of ["fast", "slow"])
+    await hub.ask("PUT", `/kinds/Model/default/${name}`, {
+      kind: "Model",
+      metadata: { name },
+      spec: { vendor: "openai", model: `${name}-1`, baseUrl: vendor.url, images: name === "fast" },
+    });
+  const page = await window_(t, hub);
+  const model = () => vendor.heard.at(-1).model;
+  const menu = (name) => page.getByRole("button", { name: `Model: ${name}` });
+  await page.goto("/");
+  await menu("fake").click();
+  const items = page.getByRole("menuitem");
+  const listed = await items.evaluateAll((all) => all.map((i) => i.innerText.replace(/\s+/g, " ").trim()));
+  assert.match(
+    listed[0],
+    /^fake \(selected\) default · .* · 128K tokens of context · \$3\.00 in, \$15\.00 out per million tokens · text only$/,
+  );
+  assert.match(
+    listed[1],
+    /^fast-1 fast · 127\.0\.0\.1:\d+ · \$3\.00 in, \$15\.00 out per million tokens · reads images$/,
+  );
+  assert.match(listed[2], /^slow-1 slow · .* · text only$/);
+  await page.keyboard.press("ArrowDown"); // for a new conversation, by keyboard
+  await page.screenshot({ path: join(pictures, "model-menu.png") });
+  await page.keyboard.press("Enter");
+  await menu("fast-1").waitFor();
+  await say(page, "first");
+  await page.getByText("One.", { exact: true }).waitFor();
+  assert.equal(model(), "fast-1");
+  await page
+    .locator("article")
+    .nth(0)
+    .getByText(/fast-1/)
+    .waitFor(); // which model answered
+
+  await menu("fast-1").click(); // by mouse, for the next message
+  await page.getByRole("menuitem", { name: /slow-1/ }).click();
+  await menu("slow-1").waitFor();
+  await say(page, "second");
+  await page.getByText("Two.", { exact: true }).waitFor();
+  assert.equal(model(), "slow-1");
+  await page
+    .locator("article")
+    .nth(1)
+    .getByText(/slow-1/)
+    .waitFor();
+  await page
+    .locator("article")
+    .nth(0)
+    .getByText(/fast-1/)
+    .waitFor();
+
+  await hub.down();
+  page.allowed = [/ERR_|Failed to fetch|status of 50/];
+  await hub.up();
+  await page.reload();
+  await menu("slow-1").waitFor();
+  await say(page, "third");
+  await page.getByText("Three.", { exact: true }).waitFor();
+  assert.equal(model(), "slow-1");
+
+  await hub.ask("DELETE", "/kinds/Model/default/slow");
+  await say(page, "fourth");
+  await page
+    .getByText(/the model chosen for this conversation was removed.*choose another model/)
+    .first()
+    .waitFor();
+  await page.reload();
+  await page
+    .getByText("The model of this conversation was removed, or you may no longer use it.", { exact: false })
+    .waitFor();
+  for (const width of [1440, 360]) {
+    await page.setViewportSize({ width, height: 900 });
+    await menu("Removed model").click();
+    await page.screenshot({ path: join(pictures, `model-removed-${width}.png`) });
+    await fits(page, `the page at ${width}`);
+    await page.keyboard.press("Escape");
+  }
+  await menu("Removed model").click();
+  await page.getByRole("menuitem", { name: /fake/ }).click();
+  await page.locator("article").nth(3).getByRole("button", { name: "Try again" }).click();
+  await page.getByText("Four.", { exact: true }).waitFor();
+  assert.equal(model(), "fake");
+});
+
 test("hostile model output: nothing runs, and nothing is loaded from other hosts; formulas are drawn", async (t) => {
   const vendor = await Vendor.start([
     {

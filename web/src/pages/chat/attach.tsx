@@ -1,8 +1,9 @@
-import { useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { limits } from "../../shared/api/limits";
 import { size } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { Button, Icon, failed } from "../../shared/ui";
+import { isImage, LargeImage, Thumb } from "./images";
 
 /** fit returns the files within the size limit, and reports the others. */
 async function fit(files: Iterable<File>): Promise<File[]> {
@@ -61,13 +62,14 @@ export function Attached({
   disabled: boolean;
   onRemove: (f: File) => void;
 }) {
+  const [shown, setShown] = useState<File>();
   if (!files.length) return null;
   return (
     <ul class="chat-attached" aria-label={msg("chat.attached")}>
       {files.map((f) => (
         <li key={f.name}>
-          <Icon name="file" size={14} /> <span class="truncate">{f.name}</span>{" "}
-          <span class="muted nowrap">{size(f.size)}</span>
+          {isImage(f) ? <FileThumb file={f} onOpen={() => setShown(f)} /> : <Icon name="file" size={14} />}{" "}
+          <span class="truncate">{f.name}</span> <span class="muted nowrap">{size(f.size)}</span>
           <Button
             small
             look="quiet"
@@ -78,33 +80,78 @@ export function Attached({
           />
         </li>
       ))}
+      {shown && <LargeFile file={shown} onClose={() => setShown(undefined)} />}
     </ul>
   );
 }
 
-/** takeFiles returns handlers for dropped and pasted files. */
-export function takeFiles(onFiles: (files: File[]) => void) {
-  const has = (e: DragEvent) => e.dataTransfer?.types.includes("Files");
-  return {
-    onDragOver: (e: DragEvent & { currentTarget: HTMLElement }) => {
+/** useAddress returns an address of a file for as long as the component is shown. */
+function useAddress(file: File): string | undefined {
+  const [address, setAddress] = useState<string>();
+  useEffect(() => {
+    const made = URL.createObjectURL(file);
+    setAddress(made);
+    return () => URL.revokeObjectURL(made);
+  }, [file]);
+  return address;
+}
+
+function FileThumb({ file, onOpen }: { file: File; onOpen: () => void }) {
+  return <Thumb name={file.name} address={useAddress(file)} onOpen={onOpen} />;
+}
+
+function LargeFile({ file, onClose }: { file: File; onClose: () => void }) {
+  return <LargeImage name={file.name} address={useAddress(file)} onClose={onClose} />;
+}
+
+/** useFiles takes files that are dropped on the conversation around an element, or pasted outside of other fields. */
+export function useFiles(inside: { current: HTMLElement | null }, onFiles: (files: File[]) => void) {
+  const latest = useRef(onFiles);
+  latest.current = onFiles;
+  useEffect(() => {
+    const form = inside.current!;
+    const area = form.closest<HTMLElement>(".chat-talk") ?? form;
+    const take = (files: Iterable<File>) => void fit(files).then((fitting) => latest.current(fitting), failed);
+    const has = (e: DragEvent) => e.dataTransfer?.types.includes("Files");
+    const over = (e: DragEvent) => {
       if (!has(e)) return;
       e.preventDefault();
-      e.currentTarget.dataset.drop = msg("chat.drop");
-    },
-    onDragLeave: (e: DragEvent & { currentTarget: HTMLElement }) => {
-      if (!e.currentTarget.contains(e.relatedTarget as Node | null)) delete e.currentTarget.dataset.drop;
-    },
-    onDrop: (e: DragEvent & { currentTarget: HTMLElement }) => {
-      delete e.currentTarget.dataset.drop;
+      form.dataset.drop = msg("chat.drop");
+    };
+    const leave = (e: DragEvent) => {
+      if (!area.contains(e.relatedTarget as Node | null)) delete form.dataset.drop;
+    };
+    const drop = (e: DragEvent) => {
+      delete form.dataset.drop;
       if (!has(e)) return;
       e.preventDefault();
-      void fit(e.dataTransfer!.files).then(onFiles, failed);
-    },
-    onPaste: (e: ClipboardEvent) => {
+      take(e.dataTransfer!.files);
+    };
+    const paste = (e: ClipboardEvent) => {
       const files = [...(e.clipboardData?.files ?? [])];
-      if (!files.length) return;
+      const target = e.target instanceof Element ? e.target : undefined;
+      const elsewhere = !form.contains(target ?? null) && target?.closest("input, textarea, dialog, [contenteditable]");
+      if (!files.length || elsewhere || e.clipboardData!.types.includes("text/plain")) return; // text from a document
       e.preventDefault();
-      void fit(files).then(onFiles, failed);
-    },
-  };
+      take(files.map(pasted));
+    };
+    area.addEventListener("dragover", over);
+    area.addEventListener("dragleave", leave);
+    area.addEventListener("drop", drop);
+    document.addEventListener("paste", paste);
+    return () => {
+      area.removeEventListener("dragover", over);
+      area.removeEventListener("dragleave", leave);
+      area.removeEventListener("drop", drop);
+      document.removeEventListener("paste", paste);
+    };
+  }, []);
+}
+
+/** pasted names a pasted picture by the time, because browsers give all of them the same name. */
+function pasted(file: File): File {
+  const [, end] = /^image(\.[a-z]+)$/.exec(file.name) ?? [];
+  if (!end) return file;
+  const time = new Date().toISOString().slice(0, 19).replace(/[-:]/g, "").replace("T", "-");
+  return new File([file], `pasted-${time}${end}`, { type: file.type });
 }

@@ -2,10 +2,13 @@ import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { isKey, useShortcut } from "../../features/shortcuts/keys";
 import { msg } from "../../shared/i18n/messages";
 import { Button, Icon, Problem, failed } from "../../shared/ui";
-import { Attach, Attached, takeFiles, together } from "./attach";
+import { Attach, Attached, together, useFiles } from "./attach";
 import { CompleteList, slashWord, useComplete } from "./completion";
 import { cancelDraft, changeDraft, deliver, type Draft, draftOf } from "./drafts";
 import { useGrow } from "./growingtext";
+import { asImages, isImage } from "./images";
+import { ModelMenu } from "./modelmenu";
+import { type Model, modelFor, titleOf } from "./models";
 import { matches } from "./phrases";
 import { type Named, useFitting } from "./skillsearch";
 
@@ -23,10 +26,17 @@ interface ComposerProps {
   /** The names of built-in skills. */
   offered?: readonly string[];
   off?: boolean;
+  /** The models that the user may choose, once loaded. */
+  models?: Model[];
+  /** The ID of the chosen model, or "" for the default. */
+  model?: string;
+  onModel?: (id: string) => void;
 }
 
 /** Composer is the message input: / selects skills, files can be attached, Enter sends. */
-export function Composer({ id, send, busy, onStop, onEdit, loaded = [], offered = [], off }: ComposerProps) {
+export function Composer(props: ComposerProps) {
+  const { id, send, busy, onStop, onEdit, loaded = [], offered = [], off, models, model = "", onModel } = props;
+  const form = useRef<HTMLFormElement>(null);
   const area = useRef<HTMLTextAreaElement>(null);
   const hint = useId();
   const draft = draftOf(id);
@@ -44,12 +54,14 @@ export function Composer({ id, send, busy, onStop, onEdit, loaded = [], offered 
     if (!ready || frozen || off) return;
     setError(undefined);
     try {
-      await deliver(id, (d) => send(named(d, offered, complete.known)));
+      await deliver(id, (d) => send({ ...named(d, offered, complete.known), readsImages: inUse?.images }));
     } catch (e) {
       setError(e);
     }
     area.current?.focus();
   };
+  useFiles(form, add);
+  const inUse = modelFor(models, model);
   const stop = useEscape(busy ? onStop : undefined);
   useGrow(area, draft.text);
   useShortcut("focus", () => area.current?.focus());
@@ -71,14 +83,15 @@ export function Composer({ id, send, busy, onStop, onEdit, loaded = [], offered 
   };
   return (
     <form
+      ref={form}
       class="chat-composer"
       onSubmit={(e) => {
         e.preventDefault();
         void go();
       }}
-      {...takeFiles(add)}
     >
       {error !== undefined && <Problem error={error} />}
+      {models && !modelFor(models, model) && <p class="note warn">{msg("chat.modelGoneText")}</p>}
       {draft.state === "waiting" && (
         <div class="note warn row keep" role="status">
           <span class="grow">{msg("chat.sentLater")}</span>
@@ -96,6 +109,7 @@ export function Composer({ id, send, busy, onStop, onEdit, loaded = [], offered 
           disabled={frozen}
           onRemove={(f) => set({ files: draft.files.filter((x) => x !== f) })}
         />
+        {inUse && <NotAsImages files={draft.files} model={inUse} />}
         <textarea
           ref={area}
           class="chat-input"
@@ -116,6 +130,7 @@ export function Composer({ id, send, busy, onStop, onEdit, loaded = [], offered 
         />
         <div class="row keep">
           <Attach onFiles={add} disabled={off || frozen} />
+          {models && onModel && <ModelMenu models={models} chosen={model} onChoose={onModel} />}
           <span id={hint} class="chat-hint small muted truncate grow">
             {stop.asked ? msg("chat.escape") : msg("chat.hint")}
           </span>
@@ -146,6 +161,20 @@ function named(draft: Draft, offered: readonly string[], known: (name: string) =
   const [, name = "", rest = ""] = /^\/(\S+)\s*([\s\S]*)$/.exec(draft.text.trim()) ?? [];
   if (draft.skill || !name || !(known(name) || offered.includes(name))) return draft;
   return { ...draft, skill: name, text: rest };
+}
+
+/** NotAsImages says why the model does not see all images of a message. */
+function NotAsImages({ files, model }: { files: File[]; model: Model }) {
+  const images = files.filter(isImage);
+  const unseen = model.images ? images.length - asImages(files).length : images.length;
+  return (
+    <p class="chat-unseen small" role="status">
+      {!!unseen &&
+        (model.images
+          ? msg("chat.unseenImages", { count: unseen })
+          : msg("chat.readsNoImages", { name: titleOf(model) }))}
+    </p>
+  );
 }
 
 /** Chosen shows the selected skill of a message. */

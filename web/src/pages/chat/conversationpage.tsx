@@ -6,7 +6,7 @@ import { BackToDraft } from "../../features/skills/backtodraft";
 import { away, Refusal } from "../../shared/api/client";
 import { me } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
-import { Button, Empty, Icon, Problem, Tag, Waiting } from "../../shared/ui";
+import { Button, Empty, failed, Icon, Problem, Tag, Waiting } from "../../shared/ui";
 import { useTitle } from "../../shared/ui/page";
 import { useInForce } from "./activeskills";
 import { agentTitle } from "./agentfield";
@@ -16,11 +16,12 @@ import { useConversation } from "./conversation";
 import type { Link } from "./eventstream";
 import { choosing } from "./loadskill";
 import { Messages } from "./messages";
+import { useModels } from "./models";
 import { Panel, useDebounced } from "./panel";
 import { messageTitle } from "./phrases";
 import { cancel, sendMessage, switchBranch } from "./send";
 import { exportSession, SessionMenu, TitleField } from "./sessionrow";
-import { sessionOf } from "./sessions";
+import { change, sessionOf } from "./sessions";
 import { isBusy, type Transcript, type Turn, runningTurn } from "./transcript";
 import type { TurnActions } from "./turnactions";
 
@@ -65,6 +66,7 @@ export function ConversationView({ id, list, onPanel, panelOpen, beside }: Conve
   };
   const editLast = useEditLast(turns, actions);
   const stop = useCallback(() => cancel(id), [id]);
+  const models = useModels(session && (session.agent ?? ""));
   if (link.state === "over" && link.problem?.status === 404) return <ConversationGone />;
   const theirs = session && me.value && session.owner !== me.value.user.id;
   return (
@@ -108,6 +110,9 @@ export function ConversationView({ id, list, onPanel, panelOpen, beside }: Conve
               onEdit={editLast}
               loaded={(force.data ?? []).map((f) => f.skill.name)}
               offered={transcript.offered}
+              models={models}
+              model={session?.model}
+              onModel={(model) => void change(id, { model }).catch(failed)}
             />
           )}
         </div>
@@ -135,7 +140,8 @@ function useActions(
   return useMemo(() => {
     const send = async (turn: Turn, text: string) => {
       const after = turn.last ? turn.parent : turn.after; // a turn without steps has no versions
-      onSent(await sendMessage(id, { text, skill: turn.skill || undefined, files: [] }, after));
+      const images = turn.images.map((i) => ({ path: i.name!, sha256: i.ref }));
+      onSent(await sendMessage(id, { text, skill: turn.skill || undefined, files: [], images }, after));
     };
     return {
       busy,

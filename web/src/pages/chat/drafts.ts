@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { isUnreachable, reachable } from "../../shared/api/client";
+import { isUnreachable, reachable, type Schema } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 import { failed } from "../../shared/ui/notify";
 
@@ -10,8 +10,14 @@ export interface Draft {
   skill?: string;
   /** The attached files. */
   files: File[];
+  /** Whether the model reads images, when it is sent. */
+  readsImages?: boolean;
+  /** Images of an earlier message, which are sent again. */
+  images?: Schema["MessageImage"][];
   /** The agent of a new conversation. */
   agent?: string;
+  /** The ID of the chosen model of a new conversation. */
+  model?: string;
   /** Whether it is being sent, or waits until the hub can be reached. Nothing else changes meanwhile. */
   state?: "sending" | "waiting";
 }

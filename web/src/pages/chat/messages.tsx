@@ -51,6 +51,7 @@ export function Messages({ transcript, turns: all, versions, ready, session, act
           // By position, so that the buttons that switch versions keep the focus.
           <MemoTurn
             key={from + i}
+            session={session}
             turn={turn}
             number={from + i + 1}
             newest={from + i === all.length - 1}

@@ -1,16 +1,11 @@
-import { signal } from "@preact/signals";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { Submit, useSend } from "../../features/users/form";
-import { api, got, Refusal, type Schema } from "../../shared/api/client";
+import { api, got, Refusal } from "../../shared/api/client";
 import { isAdmin, ways } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import { Button, done, Problem, SelectField, TextField } from "../../shared/ui";
 import { useMedia } from "./drawer";
-
-type Model = Schema["Model"];
-
-/** The model of conversations without an agent. */
-const own = signal<Model>();
+import { type Model, placeOf, setDefaultModel, useModels } from "./models";
 
 const isDemo = (m: Model) => m.vendor === "demo";
 
@@ -18,13 +13,7 @@ const isDemo = (m: Model) => m.vendor === "demo";
 export function OwnModel() {
   const [editing, setEditing] = useState(false);
   const roomy = useMedia("(min-width: 60rem) and (min-height: 48rem)"); // the form fits above the message input;
-  useEffect(() => {
-    void api.GET("/api/v1/models", { params: { query: { limit: 1 } } }).then(
-      ({ data }) => (own.value = data?.items[0]),
-      () => {}, // the shell says that the hub is unreachable
-    );
-  }, []);
-  const model = own.value;
+  const model = useModels("")?.[0];
   if (!model) return null;
   if (isDemo(model) && !isAdmin.value) return <p class="note">{msg("chat.noModelAsk")}</p>;
   if (isDemo(model) && !roomy && !editing)
@@ -43,7 +32,7 @@ export function OwnModel() {
       <Connect
         current={isDemo(model) ? undefined : model}
         onConnected={(m) => {
-          own.value = m;
+          setDefaultModel(m);
           setEditing(false);
         }}
         onCancel={editing ? () => setEditing(false) : undefined}
@@ -64,15 +53,6 @@ export function OwnModel() {
       {model.key === "missing" && <p class="note warn">{msg("chat.modelKeyMissing")}</p>}
     </>
   );
-}
-
-/** placeOf returns the server of a model, or else its vendor. */
-function placeOf(model: Model): string {
-  try {
-    return new URL(model.base_url!).host;
-  } catch {
-    return model.vendor;
-  }
 }
 
 type Provider = "anthropic" | "openai" | "ollama" | "other";

@@ -1,4 +1,5 @@
 import { msg } from "../../shared/i18n/messages";
+import type { Turn } from "./transcript";
 
 /** duration formats a number of seconds. */
 export const duration = (s: number): string =>
@@ -14,6 +15,7 @@ export const matches = (count: number): string => (count ? msg("chat.matches", {
 /** left says when an unused skill is unloaded. */
 export const left = (count: number): string => (count ? msg("chat.left", { count }) : msg("chat.leftNow"));
 
-/** messageTitle names a message by its text, or by its skill. */
-export const messageTitle = (message: { text: string; skill: string }): string =>
-  message.text || (message.skill ? msg("chat.usedSkill", { name: message.skill }) : "");
+/** messageTitle names a message by its text, its skill or its images. */
+export const messageTitle = (message: Pick<Turn, "text" | "skill" | "images">): string =>
+  message.text ||
+  (message.skill ? msg("chat.usedSkill", { name: message.skill }) : message.images.map((i) => i.name).join(", "));

@@ -3,6 +3,7 @@ import { limits } from "../../shared/api/limits";
 import { size } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import type { Draft } from "./drafts";
+import { asImages } from "./images";
 import { accepted, keyFor } from "./requestkeys";
 import { put, titleFrom } from "./sessions";
 
@@ -20,7 +21,12 @@ export class Begun extends Error {
 export async function begin(draft: Draft): Promise<string> {
   const title = titleFrom(draft.text || draft.skill || draft.files[0]?.name || "");
   const plain = !draft.skill && !draft.files.length;
-  const body = { title, ...(draft.agent && { agent: draft.agent }), ...(plain && { message: draft.text.trim() }) };
+  const body = {
+    title,
+    ...(draft.agent && { agent: draft.agent }),
+    ...(draft.model && { model: draft.model }),
+    ...(plain && { message: draft.text.trim() }),
+  };
   const key = keyFor("", JSON.stringify(body));
   const session = await got(api.POST("/api/v1/sessions", { params: { header: { "Idempotency-Key": key } }, body }));
   put(session);
@@ -58,11 +64,12 @@ export async function sendMessage(session: string, draft: Draft, after?: number)
 /** post uploads the files of a draft and sends its message. */
 async function post(session: string, draft: Draft, after?: number): Promise<number> {
   for (const file of draft.files) await keepFile(session, file);
-  const files = draft.files.length
-    ? msg("chat.attachedText", { names: draft.files.map((f) => f.name).join(", ") })
-    : "";
+  const seen = draft.readsImages ? asImages(draft.files) : [];
+  const others = draft.files.filter((f) => !seen.includes(f)).map((f) => f.name);
+  const files = others.length ? msg("chat.attachedText", { names: others.join(", ") }) : "";
   const text = [draft.text.trim(), files].filter(Boolean).join("\n\n");
-  const body = { text, ...(draft.skill && { skill: draft.skill }), after };
+  const images = [...(draft.images ?? []), ...seen.map((f) => ({ path: f.name }))];
+  const body = { text, ...(draft.skill && { skill: draft.skill }), ...(images.length && { images }), after };
   const key = keyFor(session, JSON.stringify(body));
   const { input } = await got(
     api.POST("/api/v1/sessions/{session}/messages", {

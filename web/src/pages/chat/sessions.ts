@@ -46,9 +46,12 @@ export function put(session: Session) {
   else aside.value = session;
 }
 
-export async function rename(id: string, title: string) {
-  put(await got(api.PATCH("/api/v1/sessions/{session}", { params: { path: { session: id } }, body: { title } })));
+/** change changes the title or the model of a conversation. */
+export async function change(id: string, body: Schema["SessionChange"]) {
+  put(await got(api.PATCH("/api/v1/sessions/{session}", { params: { path: { session: id } }, body })));
 }
+
+export const rename = (id: string, title: string) => change(id, { title });
 
 export async function remove(id: string) {
   await got(api.DELETE("/api/v1/sessions/{session}", { params: { path: { session: id } } }));

@@ -8,6 +8,7 @@ import { AgentField } from "./agentfield";
 import { Composer } from "./composer";
 import { changeDraft, type Draft, draftOf, keepDraft } from "./drafts";
 import { OwnModel } from "./model";
+import { modelFor, useModels } from "./models";
 import { begin, Begun } from "./send";
 import { named, type Skill, useSkills } from "./skillsearch";
 
@@ -21,6 +22,7 @@ export function Begin({ list }: { list: ComponentChildren }) {
   const frozen = !!draft.state;
   const agent = (frozen ? draft.agent : query.agent) ?? "";
   const toAgent = (a: string) => route(a ? `/?agent=${encodeURIComponent(a)}` : "/", true);
+  const models = useModels(agent);
   useTitle(msg("chat.fresh"));
   useEffect(() => {
     if (frozen) return; // the address applies to the next message
@@ -53,7 +55,14 @@ export function Begin({ list }: { list: ComponentChildren }) {
       </div>
       <div class="chat-foot-area">
         <AgentField agent={agent} disabled={frozen} onAgent={toAgent} />
-        <Composer id="" send={send} busy={false} />
+        <Composer
+          id=""
+          send={send}
+          busy={false}
+          models={models}
+          model={modelFor(models, draft.model ?? "") ? draft.model : ""}
+          onModel={(model) => changeDraft("", { model })}
+        />
       </div>
     </section>
   );

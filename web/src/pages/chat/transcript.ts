@@ -24,6 +24,7 @@ export interface Turn {
   events: number[];
   text: string;
   skill: string;
+  images: readonly Schema["SessionImage"][];
   state: State;
   /** The reason of a failure. */
   error: string;
@@ -171,6 +172,7 @@ class Draft {
         kind: e.kind ?? "message",
         text: e.text ?? "",
         skill: e.skill ?? "",
+        images: e.images ?? [],
         after: e.after,
         parent: e.after ?? this.step,
         first: 0,

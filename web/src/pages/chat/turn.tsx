@@ -9,6 +9,7 @@ import { findMsg, msg } from "../../shared/i18n/messages";
 import { Copy, failed, Icon, Tag } from "../../shared/ui";
 import type { Version } from "./branches";
 import { Fold } from "./disclosure";
+import { MessageImages } from "./images";
 import { AboutLine, CompactedLine, RetentionLine, LoadedLine, Quiet, UnloadedLine } from "./noticelines";
 import { duration, messageTitle } from "./phrases";
 import { CallLine } from "./toolcall";
@@ -17,6 +18,7 @@ import type { Item, Turn, Words } from "./transcript";
 import { EditMessage, type TurnActions, TurnButton, Versions } from "./turnactions";
 
 interface TurnProps {
+  session: string;
   turn: Turn;
   number: number;
   /** Whether it is the last one on its branch. */
@@ -26,15 +28,16 @@ interface TurnProps {
 }
 
 /** MemoTurn draws a turn, again only after a change. */
-export function MemoTurn({ turn, number, newest, versions, actions }: TurnProps) {
+export function MemoTurn(props: TurnProps) {
+  const { session, turn, number, newest, versions, actions } = props;
   return useMemo(
-    () => <TurnView turn={turn} number={number} newest={newest} versions={versions} actions={actions} />,
-    [turn, number, newest, versions?.map((v) => v.last).join(), actions, language.value],
+    () => <TurnView {...props} />,
+    [session, turn, number, newest, versions?.map((v) => v.last).join(), actions, language.value],
   );
 }
 
 /** TurnView shows a message and the response. */
-function TurnView({ turn, number, newest, versions, actions }: TurnProps) {
+function TurnView({ session, turn, number, newest, versions, actions }: TurnProps) {
   const switcher = versions && actions && <Versions turn={turn} versions={versions} actions={actions} />;
   const over = turn.state !== "waiting" && turn.state !== "running";
   const same = versions?.every((v) => v.turn.text === turn.text && v.turn.skill === turn.skill);
@@ -46,7 +49,7 @@ function TurnView({ turn, number, newest, versions, actions }: TurnProps) {
       {turn.kind === "message" ? (
         <>
           <h2 class="visually-hidden">{msg("chat.turn", { n: number, text: messageTitle(turn).slice(0, 80) })}</h2>
-          <MessageText turn={turn} over={over} switcher={!same && switcher} actions={actions} />
+          <MessageText session={session} turn={turn} over={over} switcher={!same && switcher} actions={actions} />
         </>
       ) : (
         <Command turn={turn} />
@@ -69,12 +72,13 @@ interface PartProps {
 }
 
 interface MessageTextProps extends PartProps {
+  session: string;
   /** Whether the turn is over. Until then the message has no buttons, but their place. */
   over: boolean;
 }
 
 /** MessageText shows the message as written, or edits it. */
-function MessageText({ turn, over, switcher, actions }: MessageTextProps) {
+function MessageText({ session, turn, over, switcher, actions }: MessageTextProps) {
   const [edited, setEdited] = useState(0);
   const said = useRef<HTMLDivElement>(null);
   const foot = useRef<HTMLDivElement>(null);
@@ -103,6 +107,7 @@ function MessageText({ turn, over, switcher, actions }: MessageTextProps) {
             <Icon name="library" size={14} /> {msg("chat.usedSkill", { name: turn.skill })}
           </div>
         )}
+        {!!turn.images.length && <MessageImages session={session} images={turn.images} />}
         {turn.text && <div class="text">{turn.text}</div>}
       </div>
       {actions && (

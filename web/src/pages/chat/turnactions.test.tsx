@@ -48,12 +48,19 @@ test("turn actions: a message that waits or is answered cannot be edited, and ha
   document.body.append(box);
   const actions = { busy: true } as TurnActions;
   for (const state of ["waiting", "running", "done"] as const) {
-    const shown = { ...turn(2), kind: "message", state, said: "2026-01-01T00:00:00Z", items: [] } as unknown as Turn;
+    const shown = {
+      ...turn(2),
+      kind: "message",
+      state,
+      said: "2026-01-01T00:00:00Z",
+      items: [],
+      images: [],
+    } as unknown as Turn;
     const all = [
       { turn: { ...turn(1), text: "b" }, last: 10 },
       { turn: shown, last: 20 },
     ];
-    render(<MemoTurn turn={shown} number={1} newest versions={all} actions={actions} />, box);
+    render(<MemoTurn session="s" turn={shown} number={1} newest versions={all} actions={actions} />, box);
     same(
       [...box.querySelectorAll("button")].map((b) => b.title),
       state === "done" ? Array<string>(4).fill("Available when the response is finished") : [],
@@ -70,7 +77,7 @@ test("turn actions: a switch that failed says so", () => {
     ["failed", "Couldn't switch to another version"],
   ] as const) {
     const shown = { ...turn(2), kind: "branch", state, items: [] } as unknown as Turn;
-    render(<MemoTurn turn={shown} number={1} newest />, box);
+    render(<MemoTurn session="s" turn={shown} number={1} newest />, box);
     holds(box.textContent?.includes(text), `${state}: ${box.textContent}`);
   }
   render(null, box);

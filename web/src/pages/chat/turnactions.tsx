@@ -102,7 +102,7 @@ export function EditMessage({ turn, actions, onDone }: EditMessageProps) {
   const area = useRef<HTMLTextAreaElement>(null);
   const [text, setText] = useState(turn.text);
   const [sending, setSending] = useState(false);
-  const off = sending || actions.busy || !(text.trim() || turn.skill);
+  const off = sending || actions.busy || !(text.trim() || turn.skill || turn.images.length);
   useGrow(area, text);
   useEffect(() => {
     area.current!.focus();

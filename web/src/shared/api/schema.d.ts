@@ -496,7 +496,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the models that you may choose: the hub's own on the first page, then the defined ones by name */
+        /** List the models that you may choose: the default on the first page, then the defined ones by name */
         get: operations["list-models"];
         put?: never;
         post?: never;
@@ -935,7 +935,7 @@ export interface paths {
         delete: operations["delete-session"];
         options?: never;
         head?: never;
-        /** Rename a conversation */
+        /** Rename a conversation, or select its model */
         patch: operations["change-session"];
         trace?: never;
     };
@@ -1059,6 +1059,23 @@ export interface paths {
         post?: never;
         /** Delete a file of a conversation and its earlier versions, on all branches */
         delete: operations["delete-session-file"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/{session}/images/{image}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read an image of a message, without its metadata */
+        get: operations["read-session-image"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1934,7 +1951,7 @@ export interface paths {
          * Open a WebSocket for conversations
          * @description Conversations in both directions, as JSON objects in text messages.
          *
-         *     A client sends {type: attach, session, after}, {type: detach, session}, {type: message, session, text, skill, key, after_step}, {type: cancel, session}, {type: answer, ask, outcome, content, feedback, scope} and {type: skill:response, request_id, skill_name, action, success, result, error}. The server answers each with {type: ok} or {type: error, code, detail, next}, and repeats its id as to. A message with the key of an earlier one is not sent twice. Its after_step is after in POST /sessions/{id}/messages. To return to another version of a message, use POST /sessions/{id}/branch.
+         *     A client sends {type: attach, session, after}, {type: detach, session}, {type: message, session, text, skill, images, key, after_step}, {type: cancel, session}, {type: answer, ask, outcome, content, feedback, scope} and {type: skill:response, request_id, skill_name, action, success, result, error}. The server answers each with {type: ok} or {type: error, code, detail, next}, and repeats its id as to. A message with the key of an earlier one is not sent twice. Its after_step is after, and its images those, in POST /sessions/{id}/messages. To return to another version of a message, use POST /sessions/{id}/branch.
          *
          *     The server sends {type: event, session, event} for events of attached conversations, as in the schema ChatEvent, {type: skill:request, session, request_id, skill_name, action, data} for actions of the client, {type: error, session, …} if an attached conversation ends early, and {type: bye} when the node shuts down.
          *
@@ -2173,6 +2190,7 @@ export interface components {
             ask?: components["schemas"]["ApprovalRequest"];
             call?: components["schemas"]["SessionCall"];
             code?: string;
+            images?: components["schemas"]["SessionImage"][] | null;
             /** Format: int64 */
             input?: number;
             kind?: string;
@@ -2203,6 +2221,8 @@ export interface components {
              */
             after?: number;
             calls?: components["schemas"]["SessionPastCall"][] | null;
+            /** @description Images of a user's message. Their content is at /api/v1/sessions/SESSION/images/REF; to send the message again, pass their names and refs as path and sha256 */
+            images?: components["schemas"]["SessionImage"][] | null;
             loaded_skills: string[] | null;
             model?: string;
             role: string;
@@ -3091,6 +3111,12 @@ export interface components {
             /** @enum {string} */
             role: "reporter" | "developer" | "maintainer" | "owner";
         };
+        MessageImage: {
+            /** @description Path of the file */
+            path: string;
+            /** @description Version of the file, by its hash; default the current one */
+            sha256?: string;
+        };
         "Migrate-sourceRequest": {
             /** @description Store what is new. Without it, the response only reports what would be stored */
             apply?: boolean;
@@ -3148,9 +3174,13 @@ export interface components {
         Model: {
             /** @description Absent for the address of the vendor or the operator */
             base_url?: string;
+            /** @description The model of conversations for which no model is selected; it is the first item */
+            default?: boolean;
             /** @description Digest of the current Model; a secret is granted to it as its key */
             digest?: string;
             id?: string;
+            /** @description Whether the model is known to read images: by its name, images in the Model, or models.images of the operator */
+            images?: boolean;
             /**
              * @description operator: provided by the hub; none: not needed; granted: you have one; missing: needed, but you have none
              * @enum {string}
@@ -3208,6 +3238,8 @@ export interface components {
              * @description Step after which the message continues the conversation, on a new branch: after of the message that it replaces, seq of the last answer of an earlier turn, or 0 to start again. Default the last step
              */
             after?: number;
+            /** @description Files of the conversation that the model sees as images: PNG, JPEG, GIF or WebP, at most 5 MiB and 8000 × 8000 pixels each and 10 MiB in all. The model does not see their metadata. A model that does not read images gets their names */
+            images?: components["schemas"]["MessageImage"][] | null;
             /** @description Skill to use; default the model decides */
             skill?: string;
             text?: string;
@@ -3230,6 +3262,8 @@ export interface components {
             draft?: components["schemas"]["Draft"];
             /** @description First message */
             message?: string;
+            /** @description ID of a Model that you may use; default that of the agent */
+            model?: string;
             title?: string;
             /** @description Platform values for servers that write ${{NAME}}, by name, for example task_token; at most 8 KiB each. Stored encrypted, deleted with the conversation and never returned. They need your grants, and take precedence over those of Ghosts and groups. Replace one with PUT /secrets/variable.NAME?owner=session:ID */
             variables?: {
@@ -3864,6 +3898,8 @@ export interface components {
             /** @description Name of the draft skill that is tried */
             draft?: string;
             id: string;
+            /** @description ID of the Model for the next message; absent for that of the agent */
+            model?: string;
             /** @description The id of a user */
             owner: string;
             title: string;
@@ -3895,7 +3931,10 @@ export interface components {
             call: string;
         };
         SessionChange: {
-            title: string;
+            /** @description ID of a Model that you may use, for messages sent from now on, or empty for that of the agent; default unchanged */
+            model?: string;
+            /** @description Default unchanged */
+            title?: string;
         };
         SessionCompaction: {
             model?: string;
@@ -3965,11 +4004,14 @@ export interface components {
             origin: string;
         };
         SessionImage: {
-            data: string;
+            data?: string;
             mime_type: string;
+            name?: string;
+            ref?: string;
         };
         SessionMessage: {
             calls?: components["schemas"]["SessionCall"][] | null;
+            images?: components["schemas"]["SessionImage"][] | null;
             model?: string;
             role: string;
             stop?: string;
@@ -4670,6 +4712,8 @@ export interface components {
              * @description Number of the message, as in its events
              */
             input?: number;
+            /** @description ID of the Model for the next message; absent for that of the agent */
+            model?: string;
             /** @description The id of a user */
             owner: string;
             title: string;
@@ -6232,6 +6276,8 @@ export interface operations {
                 after?: string;
                 /** @description Maximum number of items */
                 limit?: number;
+                /** @description KIND/NAMESPACE/NAME of a Ghost, Bot or Team whose model is the default; without it, the hub's own model is the default */
+                agent?: string;
             };
             header?: never;
             path?: never;
@@ -7736,6 +7782,43 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "read-session-image": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a session */
+                session: string;
+                /** @description The ref of the image */
+                image: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "image/gif": string;
+                    "image/jpeg": string;
+                    "image/png": string;
+                    "image/webp": string;
+                };
             };
             /** @description Error */
             default: {

@@ -1,0 +1,62 @@
+import { signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { api, got, type Schema } from "../../shared/api/client";
+
+export type Model = Schema["Model"];
+
+/** The models that the user may choose, by agent. The first one is used if none is chosen. */
+const known = signal<Record<string, Model[]>>({});
+
+const most = 500;
+
+/** The lists that are being loaded, by agent. */
+const loading = new Map<string, Promise<void>>();
+
+/** loadModels loads the models for conversations with an agent, or "" without one. */
+function loadModels(agent: string): Promise<void> {
+  const now = loading.get(agent) ?? load(agent).finally(() => loading.delete(agent));
+  loading.set(agent, now);
+  return now;
+}
+
+async function load(agent: string) {
+  const all: Model[] = [];
+  let after: string | undefined;
+  do {
+    const query = { limit: 100, after, ...(agent && { agent }) };
+    const { items, next } = await got(api.GET("/api/v1/models", { params: { query } }));
+    all.push(...items);
+    after = next;
+  } while (after && all.length < most);
+  const chosen = all[0]!.id; // the list has the default again, under its name
+  const models = chosen ? all.filter((m, i) => i === 0 || m.id !== chosen) : all;
+  known.value = { ...known.value, [agent]: models };
+}
+
+/** setDefaultModel replaces the model of conversations without an agent. */
+export function setDefaultModel(model: Model) {
+  known.value = { ...known.value, "": [model, ...(known.value[""] ?? []).slice(1).filter((m) => m.id !== model.id)] };
+}
+
+/** useModels returns the models for conversations with an agent once they are loaded, the default first. */
+export function useModels(agent: string | undefined): Model[] | undefined {
+  useEffect(() => {
+    if (agent !== undefined) void loadModels(agent).catch(() => {}); // the shell says that the hub is unreachable
+  }, [agent]);
+  return agent === undefined ? undefined : known.value[agent];
+}
+
+/** modelFor returns the model with an ID, or the default for "". */
+export const modelFor = (models: Model[] | undefined, id: string): Model | undefined =>
+  id ? models?.find((m) => m.id === id) : models?.[0];
+
+export const titleOf = (m: Model): string => m.model || m.name || m.vendor;
+
+/** placeOf returns the server of a model, or else its vendor. */
+export function placeOf(model: Model): string {
+  try {
+    return new URL(model.base_url!).host;
+  } catch {
+    return model.vendor;
+  }
+}
