@@ -21,16 +21,15 @@ var (
 
 	// Formats of services' keys: those of group 1 have a digit, those of group 2 also a
 	// part of random characters.
-	keyFormats = lazyregexp.New(`\b(?:((?:AKIA|ASIA)[A-Z2-7]{16}\b|eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*|lo_[A-Za-z0-9_-]{40,}|(?:gh[pousr]_|[sr]k_(?:live|test)_|npm_|hf_|dop_v1_|shpat_|lin_api_|ntn_)[A-Za-z0-9]{16,}|(?:github_pat_|glpat-|xox[abprs]-|xapp-|pypi-|AIza)[A-Za-z0-9_-]{16,}|SG\.[A-Za-z0-9_.-]{16,}|hooks\.slack\.com/[a-z]+/[A-Za-z0-9/_-]{20,})|(sk-[A-Za-z0-9_-]{16,}))`)
+	keyFormats = lazyregexp.New(`^(?:((?:AKIA|ASIA)[A-Z2-7]{16}\b|eyJ[A-Za-z0-9_-]{8,1000}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*|lo_[A-Za-z0-9_-]{40,}|(?:gh[pousr]_|[sr]k_(?:live|test)_|npm_|hf_|dop_v1_|shpat_|lin_api_|ntn_)[A-Za-z0-9]{16,}|(?:github_pat_|glpat-|xox[abprs]-|xapp-|pypi-|AIza)[A-Za-z0-9_-]{16,}|SG\.[A-Za-z0-9_.-]{16,}|hooks\.slack\.com/[a-z]+/[A-Za-z0-9/_-]{20,})|(sk-[A-Za-z0-9_-]{16,}))`)
 
-	authorization = lazyregexp.New(`(?i)\b(?:bearer|basic|authorization:|x-api-key:)\s+["']?([A-Za-z0-9._~+/=-]{16,})`)
-	namedValue    = lazyregexp.New(`(?i)(?:(` + passwordName + `)|token|key|令牌)["'\x60\\*_]*[ \t]*(:=|=>|={1,2}|[:：])[*_]*(\s*)` + quotedValue)
-	statement     = lazyregexp.New(`(?i)(?:\b(?:password|passwd|passphrase|secret|token|(?:api|access)[ _-]?key)[ \t]+(?:is[ \t]*:?[ \t]*)?|(?:密码|口令|密钥|令牌)(?:[是为]|[ \t])[ \t]*)` + quotedValue)
-	option        = lazyregexp.New(`(?i)--?(?:[a-z-]*-)?(?:password|passwd|pass|secret|token|(?:api|access|secret)-key)[ \t]+` + quotedValue)
-	userOption    = lazyregexp.New(`(?:^|\s)(?:-u|--user|--proxy-user)[ \t=]*["']?[^\s:"']*:` + quotedValue)
-	queryValue    = lazyregexp.New(`(?i)[?&][a-z0-9_.-]*(?:token|key|sig|signature|secret|password|pwd)=([^&\s#"'<>)\x60]{6,})`)
-	cookies       = lazyregexp.New(`(?i)\bcookie["']?[ \t]*[:=][ \t]*([^\r\n"'\x60]+)`)
-	urlPassword   = lazyregexp.New(`://[^\s/?#:@"'<>]*:([^\s"'<>\x60]+)@`)
+	authorization = lazyregexp.New(`(?i)^(?:bearer|basic|authorization:|x-api-key:)\s+["']?([A-Za-z0-9._~+/=-]{16,})`)
+	namedValue    = lazyregexp.New(`(?i)^(?:(` + passwordName + `)|token|key|令牌)["'\x60\\*_]*[ \t]*(:=|=>|={1,2}|[:：])[*_]*(\s*)` + quotedValue)
+	statement     = lazyregexp.New(`(?i)^(?:(?:password|passwd|passphrase|secret|token|(?:api|access)[ _-]?key)[ \t]+(?:is[ \t]*:?[ \t]*)?|(?:密码|口令|密钥|令牌)(?:[是为]|[ \t])[ \t]*)` + quotedValue)
+	option        = lazyregexp.New(`(?i)^(?:password|passwd|pass|secret|token|(?:api|access|secret)-key)[ \t]+` + quotedValue)
+	userOption    = lazyregexp.New(`^(?:-u|--user|--proxy-user)[ \t=]*["']?[^\s:"']{0,64}:` + quotedValue)
+	queryValue    = lazyregexp.New(`(?i)^[?&][a-z0-9_.-]{0,40}(?:token|key|sig|signature|secret|password|pwd)=([^&\s#"'<>)\x60]{6,})`)
+	cookies       = lazyregexp.New(`(?i)^cookie["']?[ \t]*[:=][ \t]*([^\r\n"'\x60]+)`)
 
 	port      = lazyregexp.New(`^[0-9]{1,5}(?:[/?#,)\]]|$)`)
 	nextPair  = lazyregexp.New(`[&;,][A-Za-z_.-]+[=:]`)
@@ -52,25 +51,31 @@ func FindSecrets(text string) []string {
 			found = append(found, v)
 		}
 	}
-	rest := text
+	var rest strings.Builder
+	from := 0
 	for _, at := range keyBlock.FindAllStringSubmatchIndex(text, -1) {
 		if at[2] < at[3] || at[1] == len(text) || strings.Contains(text[at[0]:at[1]], "-----END") { // unlike its first line in a sentence
 			add(text[at[0]:at[1]])
-			rest = strings.Replace(rest, text[at[0]:at[1]], " ", 1)
+			rest.WriteString(text[from:at[0]] + " ")
+			from = at[1]
 		}
 	}
-	text = rest
-	for _, m := range keyFormats.FindAllStringSubmatch(text, -1) {
-		if v := strings.TrimRight(m[0], "."); hasDigit(v) && (m[2] == "" || hasRandomPart(v)) {
+	text = rest.String() + text[from:]
+	lower := lowerASCII(text)
+	each := func(re *lazyregexp.Regexp, words []string, f func(m []string, before byte)) {
+		eachAt(text, lower, re, words, f)
+	}
+	each(keyFormats, formatWords, func(m []string, before byte) {
+		if v := strings.TrimRight(m[0], "."); !isWordByte(before) && hasDigit(v) && (m[2] == "" || hasRandomPart(v)) {
 			add(v)
 		}
-	}
-	for _, m := range authorization.FindAllStringSubmatch(text, -1) {
+	})
+	each(authorization, []string{"bearer", "basic", "authorization:", "x-api-key:"}, func(m []string, _ byte) {
 		if hasDigit(m[1]) { // unlike words
 			add(m[1])
 		}
-	}
-	for _, m := range namedValue.FindAllStringSubmatch(text, -1) {
+	})
+	each(namedValue, nameWords, func(m []string, _ byte) {
 		v, quoted := valueOf(m[4:])
 		direct := m[2] != ":" && m[2] != "：" && m[3] == "" // as in NAME=value
 		switch {
@@ -81,41 +86,120 @@ func FindSecrets(text string) []string {
 		case hasDigit(v) || quoted || direct || !isWord(v):
 			add(v)
 		}
-	}
-	for _, m := range statement.FindAllStringSubmatch(text, -1) {
+	})
+	each(statement, nameWords, func(m []string, _ byte) {
 		if v, quoted := valueOf(m[1:]); hasDigit(v) && (quoted || hasLetter(v)) {
 			add(v)
 		}
-	}
-	for _, re := range []*lazyregexp.Regexp{option, userOption} {
-		for _, m := range re.FindAllStringSubmatch(text, -1) {
-			if v, quoted := valueOf(m[1:]); !strings.HasPrefix(v, "-") && (quoted || !isWord(v) || len(v) >= 8) {
-				add(v)
-			}
+	})
+	argument := func(m []string, before byte) {
+		if v, quoted := valueOf(m[1:]); strings.IndexByte("- \t\n", before) >= 0 && !strings.HasPrefix(v, "-") && (quoted || !isWord(v) || len(v) >= 8) {
+			add(v)
 		}
 	}
-	for _, m := range queryValue.FindAllStringSubmatch(text, -1) {
+	each(option, nameWords, func(m []string, before byte) {
+		if before == '-' {
+			argument(m, before)
+		}
+	})
+	each(userOption, []string{"-u", "--user", "--proxy-user"}, argument)
+	each(queryValue, []string{"?", "&"}, func(m []string, _ byte) {
 		if hasDigit(m[1]) || len(m[1]) >= 16 {
 			add(m[1])
 		}
-	}
-	for _, m := range cookies.FindAllStringSubmatch(text, -1) {
+	})
+	each(cookies, []string{"cookie"}, func(m []string, _ byte) {
 		for pair := range strings.SplitSeq(m[1], ";") {
 			if _, v, _ := strings.Cut(strings.TrimSpace(pair), "="); !strings.ContainsAny(v, " ,") && hasDigit(v) && (hasLetter(v) || len(v) >= 16) {
 				add(v)
 			}
 		}
-	}
-	for _, m := range urlPassword.FindAllStringSubmatch(text, -1) {
-		if port.MatchString(m[1]) {
-			continue
-		}
-		add(m[1])
-		if first, _, ok := strings.Cut(m[1], "@"); ok { // the password, or its start
+	})
+	for _, v := range urlPasswords(text) {
+		add(v)
+		if first, _, ok := strings.Cut(v, "@"); ok { // the password, or its start
 			add(first)
 		}
 	}
 	return found
+}
+
+// Words at which the patterns match.
+var (
+	formatWords = []string{"akia", "asia", "eyj", "lo_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "sk_", "rk_", "npm_", "hf_", "dop_v1_", "shpat_", "lin_api_", "ntn_", "github_pat_", "glpat-", "xox", "xapp-", "pypi-", "aiza", "sg.", "hooks.slack", "sk-"}
+	nameWords   = []string{"pass", "pwd", "secret", "_pass", "-pass", "api", "access", "account", "private", "auth", "signing", "encryption", "master", "token", "key", "密码", "口令", "密钥", "令牌"}
+)
+
+// eachAt calls f for the matches of re that start with a word, with the byte before
+// the match, or a space. re must be anchored. To try it only at words is much faster
+// than to search for it.
+func eachAt(text, lower string, re *lazyregexp.Regexp, words []string, f func(m []string, before byte)) {
+	for _, word := range words {
+		for from := 0; ; {
+			i := strings.Index(lower[from:], word)
+			if i < 0 {
+				break
+			}
+			at := from + i
+			from = at + len(word)
+			if m := re.FindStringSubmatch(text[at:]); m != nil {
+				before := byte(' ')
+				if at > 0 {
+					before = text[at-1]
+				}
+				f(m, before)
+				from = at + len(m[0])
+			}
+		}
+	}
+}
+
+// urlPasswords returns the passwords in addresses: what is between the colon after
+// the user, who may be missing, and the last @.
+func urlPasswords(text string) []string {
+	const ends = " \t\r\n\"'<>`"
+	var out []string
+	end, last := 0, 0 // of the text without spaces and quotes, and its last @
+	for from := 0; ; {
+		i := strings.Index(text[from:], "://")
+		if i < 0 {
+			return out
+		}
+		from += i + 3
+		if from > end {
+			end = len(text)
+			if n := strings.IndexAny(text[from:], ends); n >= 0 {
+				end = from + n
+			}
+			last = from + strings.LastIndexByte(text[from:end], '@')
+		}
+		if last <= from {
+			continue
+		}
+		user := text[from:min(last, from+128)]
+		colon := strings.IndexAny(user, ":/?#@")
+		if colon < 0 || user[colon] != ':' {
+			continue
+		}
+		if v := text[from+colon+1 : last]; !port.MatchString(v) {
+			out = append(out, v)
+			from = last
+		}
+	}
+}
+
+func lowerASCII(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		if c >= 'A' && c <= 'Z' {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+	return string(b)
+}
+
+func isWordByte(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
 }
 
 // valueOf returns the value in groups that quotedValue matched, and whether it is in
