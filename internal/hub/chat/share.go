@@ -144,7 +144,9 @@ func (e *Engine) snapshotToShare(ctx context.Context, p account.Principal, id st
 			return nil, nil, fmt.Errorf("find secrets to redact: %w", err)
 		}
 	}
-	out.Redacted = out.Content.redact(values)
+	if out.Redacted, err = out.Content.redact(values, unsharedTexts(path)); err != nil {
+		return nil, nil, err
+	}
 	data, digest, err := out.Content.encode()
 	out.Digest, out.Size = digest, int64(len(data))
 	return out, data, err

@@ -129,30 +129,80 @@ func shortLine(text string) string {
 	return string(r)
 }
 
-// redact replaces secrets in all texts of the content: the given values, and then
-// text that looks like a secret. It then shortens the objects of calls, because it
-// would not find a secret of which only the start is left.
-func (c *SharedContent) redact(values []string) Redacted {
-	stored := redact.Values(slices.DeleteFunc(slices.Clone(values), func(v string) bool { return len(v) < redact.MinLength })...)
-	var out Redacted
-	count := func(r *redact.Redactor, text *string, n *int) {
-		before := strings.Count(*text, redact.Marker)
-		*text = r.String(*text)
-		*n += strings.Count(*text, redact.Marker) - before
-	}
-	c.eachText(func(text *string) {
-		count(stored, text, &out.Stored)
-		if found := scan.FindSecrets(*text); len(found) > 0 {
-			count(redact.Values(found...), text, &out.Recognized)
+// Limits of the search for secrets, which replaces each value in all texts.
+const (
+	maxRecognized   = 1000    // values
+	maxUnsharedText = 8 << 20 // bytes of text that is not shared, newest first
+)
+
+// unsharedTexts returns texts of the steps that are not shared but may name a secret
+// that shared texts repeat: arguments and results of calls, and thinking.
+func unsharedTexts(path []step) []string {
+	var out []string
+	size := 0
+	add := func(text string) {
+		if size += len(text); size <= maxUnsharedText {
+			out = append(out, text)
 		}
-	})
+	}
+	for _, s := range slices.Backward(path) {
+		if s.Result != nil {
+			add(s.Result.Text)
+		}
+		if s.Message != nil {
+			for _, c := range s.Message.Calls {
+				add(c.Arguments)
+			}
+			for _, t := range s.Message.Thinking {
+				add(t.Text)
+			}
+		}
+	}
+	return out
+}
+
+// redact replaces secrets in all texts of the content: the given values, and then
+// what looks like a secret anywhere in the content or in the unshared texts. It then
+// shortens the objects of calls, because it would not find a secret of which only the
+// start is left. It fails with [ErrInvalid] if too much text looks like a secret.
+func (c *SharedContent) redact(values, unshared []string) (Redacted, error) {
+	var out Redacted
+	c.replace(slices.DeleteFunc(slices.Clone(values), func(v string) bool { return len(v) < redact.MinLength }), &out.Stored)
+	var found []string
+	seen := map[string]bool{}
+	find := func(text string) {
+		for _, v := range scan.FindSecrets(text) {
+			if !seen[v] {
+				seen[v] = true
+				found = append(found, v)
+			}
+		}
+	}
+	c.eachText(func(text *string) { find(*text) })
+	for _, text := range unshared {
+		find(text)
+	}
+	if len(found) > maxRecognized {
+		return out, fmt.Errorf("%w: too much text looks like a secret (%d values, limit %d); share a shorter branch", ErrInvalid, len(found), maxRecognized)
+	}
+	c.replace(found, &out.Recognized)
 	for i := range c.Messages {
 		for n := range c.Messages[i].Calls {
 			what := &c.Messages[i].Calls[n].What
 			*what = shortLine(*what)
 		}
 	}
-	return out
+	return out, nil
+}
+
+// replace replaces the values in all texts, and adds the number of replacements to n.
+func (c *SharedContent) replace(values []string, n *int) {
+	r := redact.Values(values...)
+	c.eachText(func(text *string) {
+		before := strings.Count(*text, redact.Marker)
+		*text = r.String(*text)
+		*n += strings.Count(*text, redact.Marker) - before
+	})
 }
 
 func (c *SharedContent) eachText(f func(text *string)) {

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -45,8 +46,8 @@ func TestSharedContent(t *testing.T) {
 			want[1].Images = []SharedImage{{"image/png", []byte("png")}}
 		}
 		got := sharedContent("Tides", path, images)
-		if counts := got.redact([]string{"csv", "a/b.csv"}); counts != (Redacted{Stored: 1, Recognized: 1}) {
-			t.Errorf("counts %+v", counts) // "csv" is too short
+		if counts, err := got.redact([]string{"csv", "a/b.csv"}, unsharedTexts(path)); err != nil || counts != (Redacted{Stored: 1, Recognized: 1}) {
+			t.Errorf("counts %+v, error %v", counts, err) // "csv" is too short
 		}
 		if diff := cmp.Diff(want, got.Messages); diff != "" {
 			t.Errorf("images %t: got + and want -:\n%s", images, diff)
@@ -61,5 +62,36 @@ func TestSharedContentIsLimited(t *testing.T) {
 	}
 	if _, err := decodeContent([]byte(`{"version":2,"messages":[]}`)); err == nil {
 		t.Error("a later version is read")
+	}
+}
+
+// What one text reveals to be a secret is replaced in all texts, also if that text is
+// not shared.
+func TestSecretsAreReplacedInAllTexts(t *testing.T) {
+	event := func(e session.Event) step { return step{Event: e} }
+	path := []step{
+		event(session.Event{Message: &session.Message{Role: llm.User, Text: `password = "correct-horse-1"`}}),
+		event(session.Event{Message: &session.Message{Role: llm.Assistant, Text: "I will use correct-horse-1.", Calls: []llm.Call{
+			{ID: "1", Name: "run", Arguments: `{"command":"mysql -pcorrect-horse-1 tides","env":"DB_PASSWORD=in-an-argument-2"}`},
+		}}}),
+		event(session.Event{Result: &session.CallResult{Call: "1", Text: "api_key: in-a-result-3"}}),
+		event(session.Event{Message: &session.Message{Role: llm.Assistant, Text: "There are in-an-argument-2 and in-a-result-3."}}),
+	}
+	c := sharedContent("On correct-horse-1", path, false)
+	counts, err := c.redact(nil, unsharedTexts(path))
+	if err != nil || counts.Recognized != 6 {
+		t.Errorf("counts %+v, error %v", counts, err)
+	}
+	got := []string{c.Title, c.Messages[0].Text, c.Messages[1].Text, c.Messages[1].Calls[0].What, c.Messages[2].Text}
+	want := []string{"On •••", `password = "•••"`, "I will use •••.", "mysql -p••• tides", "There are ••• and •••."}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("got + and want -:\n%s", diff)
+	}
+	many := &SharedContent{}
+	for i := range maxRecognized + 1 {
+		many.Title += fmt.Sprintf("password=secret-%d ", i)
+	}
+	if _, err := many.redact(nil, nil); !errors.Is(err, ErrInvalid) {
+		t.Errorf("too many values: error %v", err)
 	}
 }
