@@ -36,6 +36,8 @@ type SharedMessage struct {
 	Skills []string      `json:"skills,omitempty" doc:"Skill that the user named, or skills that were loaded or used for the answer"`
 	Calls  []SharedCall  `json:"calls,omitempty"`
 	Images []SharedImage `json:"images,omitempty" doc:"Images in results of calls, if the user chose to share them"`
+
+	cut bool // whether the text may end within a word: the answer was cut off
 }
 
 // SharedCall is a tool call in a share, without its arguments and its result.
@@ -81,6 +83,8 @@ func sharedContent(title string, path []step, images bool) *SharedContent {
 		switch {
 		case s.Message != nil:
 			at++
+			m := &out.Messages[at]
+			m.cut = m.Role == llm.Assistant && s.Message.Stop != string(llm.StopEnd) && s.Message.Stop != string(llm.StopTools)
 		case s.Result != nil && images && at >= 0:
 			for _, image := range s.Result.Images {
 				if slices.Contains(imageTypes, image.MIMEType) {
@@ -133,6 +137,7 @@ func shortLine(text string) string {
 const (
 	maxRecognized   = 1000    // values
 	maxUnsharedText = 8 << 20 // bytes of text that is not shared, newest first
+	maxPartOf       = 8 << 10 // length of a value of which parts are replaced
 )
 
 // unsharedTexts returns texts of the steps that are not shared but may name a secret
@@ -195,14 +200,40 @@ func (c *SharedContent) redact(values, unshared []string) (Redacted, error) {
 	return out, nil
 }
 
-// replace replaces the values in all texts, and adds the number of replacements to n.
+// replace replaces the values in all texts, and their parts where a text was cut off,
+// such as in titles. It adds the number of replacements to n.
 func (c *SharedContent) replace(values []string, n *int) {
 	r := redact.Values(values...)
-	c.eachText(func(text *string) {
-		before := strings.Count(*text, redact.Marker)
-		*text = r.String(*text)
-		*n += strings.Count(*text, redact.Marker) - before
-	})
+	count := func(text *string, replaced string) {
+		*n += strings.Count(replaced, redact.Marker) - strings.Count(*text, redact.Marker)
+		*text = replaced
+	}
+	c.eachText(func(text *string) { count(text, r.String(*text)) })
+	parts := slices.DeleteFunc(slices.Clone(values), func(v string) bool { return len(v) > maxPartOf })
+	cut := redact.Values(parts...)
+	for i := range c.Messages {
+		if m := &c.Messages[i]; m.cut {
+			count(&m.Text, cut.Fragment(m.Text))
+		}
+	}
+	for _, v := range parts {
+		if v := inTitle(v); len(v) >= redact.MinLength {
+			parts = append(parts, v)
+		}
+	}
+	title, cutOff := strings.CutSuffix(c.Title, "…")
+	title = redact.Values(parts...).Fragment(title)
+	if cutOff {
+		title += "…"
+	}
+	count(&c.Title, title)
+}
+
+// inTitle returns a value as the page's titleFrom writes it: the title is the first
+// line of the first message without Markdown's marks.
+func inTitle(v string) string {
+	v, _, _ = strings.Cut(strings.TrimSpace(v), "\n")
+	return strings.Join(strings.Fields(strings.NewReplacer("`", "", "*", "").Replace(v)), " ")
 }
 
 func (c *SharedContent) eachText(f func(text *string)) {

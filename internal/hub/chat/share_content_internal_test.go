@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
@@ -49,7 +50,7 @@ func TestSharedContent(t *testing.T) {
 		if counts, err := got.redact([]string{"csv", "a/b.csv"}, unsharedTexts(path)); err != nil || counts != (Redacted{Stored: 1, Recognized: 1}) {
 			t.Errorf("counts %+v, error %v", counts, err) // "csv" is too short
 		}
-		if diff := cmp.Diff(want, got.Messages); diff != "" {
+		if diff := cmp.Diff(want, got.Messages, cmpopts.IgnoreUnexported(SharedMessage{})); diff != "" {
 			t.Errorf("images %t: got + and want -:\n%s", images, diff)
 		}
 	}
@@ -93,5 +94,30 @@ func TestSecretsAreReplacedInAllTexts(t *testing.T) {
 	}
 	if _, err := many.redact(nil, nil); !errors.Is(err, ErrInvalid) {
 		t.Errorf("too many values: error %v", err)
+	}
+}
+
+// A title, and an answer that was cut off, may have a part of a secret.
+func TestPartsOfSecretsAreReplaced(t *testing.T) {
+	hexKey := strings.Repeat("0123456789abcdef", 4)
+	for _, test := range []struct{ secret, title, want string }{
+		{hexKey, "Use " + hexKey[:56] + "…", "Use •••…"}, // as titleFrom cuts it
+		{"har*bour`master", "Use harbourmaster now", "Use ••• now"},
+		{"#harbour-master", "harbour-master is it", "••• is it"},
+		{"first-line\nsecond-line", "Use first-line", "Use •••"},
+		{"two  blanks", "Use two blanks", "Use •••"},
+		{hexKey, "Use the tides", "Use the tides"},
+	} {
+		c := &SharedContent{Title: test.title}
+		if _, err := c.redact([]string{test.secret}, nil); err != nil || c.Title != test.want {
+			t.Errorf("%q: title %q, want %q, error %v", test.secret, c.Title, test.want, err)
+		}
+	}
+	for stop, want := range map[string]string{"": "It is •••", "length": "It is •••", "end": "It is 01234567"} {
+		path := []step{{Event: session.Event{Message: &session.Message{Role: llm.Assistant, Text: "It is 01234567", Stop: stop}}}}
+		c := sharedContent("", path, false)
+		if _, err := c.redact([]string{hexKey}, nil); err != nil || c.Messages[0].Text != want {
+			t.Errorf("stop %q: %q, want %q, error %v", stop, c.Messages[0].Text, want, err)
+		}
 	}
 }
