@@ -36,7 +36,8 @@ var exactTexts = map[string]string{
 
 // withoutAnswer lists the operations that need more than the test sets up.
 var withoutAnswer = map[string]string{
-	"get-upgrade": "an imported skill",
+	"get-upgrade":        "an imported skill",
+	"read-session-image": "a message with an image, which has no text",
 }
 
 // cleanedAnswers checks that responses have no disallowed characters, except in
@@ -166,6 +167,8 @@ func TestHostileTextIsCleanedInEveryAnswer(t *testing.T) {
 		ask(c.root, "list-audit", nil, "?limit=20", nil)
 	}
 	c.maintainer.talk(t, session, "hello")
+	preview := ask(c.maintainer, "preview-share", values, "", nil).want(t, 200)
+	values["link"] = ask(c.maintainer, "share-session", values, "", map[string]string{"digest": preview.text(t, "digest")}).want(t, 201).text(t, "link")
 	for op, at := range paths {
 		if !strings.HasPrefix(at, "GET ") || strings.Contains(at, "{skill}") || exactTexts[op] != "" {
 			continue
