@@ -174,10 +174,24 @@ func open(ctx context.Context, address string, opts Options) (*DB, error) {
 	}
 	db.wait = opts.Wait
 	db.Tables = tables(conn{db: db})
-	if err := db.Ping(ctx); err != nil {
+	if err := db.connect(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s database: %w", db.dialect.name, err), db.Close())
 	}
 	return db, nil
+}
+
+// connect makes the first connection. It tries for up to db.wait, because SQLite
+// does not wait if several processes switch a new file to write-ahead logging at
+// the same time.
+func (db *DB) connect(ctx context.Context) error {
+	waiting, stop := context.WithTimeout(ctx, db.wait)
+	defer stop()
+	for try := 1; ; try++ {
+		err := db.Ping(ctx)
+		if !errors.Is(err, ErrBusy) || backOff(waiting, try) != nil {
+			return err
+		}
+	}
 }
 
 // Ping checks the connection. It fails with [ErrUnavailable] if the database
