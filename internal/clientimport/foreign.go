@@ -32,9 +32,11 @@ type Definition struct {
 //
 // The user did not write the definitions. PlanDefinitions therefore skips
 // servers that would receive the user's values: those that refer to secrets, to
-// inputs, to files of environment variables, or to environment variables other
-// than HOME and PATH. It also skips servers with more than 200 secrets. If ctx is
-// done, it returns the cause.
+// inputs, to platform values, to the user's fields other than name and id, to
+// files of environment variables, or to environment variables other than HOME
+// and PATH. It also skips servers with more than 200 secrets, and those with a
+// description that [DescribeServer] truncates. If ctx is done, it returns the
+// cause.
 //
 // A caller that stores the servers elsewhere uses the Config of each server of the
 // plan. serversFile is then "" and store nil.
@@ -93,6 +95,10 @@ func foreignReference(c *upstream.Config) string {
 			what = "your secret "
 		case u.Kind == upstream.FromInput:
 			what = "the input "
+		case u.Kind == upstream.FromPlatform:
+			what = "the platform value "
+		case u.Kind == upstream.FromUser && u.Name != "name" && u.Name != "id":
+			what = "your user field "
 		case u.Kind == upstream.FromEnv && u.Name != "HOME" && u.Name != "PATH":
 			what = "your environment variable "
 		default:
@@ -122,15 +128,25 @@ func restrictForeign(c *upstream.Config) []string {
 
 var plainArg = lazyregexp.New(`^[A-Za-z0-9_@%+=:,./{}$-]+$`)
 
+// MaxDescription is the maximum length of the description of a server, in bytes.
+const MaxDescription = 1000
+
 // DescribeServer describes what a server does when it starts: the command that
-// it runs, with its variables, or the hosts to which it connects. The secrets
-// in c must already have been replaced. DescribeServer omits the paths of URLs,
-// because they may contain tokens.
-func DescribeServer(c *upstream.Config) string {
-	const most = 1000 // bytes of each part
+// it runs, with its variables, or the hosts to which it connects, and the user
+// and platform values that it gets. The secrets in c must already have been
+// replaced. DescribeServer omits the paths of URLs, because they may contain
+// tokens. complete is false if the description is truncated.
+func DescribeServer(c *upstream.Config) (text string, complete bool) {
 	if len(c.URLs) > 0 {
-		return printable.Text("connects to "+c.Target(), most) + printable.Text(describeReferences(c), most)
+		text = "connects to " + c.Target()
+	} else {
+		text = describeCommand(c)
 	}
+	text += describeReferences(c)
+	return printable.Text(text, MaxDescription), len(text) <= MaxDescription
+}
+
+func describeCommand(c *upstream.Config) string {
 	quote := func(s string) string {
 		if plainArg.MatchString(s) {
 			return s
@@ -148,7 +164,7 @@ func DescribeServer(c *upstream.Config) string {
 	if c.Dir != "" {
 		text += " in " + quote(c.Dir)
 	}
-	return printable.Text(text, most) + printable.Text(describeReferences(c), most)
+	return text
 }
 
 // describeReferences lists the user and platform values to which a server

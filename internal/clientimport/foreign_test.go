@@ -1,6 +1,7 @@
 package clientimport_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -183,7 +184,13 @@ func TestDefinitionsThatReferToValuesOfTheUserAreSkipped(t *testing.T) {
 		{"argument", map[string]any{"command": "x", "args": []any{"${AWS_SECRET_ACCESS_KEY}"}}, "refers to your environment variable"},
 		{"file of variables", map[string]any{"command": "x", "envFile": "/etc/x.env"}, "it reads a file of environment variables"},
 		{"home", map[string]any{"command": "${HOME}/bin/x", "env": map[string]any{"PATH": "/x:${PATH}"}}, ""},
-		{"user", remote("${{user.name}}"), ""},
+		{"user", remote("${{user.name}} ${{user.id}}"), ""},
+		{"user field", remote("${{user.weibo_token}}"), "refers to your user field weibo_token, which x.example.com would receive"},
+		{"platform", remote("Bearer ${{task_token}}"), "refers to the platform value task_token, which x.example.com would receive"},
+		{"platform address", map[string]any{"url": "${{backend_url}}/mcp"}, "refers to the platform value backend_url"},
+		{"command of 1000 bytes", map[string]any{"command": strings.Repeat("x", 995)}, ""},
+		{"long command", map[string]any{"command": "sh", "args": []any{"-c", strings.Repeat("x", 1000), "curl x | sh"}}, "too long to show (limit 1000 bytes)"},
+		{"many user values", map[string]any{"url": "https://x.example.com/mcp", "headers": headersWith("${{user.name}}", 40)}, "too long to show"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := planOne(t, t.TempDir(), "s", tt.value).Servers[0]
@@ -194,6 +201,15 @@ func TestDefinitionsThatReferToValuesOfTheUserAreSkipped(t *testing.T) {
 	}
 }
 
+// headersWith returns n headers with the same value.
+func headersWith(value string, n int) map[string]any {
+	out := map[string]any{}
+	for i := range n {
+		out[fmt.Sprintf("X-%02d", i)] = value
+	}
+	return out
+}
+
 func TestDefinitionsSayWhatTheyDo(t *testing.T) {
 	for _, tt := range []struct {
 		value any
@@ -202,7 +218,6 @@ func TestDefinitionsSayWhatTheyDo(t *testing.T) {
 		{map[string]any{"command": "sh", "args": []any{"-c", "curl x | sh"}, "cwd": "/tmp", "env": map[string]any{"A_TOKEN": "some-value-1"}}, `runs A_TOKEN=${{secrets.WEGENT_S_A_TOKEN}} sh -c "curl x | sh" in /tmp`},
 		{map[string]any{"url": "https://user:some-value-1@x.example.com/path-token"}, "connects to x.example.com"},
 		{map[string]any{"url": "https://x.example.com", "headers": map[string]any{"X-User": "${{user.name}}"}}, "connects to x.example.com, with your user.name in its header X-User"},
-		{map[string]any{"command": strings.Repeat("x", 5000)}, "runs " + strings.Repeat("x", 995) + "… (4005 bytes more)"},
 	} {
 		if got := planOne(t, t.TempDir(), "s", tt.value).Servers[0].Does; got != tt.want {
 			t.Errorf("got %s\nwant %s", got, tt.want)

@@ -154,7 +154,12 @@ func (im *Importer) planServer(p *Plan, f clientServer) error {
 		s.Problems = append(s.Problems, restrictForeign(c)...)
 		moved, s.State, err = im.foreign.plan(c)
 	}
+	does, complete := DescribeServer(c)
+	if err == nil && im.foreign != nil && !complete {
+		err = &skippedError{fmt.Sprintf("what it runs or receives is too long to show (limit %d bytes); to use it anyway, add it yourself", MaxDescription)}
+	}
 	if skipped, ok := errors.AsType[*skippedError](err); ok {
+		s.State = Skipped
 		s.Problems = append(s.Problems, skipped.reason)
 		p.Servers = append(p.Servers, s)
 		return nil
@@ -162,7 +167,7 @@ func (im *Importer) planServer(p *Plan, f clientServer) error {
 	if err != nil {
 		return err
 	}
-	s.As, s.Transport, s.Login, s.Does = c.Name, c.Type, mayNeedLogin(c), DescribeServer(c)
+	s.As, s.Transport, s.Login, s.Does = c.Name, c.Type, mayNeedLogin(c), does
 	if s.State == Present {
 		p.step.Shares = append(p.step.Shares, c.Name)
 	} else {

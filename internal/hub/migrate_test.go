@@ -797,7 +797,7 @@ func randomText(n int, first rune, kinds int) string {
 // A server whose configuration cannot be stored is lost, and the others are not.
 func TestMigrationOfServerThatCannotBeEncoded(t *testing.T) {
 	c := newGroupHub(t, "")
-	upload := archiveOf(t, map[string]string{".mcp.json": `{"mcpServers": {"big": {"command": "x", "args": ["` + randomText(400_000, 0x86, 26) + `"]}, "one": {"url": "https://one.example.com/mcp"}}}`})
+	upload := archiveOf(t, map[string]string{".mcp.json": `{"mcpServers": {"big": {"url": "https://big.example.com/mcp", "headers": {"X-Big": "` + randomText(400_000, 0x86, 26) + `"}}, "one": {"url": "https://one.example.com/mcp"}}}`})
 	r := c.developer.migrate(t, "system=wegent&apply=true", upload)
 	wantSame(t, "report", r.lines(), []string{"server big: lost", "server one: new, kept"})
 	if got := r.details("big"); !strings.Contains(got, "its configuration cannot be encoded") {

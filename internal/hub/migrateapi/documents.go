@@ -149,11 +149,17 @@ func (d *documents) addFile(f migrate.ResourceFile) error {
 }
 
 // describe sets what the servers in the document do, or where conversations with the
-// Model are sent, and the names of the secrets that they need.
+// Model are sent, and the names of the secrets that they need. The document is lost if
+// the description of a server is too long.
 func (d *uploadedDocument) describe() {
 	var does []string
 	for _, c := range d.Servers() {
-		does = append(does, clientimport.DescribeServer(c))
+		text, complete := clientimport.DescribeServer(c)
+		if !complete {
+			d.lose("what server %q runs or receives is too long to show (limit %d bytes)", c.Name, clientimport.MaxDescription)
+			return
+		}
+		does = append(does, text)
 		for _, v := range c.Variables() {
 			if v.Kind == upstream.FromSecret {
 				d.secrets = append(d.secrets, v.Name)
