@@ -89,6 +89,18 @@ func moveSecrets(c *upstream.Config, pick func(name, value string) (string, erro
 	return m.out, m.err
 }
 
+// PlainSecrets returns the positions in c of values that look like secrets, such
+// as "argument --api-key".
+func PlainSecrets(c *upstream.Config) []string {
+	changed := *c
+	moved, _ := moveSecrets(&changed, func(name, _ string) (string, error) { return name, nil })
+	var where []string
+	for _, m := range moved {
+		where = append(where, m.Where)
+	}
+	return where
+}
+
 // moveValue records a value as a secret and returns a reference to it.
 func (m *secretMover) moveValue(where, key, value string) string {
 	if m.err != nil {

