@@ -27,13 +27,18 @@ func (r *reader) parseExport(p string, data []byte) {
 		r.plan.lose(File, path.Base(p), p, "too many JSON values (limit %d)", maxValues)
 		return
 	case json.Unmarshal(data, &v) != nil:
-		if bytes.Contains(data, []byte(`"role"`)) && !r.plan.hasLost(p) {
-			r.plan.lose(File, path.Base(p), p, "invalid JSON")
+		if bytes.Contains(data, []byte(`"role"`)) {
+			r.plan.lose(File, path.Base(p), p, "invalid JSON; no conversations were read")
 		}
 		return
 	}
-	r.findConversations(p, "", v, 0)
+	if n := r.findConversations(p, "", v, 0); n > 0 {
+		r.plan.lose(File, path.Base(p), p, "not read: %s nested over %d levels", pluralize(n, "value"), maxNesting)
+	}
 }
+
+// maxNesting is the maximum nesting of responses, and of lists in them.
+const maxNesting = 8
 
 // maxValues is the maximum number of JSON values in a file with responses. Each of
 // them takes two bytes in the file, but hundreds in memory.
@@ -58,22 +63,25 @@ func hasManyValues(data []byte) bool {
 	return n > maxValues
 }
 
-// findConversations adds the conversations in a decoded response.
-func (r *reader) findConversations(p, title string, v any, depth int) {
-	const maxNesting = 4 // of responses in responses
-	if depth == maxNesting {
-		return
-	}
+// findConversations adds the conversations in a decoded response. It returns the
+// number of lists and maps that are nested too deeply.
+func (r *reader) findConversations(p, title string, v any, depth int) (tooDeep int) {
 	switch v := v.(type) {
 	case []any:
+		if depth == maxNesting {
+			return 1
+		}
 		if isMessage(v) {
 			r.addMessages(p, title, v)
-			return
+			return 0
 		}
 		for _, one := range v {
-			r.findConversations(p, title, one, depth+1)
+			tooDeep += r.findConversations(p, title, one, depth+1)
 		}
 	case map[string]any:
+		if depth == maxNesting {
+			return 1
+		}
 		for _, key := range []string{"title", "task_title"} {
 			if s, ok := v[key].(string); ok && s != "" {
 				title = clip(untrusted.New(s).ForModel())
@@ -81,11 +89,10 @@ func (r *reader) findConversations(p, title string, v any, depth int) {
 			}
 		}
 		for _, key := range []string{"subtasks", "items", "messages", "data"} {
-			if v[key] != nil {
-				r.findConversations(p, title, v[key], depth+1)
-			}
+			tooDeep += r.findConversations(p, title, v[key], depth+1)
 		}
 	}
+	return tooDeep
 }
 
 // isMessage reports whether a list contains messages.

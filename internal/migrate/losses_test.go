@@ -34,7 +34,7 @@ func TestTruncatedExportIsLost(t *testing.T) {
 	for _, i := range p.Lost {
 		lost = append(lost, i.From)
 	}
-	if !slices.Equal(lost, []string{"both.json", "task.json"}) || p.Lost[1].Details[0] != "invalid JSON" {
+	if !slices.Equal(lost, []string{"both.json", "both.json", "task.json"}) || p.Lost[2].Details[0] != "invalid JSON; no conversations were read" {
 		t.Errorf("lost %+v", p.Lost)
 	}
 }
@@ -91,5 +91,30 @@ func TestManyLossesAreCounted(t *testing.T) {
 	p := read(t, contents)
 	if len(p.Lost) != 1001 || p.Lost[1000].Name != "3 more" || p.Lost[1000].Details[0] != "not listed, because over 1000 items are lost" {
 		t.Errorf("%d lost, the last %+v", len(p.Lost), p.Lost[len(p.Lost)-1])
+	}
+}
+
+// Conversations in a list of pages are read. What is nested too deeply is lost, and
+// counted.
+func TestNestedResponses(t *testing.T) {
+	const task = `{"title": "x", "subtasks": [{"role": "USER", "prompt": "%"}]}`
+	p := read(t, map[string]string{
+		"page.json": `{"data": {"items": [` + strings.ReplaceAll(task, "%", "q") + `]}}`,
+		"deep.json": strings.Repeat(`{"data":`, 7) + "[" + task + "," + task + "]" + strings.Repeat("}", 7),
+	})
+	if len(p.Conversations) != 1 || p.Conversations[0].From != "page.json" || p.Conversations[0].Title != "x" {
+		t.Errorf("conversations %+v", p.Conversations)
+	}
+	if len(p.Lost) != 1 || p.Lost[0].From != "deep.json" || p.Lost[0].Details[0] != "not read: 2 values nested over 8 levels" {
+		t.Errorf("lost %+v", p.Lost)
+	}
+}
+
+// A large export that mentions servers is kept; the report says that no servers were
+// read.
+func TestLargeExportMentionsServers(t *testing.T) {
+	p := read(t, map[string]string{"a.json": `[{"role": "user", "content": "mcpServers ` + strings.Repeat("x", 1<<20) + `"}]`})
+	if len(p.Conversations) != 1 || len(p.Lost) != 1 || !strings.HasSuffix(p.Lost[0].Details[0], "; no servers or documents were read") {
+		t.Errorf("%d conversations, lost %+v", len(p.Conversations), p.Lost)
 	}
 }

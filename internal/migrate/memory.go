@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
@@ -34,7 +35,7 @@ func (r *reader) parseMemory(p string, data []byte) {
 	if r.memory.From == "" {
 		r.memory.Title, r.memory.From = "Memory of ba-agent", path.Dir(p)
 	}
-	text = "From the memory of ba-agent, file " + clip(p) + ":\n\n" + text
+	text = "From the memory of ba-agent, file " + clip(untrusted.New(p).ForModel()) + ":\n\n" + text
 	if !r.memory.add(PastMessage{PastMessage: session.PastMessage{Role: llm.User, Text: text}}) {
 		r.plan.lose(File, name, p, "too much in the memory (limit %d files, %d bytes)", maxMessages, maxAllText)
 	}

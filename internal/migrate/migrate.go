@@ -144,11 +144,6 @@ func (p *Plan) lose(kind Kind, name, from, format string, args ...any) {
 	p.Lost[len(p.Lost)-1].Clip()
 }
 
-// hasLost reports whether the last item that cannot be migrated is the file from.
-func (p *Plan) hasLost(from string) bool {
-	return len(p.Lost) > 0 && p.Lost[len(p.Lost)-1].Kind == File && p.Lost[len(p.Lost)-1].From == from
-}
-
 // Clip makes the fields of an item printable and truncates them, because other
 // programs wrote their text. The field Does has already been truncated.
 func (i *Item) Clip() {

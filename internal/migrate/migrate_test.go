@@ -95,7 +95,7 @@ func TestConversationsOfWegent(t *testing.T) {
 		"roles.json":   `{"users": [{"role": "admin", "name": "x"}]}`,
 		"nested.json":  strings.Repeat(`{"data":`, 50) + `[{"role": "user", "content": "deep"}]` + strings.Repeat(`}`, 50),
 	})
-	if len(p.Conversations) != 1 || len(p.Lost) > 0 {
+	if len(p.Conversations) != 1 || len(p.Lost) != 1 || p.Lost[0].From != "nested.json" {
 		t.Fatalf("conversations %+v, lost %+v", p.Conversations, p.Lost)
 	}
 	m := p.Conversations[0].Messages

@@ -18,13 +18,14 @@ import (
 func (r *reader) parseConfig(p string, data []byte) {
 	servers := bytes.Contains(data, []byte("mcpServers")) || isServerFile(p)
 	word, add := r.ownFormat()
-	if own := add != nil && bytes.Contains(data, []byte(word)); !servers && !own {
+	own := add != nil && bytes.Contains(data, []byte(word))
+	if !servers && !own {
 		return
 	}
 	docs, err := configfile.Parse(data, configfile.FormatOf(p, data))
 	if err != nil {
-		if servers || r.plan.System == Wegent && namesResource(data) {
-			r.plan.lose(File, path.Base(p), p, "invalid file: %s", err.Message)
+		if servers || own && r.seemsOwn(p, data) {
+			r.plan.lose(File, path.Base(p), p, "invalid file: %s; no servers or documents were read", err.Message)
 		}
 		return
 	}
@@ -55,6 +56,18 @@ func (r *reader) ownFormat() (word string, add func(p string, doc any)) {
 		return "command", r.addConnections
 	}
 	return "", nil
+}
+
+// seemsOwn reports whether a file that is invalid or too large, and contains the
+// word from ownFormat, seems to contain documents in the system's own format.
+func (r *reader) seemsOwn(p string, data []byte) bool {
+	switch r.plan.System {
+	case Wegent:
+		return namesResource(data)
+	case LocalLLMProvider: // other files contain commands, too
+		return strings.Contains(p, "connections") || bytes.Contains(data, []byte("connections"))
+	}
+	return true
 }
 
 // isServerFile reports whether a file with this name contains only MCP servers.
