@@ -20,8 +20,8 @@ func TestFailuresOfferAlternatives(t *testing.T) {
 		"broken-echo/SKILL.md": "---\nname: broken-echo\n---\nSay it.\n",
 	}
 	const (
-		skills = "\nSkills that may do instead:\n"
-		tools  = "\nTools that may do instead:\n- one__echo: Say it again. [read_tool]\n- two__echo: Say it again. [read_tool]\n"
+		skills = "\nOther skills to try:\n"
+		tools  = "\nOther tools to try:\n- one__echo: Say it again. [read_tool]\n- two__echo: Say it again. [read_tool]\n"
 	)
 	everyWay(t, setup{tree: tree, servers: []string{"one", "two"}}, func(t *testing.T, w *world, c *client) {
 		w.set.Connect(t.Context(), "")
@@ -36,7 +36,7 @@ func TestFailuresOfferAlternatives(t *testing.T) {
 			{"load_skill", args{"name": "echo"}, tools, true},
 			{"load_skill", args{"name": "echo-txt"}, "did you mean echo-text? Find skills with search_skills." + tools, true},
 			{"load_skill", args{"name": "photoshop"}, "Available skills: echo-text, text-echo.", false},
-			{"call_tool", args{"name": "one__echo", "arguments": args{"text": "fail"}}, "failed|Tools that may do instead:\n- two__echo: Say it again. [read_tool]", true},
+			{"call_tool", args{"name": "one__echo", "arguments": args{"text": "fail"}}, "failed|Other tools to try:\n- two__echo: Say it again. [read_tool]", true},
 			{"call_tool", args{"name": "one__echo", "arguments": args{"text": "hello"}}, "one: hello", false},
 			{"call_tool", args{"name": "one__echo", "arguments": args{"text": 1}}, "", false},
 		} {
@@ -67,11 +67,11 @@ func TestFailedScriptsOfferAlternatives(t *testing.T) {
 		skill, script, arg, want string
 	}{
 		{"echo", "say.sh", "0", ""},
-		{"echo", "say.sh", "3", "Skills that may do instead:\n- unapproved-echo: What unapproved-echo is for.\n\nTools that may do instead:\n- one__echo: Say it again. [read_tool]\n"},
+		{"echo", "say.sh", "3", "Other skills to try:\n- unapproved-echo: What unapproved-echo is for.\n\nOther tools to try:\n- one__echo: Say it again. [read_tool]\n"},
 		{"echo", "sya.sh", "0", ""},
 		{"echo", "../say.sh", "0", ""},
-		{"unapproved-echo", "say.sh", "0", "Skills that may do instead:\n- echo: What echo is for.\n\nTools that may do instead:\n- one__echo: "},
-		{"one-echo", "say.sh", "0", "Skills that may do instead:\n- "},
+		{"unapproved-echo", "say.sh", "0", "Other skills to try:\n- echo: What echo is for.\n\nOther tools to try:\n- one__echo: "},
+		{"one-echo", "say.sh", "0", "Other skills to try:\n- "},
 		{"sh", "do.sh", "exit 3", ""},
 	} {
 		text := textOf(c.call("run_skill_script", args{"skill": test.skill, "script": test.script, "args": []string{test.arg}}))

@@ -41,7 +41,7 @@ func (s *Set) DescribeSkillAlternatives(ctx context.Context, ref string, err err
 	name, skills := s.similarSkills(ctx, ref)
 	var b strings.Builder
 	if len(skills) > 0 {
-		b.WriteString("\nSkills that may do instead:\n")
+		b.WriteString("\nOther skills to try:\n")
 	}
 	for _, e := range skills {
 		b.WriteString("- " + untrusted.New(e.Name).ForModel() + ": " + untrusted.MarkOrigin(e.Scope.String(), shortText(untrusted.New(e.Description).ForModel())) + "\n")
@@ -96,7 +96,7 @@ func describeTools(others []Tool) string {
 			Server: t.Server, State: string(t.State), NeedsApproval: t.NeedsApproval, ReadOnly: t.ReadOnly}
 	}
 	var b strings.Builder
-	b.WriteString("\nTools that may do instead:\n")
+	b.WriteString("\nOther tools to try:\n")
 	skilltext.WriteTools(&b, all, false)
 	return b.String()
 }

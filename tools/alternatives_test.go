@@ -41,18 +41,18 @@ func TestSkillFailuresOfferAlternatives(t *testing.T) {
 		err  error
 		want string
 	}{
-		"loadable skill":           {"pdf-forms", nil, "\nSkills that may do instead:\n- form-reader: Reads forms in PDF files.\n"},
-		"with its key":             {"test/pdf-forms", nil, "\nSkills that may do instead:\n- form-reader: Reads forms in PDF files.\n"},
-		"suggested by the error":   {"pdf-form", nil, "\nSkills that may do instead:\n- form-reader: Reads forms in PDF files.\n"},
+		"loadable skill":           {"pdf-forms", nil, "\nOther skills to try:\n- form-reader: Reads forms in PDF files.\n"},
+		"with its key":             {"test/pdf-forms", nil, "\nOther skills to try:\n- form-reader: Reads forms in PDF files.\n"},
+		"suggested by the error":   {"pdf-form", nil, "\nOther skills to try:\n- form-reader: Reads forms in PDF files.\n"},
 		"only for users":           {"secret-forms", nil, ""},
 		"hidden from the model":    {"secret", nil, ""},
 		"unlike any other":         {"photoshop", nil, ""},
-		"a tool does it":           {"read-note", nil, "\nTools that may do instead:\n- a__read_note: "},
+		"a tool does it":           {"read-note", nil, "\nOther tools to try:\n- a__read_note: "},
 		"declined":                 {"pdf-forms", &loadout.RefusedError{Decision: policy.Decision{Code: decision.Declined}}, ""},
-		"refused":                  {"pdf-forms", &loadout.RefusedError{Decision: policy.Decision{Code: decision.NotApproved}, NeedsApproval: true}, "\nSkills that may do instead:\n- form-reader: "},
-		"a name of many words":     {strings.Repeat("pdf forms ", 1000), nil, "\nSkills that may do instead:\n- "},
-		"at most three":            {"draws-chart", nil, "\nSkills that may do instead:\n- chart-0: Draws a chart.\n- chart-1: Draws a chart.\n- chart-2: Draws a chart.\n"},
-		"with a short description": {"very-long-words", nil, "\nSkills that may do instead:\n- long: Reads very long words. "},
+		"refused":                  {"pdf-forms", &loadout.RefusedError{Decision: policy.Decision{Code: decision.NotApproved}, NeedsApproval: true}, "\nOther skills to try:\n- form-reader: "},
+		"a name of many words":     {strings.Repeat("pdf forms ", 1000), nil, "\nOther skills to try:\n- "},
+		"at most three":            {"draws-chart", nil, "\nOther skills to try:\n- chart-0: Draws a chart.\n- chart-1: Draws a chart.\n- chart-2: Draws a chart.\n"},
+		"with a short description": {"very-long-words", nil, "\nOther skills to try:\n- long: Reads very long words. "},
 		"nothing":                  {"", nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestFailedLoadsInSessionsOfferAlternatives(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const want = "skill \"pdf-forms\" not found.\nSkills that may do instead:\n- pdf: Reads PDF forms.\n"
+		const want = "skill \"pdf-forms\" not found.\nOther skills to try:\n- pdf: Reads PDF forms.\n"
 		if r.State != session.StateFailed || (r.Text == want) != byModel || strings.Contains(strings.Join(r.Problems, ""), "instead") {
 			t.Errorf("by the model %v: %q, problems %q", byModel, r.Text, r.Problems)
 		}
@@ -157,7 +157,7 @@ func TestErrorResultsHaveAlternatives(t *testing.T) {
 	w := newWorld(t, nil, "mcpServers: {a: {command: a}, b: {command: b}}", nil)
 	w.Connect(t.Context(), "")
 	got := w.DescribeAlternatives(t.Context(), nil, &tools.Call{Name: "a__read_note", Arguments: json.RawMessage(`{}`)})
-	if !strings.HasPrefix(got, "\nTools that may do instead:\n- b__read_note: ") {
+	if !strings.HasPrefix(got, "\nOther tools to try:\n- b__read_note: ") {
 		t.Errorf("got %q", got)
 	}
 }

@@ -250,7 +250,7 @@ func TestEveryFailureOffersAlternatives(t *testing.T) {
 	const note = `{"text":"x"}`
 	want := func(what, got string, names ...string) {
 		t.Helper()
-		if len(names) > 0 && !strings.HasPrefix(got, "\nTools that may do instead:\n- "+names[0]+": ") || len(names) == 0 && got != "" || strings.Count(got, "\n- ") != len(names) {
+		if len(names) > 0 && !strings.HasPrefix(got, "\nOther tools to try:\n- "+names[0]+": ") || len(names) == 0 && got != "" || strings.Count(got, "\n- ") != len(names) {
 			t.Errorf("%s: %q, want %q", what, got, names)
 		}
 		for _, name := range names {

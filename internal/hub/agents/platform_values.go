@@ -222,7 +222,7 @@ func (v *platformValues) addTo(to *upstream.Variables) {
 			return nil
 		}
 		if !v.showTarget {
-			return fmt.Errorf("may not be sent there: ask who manages the secrets of %s to grant it", v.owner)
+			return fmt.Errorf("may not be sent to this address; the maintainers of %s can grant it", v.owner)
 		}
 		return fmt.Errorf("may not be sent to %s: POST /api/v1/secrets/%s%s/grants?owner=%s with this target", target, VariablePrefix, name, v.owner)
 	}

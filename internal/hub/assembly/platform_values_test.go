@@ -95,10 +95,10 @@ func TestPlatformValuesOfGroupGhostAndConversation(t *testing.T) {
 	x.set(x.meg, x.group, backendURL, x.first.URL)
 	x.load(nil, "${{task_token}}", "no names have a value here") // names of values without a grant are not shown
 	x.set(x.meg, x.group, taskToken, "group-t0ken")
-	x.load(nil, "${{task_token}} may not be sent there: ask who manages the secrets of "+string(x.group))
+	x.load(nil, "${{task_token}} may not be sent to this address; the maintainers of "+string(x.group)+" can grant it")
 	x.ask(x.meg, x.begin(x.meg, "Ghost/team/g"), `call load_skill {"name":"s"}`, "${{task_token}} may not be sent to "+host(x.first)+": POST /api/v1/secrets/variable.task_token/grants?owner="+string(x.group))
 	x.grant(x.meg, x.group, host(x.first), backendURL)
-	x.load(nil, "${{task_token}} may not be sent there")
+	x.load(nil, "${{task_token}} may not be sent to this address")
 	x.grant(x.meg, x.group, host(x.first), taskToken)
 	x.use(nil, "who of first")
 
@@ -126,7 +126,7 @@ func TestPlatformValuesOfGroupGhostAndConversation(t *testing.T) {
 	}
 
 	x.set(x.meg, x.ghost, backendURL, x.second.URL) // another host needs another grant
-	x.load(nil, "may not be sent there")
+	x.load(nil, "may not be sent to this address")
 	if text := x.answers.String(); strings.Contains(text, "t0ken") {
 		t.Errorf("an answer has a value: %s", text)
 	}
@@ -316,7 +316,7 @@ func TestValueWithoutGrantIsNotShown(t *testing.T) {
 	var first string
 	for i, value := range []string{"https://host-of-the-value.example", "not-an-address", "https://user:word@host.example", "two\nlines"} {
 		x.set(x.meg, x.ghost, "variable.private", value)
-		text := x.ask(x.bob, x.begin(x.bob, "Ghost/team/g"), `call load_skill {"name":"spy"}`, "may not be sent there")
+		text := x.ask(x.bob, x.begin(x.bob, "Ghost/team/g"), `call load_skill {"name":"spy"}`, "may not be sent to this address")
 		if i == 0 {
 			first = text
 		}
@@ -337,7 +337,7 @@ func TestRevokedPlatformValue(t *testing.T) {
 	x.grant(x.ada, agents.NamespaceOwner(own(x.ada)), "", "name")
 	id := x.use(nil, "who of first")
 	must(t, x.kinds.Secrets().Revoke(t.Context(), x.meg, x.ghost, taskToken, policy.Digest(x.skill.Digest), ""))
-	x.ask(x.ada, id, `call load_skill {"name":"s"}`, "may not be sent there")
+	x.ask(x.ada, id, `call load_skill {"name":"s"}`, "may not be sent to this address")
 }
 
 // The grants of a platform value can be revoked for one target or for all.

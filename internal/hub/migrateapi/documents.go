@@ -50,7 +50,7 @@ func (d *documents) Compare(ctx context.Context, p *migrate.Plan) (items []migra
 			return nil, nil, err
 		}
 	}
-	if err := d.settle(ctx, true); err != nil {
+	if err := d.findNew(ctx, true); err != nil {
 		return nil, nil, err
 	}
 	items, unset = d.report()
@@ -191,10 +191,10 @@ func (d *documents) fits(text []byte) bool {
 	return true
 }
 
-// settle determines by dry runs which documents are new. If early is set, the skills
-// of the upload will be added first. If a document is refused, others that refer to it
+// findNew determines by dry runs which documents are new. If skillsComing is set, the
+// skills of the upload will be added first. If a document is refused, others that refer to it
 // use an existing one with its name; without one, the next dry run refuses them too.
-func (d *documents) settle(ctx context.Context, early bool) error {
+func (d *documents) findNew(ctx context.Context, skillsComing bool) error {
 	skills := d.comingSkills()
 	files := map[[2]string]string{} // by kind and name of the documents
 	count := 0
@@ -203,7 +203,7 @@ func (d *documents) settle(ctx context.Context, early bool) error {
 			continue
 		}
 		doc.Namespace, doc.MustBeNew, doc.BaseGeneration = string(d.in), true, 0
-		if doc.ComingSkills = nil; early {
+		if doc.ComingSkills = nil; skillsComing {
 			doc.ComingSkills = skills
 		}
 		_, taken := skills[doc.Name]
@@ -222,7 +222,7 @@ func (d *documents) settle(ctx context.Context, early bool) error {
 		}
 	}
 	for {
-		docs, parsed := d.fresh()
+		docs, parsed := d.candidates()
 		if len(docs) == 0 {
 			d.compareLost()
 			return nil
@@ -279,8 +279,8 @@ func (d *documents) compareLost() {
 	}
 }
 
-// fresh returns the documents that may be new.
-func (d *documents) fresh() (docs []*uploadedDocument, parsed []*agents.Document) {
+// candidates returns the documents that may be new.
+func (d *documents) candidates() (docs []*uploadedDocument, parsed []*agents.Document) {
 	for _, doc := range d.all {
 		if doc.Document != nil && doc.item.Outcome != migrate.Lost {
 			docs, parsed = append(docs, doc), append(parsed, doc.Document)
@@ -330,13 +330,13 @@ func (d *uploadedDocument) lose(format string, args ...any) {
 // skills of the upload may not have been added, and records what is denied only now.
 func (d *documents) Apply(ctx context.Context) (written, problems []string, err error) {
 	recorded := len(d.denied)
-	if err := d.settle(ctx, false); err != nil {
+	if err := d.findNew(ctx, false); err != nil {
 		return nil, nil, err
 	}
 	if err := d.Agents.RecordDenials(ctx, d.p, d.denied[recorded:]); err != nil {
 		return nil, nil, err
 	}
-	docs, parsed := d.fresh()
+	docs, parsed := d.candidates()
 	if len(docs) == 0 {
 		return nil, nil, nil
 	}

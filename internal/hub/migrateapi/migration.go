@@ -46,7 +46,7 @@ type migration struct {
 	importer *chat.Importer // nil if the upload has no conversations
 	docs     *documents
 	skipped  map[string]string // why new skills and conversations were not stored, like ids
-	talks    int               // new conversations that Compare found
+	newChats int               // new conversations that Compare found
 	ids      map[string]string // on the hub, of converted skills by name and of conversations by their IDs in the plan
 	done     bool
 }
@@ -325,9 +325,9 @@ func (c conversations) Contains(ctx context.Context, past *migrate.PastConversat
 		c.ids[past.ID] = id
 		return true, nil
 	}
-	err = skipIfFull(c.importer.CheckQuota(ctx, c.talks+1))
+	err = skipIfFull(c.importer.CheckQuota(ctx, c.newChats+1))
 	if err == nil {
-		c.talks++
+		c.newChats++
 	}
 	return false, err
 }

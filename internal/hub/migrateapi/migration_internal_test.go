@@ -156,7 +156,7 @@ func TestLateDenialIsRecorded(t *testing.T) {
 		}
 		return len(found)
 	}
-	if err := d.settle(t.Context(), true); err != nil || len(d.denied) > 0 {
+	if err := d.findNew(t.Context(), true); err != nil || len(d.denied) > 0 {
 		t.Fatalf("at first, %+v are denied, %v", d.denied, err)
 	}
 	m.p.Groups = map[account.GroupID]account.Role{account.GroupID(g.ID): account.Reporter}
