@@ -14,13 +14,13 @@ import (
 	"github.com/loadout-dev/loadout/internal/secrets"
 )
 
-// withTokens returns a server with n secrets and an argument of size bytes.
+// withTokens returns a server with n secrets and a header of size bytes.
 func withTokens(n, size int) map[string]any {
-	env := map[string]any{}
+	headers := map[string]any{"X-Text": strings.Repeat("a", size)}
 	for i := range n {
-		env[fmt.Sprintf("TOKEN_%04d", i)] = fmt.Sprintf("aaaa%04d", i)
+		headers[fmt.Sprintf("X-Token-%04d", i)] = fmt.Sprintf("aaaa%04d", i)
 	}
-	return map[string]any{"command": "x", "args": []any{strings.Repeat("a", size)}, "env": env}
+	return map[string]any{"url": fmt.Sprintf("https://x%d.example.com/mcp", size), "headers": headers}
 }
 
 // raceEnabled is set by a file that is built with the race detector.
@@ -47,14 +47,14 @@ func planMany(t *testing.T, all []clientimport.Definition) (*clientimport.Plan, 
 // The memory for the secrets of a server does not depend on the size of its
 // configuration, and their number is limited.
 func TestDefinitionsWithManySecrets(t *testing.T) {
-	p, allocated := planMany(t, []clientimport.Definition{{Name: "s", Value: withTokens(200, 800_000)}})
+	p, allocated := planMany(t, []clientimport.Definition{{Name: "s", Value: withTokens(200, 500_000)}})
 	if s := p.Servers[0]; s.State != clientimport.Added || len(p.Unset) != 200 {
 		t.Errorf("%s %q, %d secrets to set", s.State, s.Problems, len(p.Unset))
 	}
 	if allocated > 100<<20 {
 		t.Errorf("allocated %d MiB", allocated>>20)
 	}
-	p, allocated = planMany(t, []clientimport.Definition{{Name: "s", Value: withTokens(10_000, 800_000)}})
+	p, allocated = planMany(t, []clientimport.Definition{{Name: "s", Value: withTokens(10_000, 500_000)}})
 	if s := p.Servers[0]; s.State != clientimport.Skipped || !slices.Equal(s.Problems, []string{"too many secrets (limit 200)"}) || len(p.Secrets) > 0 {
 		t.Errorf("%s %q, %d secrets", s.State, s.Problems, len(p.Secrets))
 	}
@@ -67,7 +67,7 @@ func TestDefinitionsWithManySecrets(t *testing.T) {
 func TestManyDefinitionsWithOneName(t *testing.T) {
 	var all []clientimport.Definition
 	for i := range 500 {
-		all = append(all, clientimport.Definition{Name: "s", Value: map[string]any{"command": "x", "cwd": fmt.Sprint("/", i), "args": []any{strings.Repeat("a", 10_000)}}})
+		all = append(all, clientimport.Definition{Name: "s", Value: map[string]any{"url": fmt.Sprint("https://x.example.com/", i, strings.Repeat("/a", 4_000))}})
 	}
 	p, allocated := planMany(t, all)
 	for i, s := range p.Servers {
