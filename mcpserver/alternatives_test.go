@@ -41,7 +41,7 @@ func TestFailuresOfferAlternatives(t *testing.T) {
 			{"call_tool", args{"name": "one__echo", "arguments": args{"text": 1}}, "", false},
 		} {
 			text := textOf(c.call(test.tool, test.args))
-			if !strings.HasSuffix(text, test.want) || strings.Contains(text, "instead:") != test.is || strings.Contains(text, "secret") || strings.Contains(text, "\n- broken") {
+			if !strings.HasSuffix(text, test.want) || strings.Contains(text, "to try:") != test.is || strings.Contains(text, "secret") || strings.Contains(text, "\n- broken") {
 				t.Errorf("%s %v: %q, want the end %q", test.tool, test.args, text, test.want)
 			}
 		}
@@ -75,7 +75,7 @@ func TestFailedScriptsOfferAlternatives(t *testing.T) {
 		{"sh", "do.sh", "exit 3", ""},
 	} {
 		text := textOf(c.call("run_skill_script", args{"skill": test.skill, "script": test.script, "args": []string{test.arg}}))
-		if !strings.Contains(text, test.want) || (test.want == "") == strings.Contains(text, "instead:") {
+		if !strings.Contains(text, test.want) || (test.want == "") == strings.Contains(text, "to try:") {
 			t.Errorf("%s", fmt.Sprintf("%+v: %q", test, text))
 		}
 	}
