@@ -3977,6 +3977,8 @@ export interface components {
             /** @description The message around the words */
             excerpt?: components["schemas"]["SessionExcerpt"][] | null;
             id: string;
+            /** @description ID of the Model for the next message; absent for that of the agent */
+            model?: string;
             /** @description The id of a user */
             owner: string;
             /** @description user or assistant: who wrote the message */
