@@ -1,3 +1,4 @@
+import { signal } from "@preact/signals";
 import { render } from "preact";
 import { holds, same, test } from "../../../test/units/check";
 import type { Version } from "./branches";
@@ -46,7 +47,7 @@ test("turn actions: while a turn runs, they do nothing and say why; then the arr
 test("turn actions: a message that waits or is answered cannot be edited, and has no buttons", () => {
   const box = document.createElement("div");
   document.body.append(box);
-  const actions = { busy: true } as TurnActions;
+  const actions = { busy: true, edited: signal(0) } as TurnActions;
   for (const state of ["waiting", "running", "done"] as const) {
     const shown = {
       ...turn(2),
