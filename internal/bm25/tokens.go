@@ -26,7 +26,8 @@ func Tokens(text string, max int) iter.Seq[Token] {
 	}
 }
 
-// tokens yields the tokens of the current word. It returns false if yield does.
+// tokens calls yield for each token of the current word, until yield returns false.
+// It reports whether all calls returned true.
 func (l *lexer) tokens(yield func(Token) bool) bool {
 	if l.cjk {
 		return l.pairTokens(yield)

@@ -163,9 +163,9 @@ func normalizeName(name string) string {
 	return regexp.MustCompile(`[-_.]+`).ReplaceAllString(strings.ToLower(name), "-")
 }
 
-// resolvePyPI resolves a package in the directory fsys, which contains files. The
-// integrity covers the hashes of the files instead of those in RECORD, which
-// installers copy from the package without comparing them.
+// resolvePyPI resolves a package in the directory fsys. files yields the paths and
+// hashes of its files. The Integrity of the result covers these hashes and not those
+// in RECORD, because installers copy RECORD from the package without checking it.
 func (f *packageCommand) resolvePyPI(fsys fs.FS, files iter.Seq2[string, string]) (*Package, []string, error) {
 	dirs, err := fs.Glob(fsys, "*.dist-info")
 	if err != nil {

@@ -15,8 +15,8 @@ const (
 )
 
 var (
-	// A key block consists of header lines and lines of base64, of which only the
-	// last may be short.
+	// keyBlock matches a private key: header lines, then lines of base64. Only the
+	// last line may be short.
 	keyBlock = lazyregexp.New(`-----BEGIN [A-Z ]*PRIVATE KEY[A-Z ]*-----((?:(?:[\s>|]|\\[nr])+(?:[A-Za-z-]+: [^\n\\]*|[A-Za-z0-9+/=]{16,}))*)(?:(?:[\s>|]|\\[nr])+[A-Za-z0-9+/=]{1,15})?(?:(?:[\s>|]|\\[nr])*-----END [A-Z ]*PRIVATE KEY[A-Z ]*-----)?`)
 
 	// Formats of services' keys: those of group 1 have a digit, those of group 2 also a
@@ -39,8 +39,8 @@ var (
 
 // FindSecrets returns the parts of a text that look like secrets: private keys,
 // tokens with a known prefix, JSON Web Tokens, passwords in addresses, cookies and
-// commands, and values that the text calls a password, a key or a token. It
-// returns each once. They have at least six characters. It cannot find a secret that
+// commands, and values that the text calls a password, a key or a token. Each has at
+// least six characters and is returned once. FindSecrets cannot find a secret that
 // looks like other text.
 func FindSecrets(text string) []string {
 	var found []string

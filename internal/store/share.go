@@ -128,8 +128,8 @@ func (t Shares) Viewed(ctx context.Context, id, viewer string) (bool, error) {
 	return n > 0, nil
 }
 
-// AddView records that a user, or "" without a sign-in, opened a share today. It
-// reports whether that is the first time today.
+// AddView records that a user opened a share today. viewer is "" for someone who is
+// not signed in. AddView reports whether this is the viewer's first visit today.
 func (t Shares) AddView(ctx context.Context, id, viewer string) (first bool, err error) {
 	n, err := t.c.exec(ctx, "INSERT INTO share_views (share, viewer, day) VALUES ($1, $2, $3) ON CONFLICT (share, viewer, day) DO NOTHING", id, viewer, today())
 	if err != nil {

@@ -42,9 +42,9 @@ type ImageRef struct {
 	SHA256 string
 }
 
-// An image of a message is stored once, as a file of the conversation. The inbox, the
-// transcript and its snapshots contain only its name and, as [llm.Image.Ref], its
-// hash. If the file is deleted with all of its versions, the model is told so.
+// The hub stores an image of a message once, as a file of the conversation. The inbox,
+// the transcript and its snapshots contain its name and its hash ([llm.Image.Ref]).
+// If all versions of the file are deleted, the model receives a text that says so.
 
 // readImages returns the images of a message without their content. It fails with
 // [ErrInvalid] if a file is no image that models accept.

@@ -183,9 +183,9 @@ func runeStart(text string, max int) int {
 	return max
 }
 
-// wordStart returns the offset from which an excerpt starts: that of the first word
-// after min, or of the first character after min if there is no white space before
-// the given offset.
+// wordStart returns the offset at which an excerpt starts. That is the first word
+// after min. If there is no white space between min and before, it is the first
+// character after min.
 func wordStart(text string, min, before int) int {
 	if min <= 0 {
 		return 0
