@@ -29,7 +29,7 @@ var (
 		bytes:      "COLLATE BINARY",
 		autonumber: "INTEGER PRIMARY KEY AUTOINCREMENT",
 		now:        "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
-		position:   "instr",
+		position:   "loadout_position",
 	}
 	postgresDialect = dialect{
 		name:       "PostgreSQL",

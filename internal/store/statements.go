@@ -5,6 +5,9 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"strings"
+	"sync"
+
+	"modernc.org/sqlite"
 )
 
 // maxStatements is the maximum number of prepared statements cached per SQLite
@@ -15,6 +18,9 @@ const maxStatements = 512
 // statement only once. Preparing a short statement takes SQLite as long as
 // executing it, and the driver has no cache.
 func openSQL(url string) (*sql.DB, error) {
+	if err := registerPosition(); err != nil {
+		return nil, err
+	}
 	plain, err := sql.Open("sqlite", url)
 	if err != nil {
 		return nil, err
@@ -22,6 +28,19 @@ func openSQL(url string) (*sql.DB, error) {
 	defer plain.Close() // has no connections
 	return sql.OpenDB(cachingConnector{plain.Driver(), url}), nil
 }
+
+// registerPosition adds the function loadout_position to new connections. It returns
+// what SQLite's instr returns for two texts, but takes less time for long ones.
+var registerPosition = sync.OnceValue(func() error {
+	return sqlite.RegisterDeterministicScalarFunction("loadout_position", 2, func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+		text, ok := args[0].(string)
+		part, both := args[1].(string)
+		if !ok || !both {
+			return nil, nil
+		}
+		return int64(strings.Index(text, part) + 1), nil
+	})
+})
 
 // cachingConnector opens connections that cache prepared statements.
 type cachingConnector struct {
