@@ -40,6 +40,7 @@ type kindStatusJSON struct {
 	ChangedBy  string           `json:"changedBy,omitempty"`
 	Created    time.Time        `json:"created"`
 	Updated    time.Time        `json:"updated"`
+	Can        []account.Action `json:"can,omitempty" doc:"Changes that you may make: kind.apply or server.apply, and kind.delete; absent in lists"`
 	Findings   []api.Diagnostic `json:"findings,omitempty" doc:"Problems"`
 }
 
@@ -47,7 +48,7 @@ type kindStatusJSON struct {
 // spec.
 func newKindJSON(r *agents.Resource) (kindJSON, error) {
 	out := kindJSON{APIVersion: r.APIVersion, Kind: r.Kind, Metadata: kindMetaJSON{r.Name, r.Namespace, untrusted.New(r.Description).ForPage()},
-		Status: kindStatusJSON{ID: r.ID, Generation: r.Generation, CreatedBy: r.CreatedBy, ChangedBy: r.ChangedBy, Created: r.Created, Updated: r.Updated}}
+		Status: kindStatusJSON{ID: r.ID, Generation: r.Generation, CreatedBy: r.CreatedBy, ChangedBy: r.ChangedBy, Created: r.Created, Updated: r.Updated, Can: r.Can}}
 	if len(r.Findings) > 0 {
 		out.Status.Findings = api.DiagnosticsOf(r.Findings)
 	}

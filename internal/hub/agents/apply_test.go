@@ -192,6 +192,27 @@ func TestApplyGroupReferences(t *testing.T) {
 	wantEqual(t, h.profile("reporter", agents.BotKind, "team", "b").SystemPrompt, "")
 }
 
+// A reader of a resource learns which changes are allowed.
+func TestGetReturnsAllowedChanges(t *testing.T) {
+	h := newHub(t, sqlite(t), nil)
+	h.apply("maintainer", in("team", head("Ghost")))
+	for who, want := range map[string][]account.Action{
+		"reporter":   nil,
+		"developer":  {account.KindApply},
+		"maintainer": {account.KindApply, account.KindDelete},
+		"owner":      {account.KindApply, account.KindDelete},
+		"admin":      {account.KindApply, account.KindDelete},
+	} {
+		got, err := h.Get(t.Context(), h.people[who], agents.GhostKind, "team", "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got.Can, want) {
+			t.Errorf("%s can %v, want %v", who, got.Can, want)
+		}
+	}
+}
+
 // The servers of the operator's own file can be named.
 func TestApplyReferencesOperatorServers(t *testing.T) {
 	h := newHub(t, sqlite(t), &agents.Options{Servers: []*upstream.Config{{Name: "mail", Command: "mail"}}})

@@ -26,6 +26,8 @@ type Resource struct {
 	ServersBy string
 	Created   time.Time
 	Updated   time.Time
+	// Can lists the changes that the principal may make. Only [Registry.Get] sets it.
+	Can []account.Action
 }
 
 // Get returns the resource with the given kind, namespace and name. The namespace
@@ -36,7 +38,16 @@ func (r *Registry) Get(ctx context.Context, p account.Principal, kind, namespace
 	if err != nil {
 		return nil, err
 	}
-	return a.decodeResource(ctx, k)
+	res, err := a.decodeResource(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	for _, action := range []account.Action{applyAction(kind), account.KindDelete} {
+		if account.Can(p, action, accountResource(k.Namespace, k.CreatedBy)) {
+			res.Can = append(res.Can, action)
+		}
+	}
+	return res, nil
 }
 
 // getKind returns a stored resource if the actor may perform the action on it.

@@ -48,8 +48,10 @@ type Version struct {
 	Findings          map[string]int `json:"findings,omitempty" doc:"Number of findings by severity"`
 	Unscanned         bool           `json:"unscanned" doc:"Whether the scan failed or timed out"`
 
+	// Withheld versions lack the author's text.
+	Withheld bool `json:"withheld,omitempty" doc:"Whether only its uploader and reviewers may see its files"`
+
 	Diagnostics []skill.Diagnostic `json:"-"`
-	Withheld    bool               `json:"-"` // whether the principal must not access the files, and the author's text was removed
 }
 
 // newVersion returns the [Version] for v, a stored version of the skill s.

@@ -71,6 +71,8 @@ function Editor({ saved, place, fresh, onSaved }: EditorProps) {
         : undefined,
     [],
   );
+  const may = (action: string) => !saved || !!saved.status.can?.includes(action);
+  const changes = may(kind === "Model" || kind === "MCPServer" ? "server.apply" : "kind.apply");
   const part: PartProps = { draft, place, profile: profile.data, base };
   const actions = place && (
     <>
@@ -83,11 +85,13 @@ function Editor({ saved, place, fresh, onSaved }: EditorProps) {
           {msg("agents.talk")}
         </a>
       )}
-      <Menu label={msg("agents.actions")}>
-        <MenuItem danger onClick={() => remove(true)}>
-          {msg("agents.delete")}
-        </MenuItem>
-      </Menu>
+      {may("kind.delete") && (
+        <Menu label={msg("agents.actions")}>
+          <MenuItem danger onClick={() => remove(true)}>
+            {msg("agents.delete")}
+          </MenuItem>
+        </Menu>
+      )}
     </>
   );
   const lead = place ? (
@@ -115,6 +119,7 @@ function Editor({ saved, place, fresh, onSaved }: EditorProps) {
             }}
           />
         )}
+        {!changes && <p class="note">{msg("agents.readOnly")}</p>}
         <Refusals faults={faults} />
         {!place && <Naming {...part} />}
         <div class={place ? "columns" : "agents-new"}>
@@ -127,7 +132,7 @@ function Editor({ saved, place, fresh, onSaved }: EditorProps) {
             </aside>
           )}
         </div>
-        <SaveBar {...part} onFaults={setFaults} onSaved={onSaved} />
+        {changes && <SaveBar {...part} onFaults={setFaults} onSaved={onSaved} />}
       </Faults.Provider>
     </Page>
   );

@@ -9,7 +9,7 @@ import type { Decision, Filter } from "./filter";
  * useNamespaces returns the namespaces whose log the user may read: all for administrators, else the
  * user's own and those of owned groups.
  */
-function useNamespaces(): [string, string][] {
+export function useNamespaces(): [string, string][] {
   const { groups } = useUserNames();
   const own: [string, string][] = [
     ["", isAdmin.value ? msg("audit.everywhere") : msg("audit.own")],

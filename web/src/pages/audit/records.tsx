@@ -3,6 +3,7 @@ import type { Schema } from "../../shared/api/client";
 import { findMsg, msg } from "../../shared/i18n/messages";
 import { TableWrap, Tag, When } from "../../shared/ui";
 import type { Filter } from "./filter";
+import { useNamespaces } from "./filters";
 
 type Record = Schema["Record"];
 
@@ -19,6 +20,7 @@ interface RecordsProps {
  * narrow screens show it as blocks and browsers then drop the table semantics.
  */
 export function Records({ records, filter, onShow }: RecordsProps) {
+  const places = useNamespaces();
   return (
     <TableWrap label={msg("audit.title")}>
       <table class="table audit-table" role="table">
@@ -46,7 +48,7 @@ export function Records({ records, filter, onShow }: RecordsProps) {
         </thead>
         <tbody role="rowgroup">
           {records.map((r) => (
-            <Row key={r.number} r={r} filter={filter} onShow={onShow} />
+            <Row key={r.number} r={r} filter={filter} places={places} onShow={onShow} />
           ))}
         </tbody>
       </table>
@@ -54,7 +56,14 @@ export function Records({ records, filter, onShow }: RecordsProps) {
   );
 }
 
-function Row({ r, filter, onShow }: { r: Record; filter: Filter; onShow: (to: Filter) => void }) {
+interface RowProps {
+  r: Record;
+  filter: Filter;
+  places: [string, string][];
+  onShow: (to: Filter) => void;
+}
+
+function Row({ r, filter, places, onShow }: RowProps) {
   const name = userName(r.actor);
   return (
     <tr role="row">
@@ -86,7 +95,7 @@ function Row({ r, filter, onShow }: { r: Record; filter: Filter; onShow: (to: Fi
         <Details details={r.details} />
       </td>
       <td role="cell">
-        {r.namespace ? (
+        {r.namespace && places.some(([n]) => n === r.namespace) ? (
           <Only text={namespaceName(r.namespace)} onClick={() => onShow({ ...filter, namespace: r.namespace })} />
         ) : (
           <span class="muted">{namespaceName(r.namespace)}</span>

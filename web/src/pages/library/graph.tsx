@@ -3,7 +3,7 @@ import { api, got, useLoad, type Schema } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 import { Shown } from "../../shared/ui";
 import { titleOf } from "./filter";
-import type { Looked } from "./opened";
+import { can, type Looked } from "./opened";
 import { stated } from "./versionfiles";
 
 /** A skill in the graph. */
@@ -53,10 +53,10 @@ async function follow({ skill }: Looked, first: Schema["SkillDiff"], signal: Abo
       )
     ).filter((one) => one.needs.length);
   }
-  const users = await got(
-    api.GET("/api/v1/skills/{skill}/references", { signal, params: { path: { skill: skill.id } } }),
-  );
-  for (const r of users.seen.filter((one) => one.kind === "Skill").slice(0, most)) {
+  const users = can(skill, "skill.delete")
+    ? await got(api.GET("/api/v1/skills/{skill}/references", { signal, params: { path: { skill: skill.id } } }))
+    : undefined;
+  for (const r of (users?.seen ?? []).filter((one) => one.kind === "Skill").slice(0, most)) {
     const name = r.name ?? r.id;
     if (!dots.has(name)) dots.set(name, { key: name, name, at: -1, id: r.id });
     if (!lines.some((l) => l.from === name && l.to === skill.name))

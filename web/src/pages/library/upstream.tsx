@@ -96,19 +96,21 @@ function PendingVersion({ skill, version: v, again }: Omit<NewerProps, "updates"
       }
       time={v.created}
     >
-      <a
-        class="button small"
-        href={at.with({
-          tab: "versions",
-          from: String(skill.number),
-          to: String(v.number),
-          version: "",
-          file: "",
-          line: "",
-        })}
-      >
-        {msg("skill.whatChanges")}
-      </a>
+      {!v.withheld && (
+        <a
+          class="button small"
+          href={at.with({
+            tab: "versions",
+            from: String(skill.number),
+            to: String(v.number),
+            version: "",
+            file: "",
+            line: "",
+          })}
+        >
+          {msg("skill.whatChanges")}
+        </a>
+      )}
       {waits && mayReview(skill.namespace, v) && (
         <a class="button small" href={review(skill, v)}>
           {msg("skill.review")}

@@ -15,11 +15,13 @@ export function Use({ look: { skill } }: { look: Looked }) {
     <div class="stack loose">
       {can(skill, "usage.read") ? <Days skill={skill.id} /> : <p class="note">{msg("skill.noUsage")}</p>}
       <div class="halves">
-        <section class="card stack">
-          <h2>{msg("skill.usedBy")}</h2>
-          <p class="small muted">{msg("skill.usedByText")}</p>
-          <References skill={skill.id} />
-        </section>
+        {can(skill, "skill.delete") && (
+          <section class="card stack">
+            <h2>{msg("skill.usedBy")}</h2>
+            <p class="small muted">{msg("skill.usedByText")}</p>
+            <References skill={skill.id} />
+          </section>
+        )}
         <section class="card stack">
           <h2>{msg("skill.ratings")}</h2>
           <Ratings skill={skill} />

@@ -28,7 +28,7 @@ export function Versions({ look }: { look: Looked }) {
       <Shown asked={versions} waiting={msg("skill.waitingVersions")}>
         {(all) => (
           <>
-            {all.length > 1 && <Comparison skill={skill.id} versions={all} current={skill.number} />}
+            <Comparison skill={skill.id} versions={all.filter((v) => !v.withheld)} current={skill.number} />
             <div class="table-wrap">
               <table class="table library-versions">
                 <caption class="visually-hidden">{msg("skill.tabs.versions")}</caption>
@@ -76,9 +76,13 @@ function Line({
     <tr>
       <td>
         <div class="row">
-          <a href={at.with({ version: v.current ? "" : String(v.number), tab: "", from: "", to: "" })}>
-            {versionName(v.number, v.version)}
-          </a>
+          {v.withheld ? (
+            versionName(v.number, v.version)
+          ) : (
+            <a href={at.with({ version: v.current ? "" : String(v.number), tab: "", from: "", to: "" })}>
+              {versionName(v.number, v.version)}
+            </a>
+          )}
           {v.current && <Tag look="accent">{msg("skill.current")}</Tag>}
         </div>
         {v.note && <p class="muted">{commentBy(v.reviewer ? person(v.reviewer) : "", v.note)}</p>}
@@ -98,7 +102,7 @@ function Line({
       </td>
       <td>
         <div class="library-end">
-          <VersionMenu version={v} skill={skill} again={() => Promise.all([again(), listAgain()])} />
+          {!v.withheld && <VersionMenu version={v} skill={skill} again={() => Promise.all([again(), listAgain()])} />}
         </div>
       </td>
     </tr>
@@ -173,11 +177,13 @@ function VersionMenu({
 /** Comparison selects and compares two versions. */
 function Comparison({ skill, versions, current }: { skill: string; versions: Version[]; current: number }) {
   const at = useAddress();
-  const to = at.get("to") || String(versions[0]!.number);
+  if (versions.length < 2) return null;
+  const listed = (name: string) => versions.find((v) => String(v.number) === at.get(name))?.number.toString();
+  const to = listed("to") ?? String(versions[0]!.number);
   const from =
-    at.get("from") ||
+    listed("from") ??
     String(current < Number(to) ? current : (versions.find((v) => v.number < Number(to)) ?? versions[0]!).number);
-  const open = !!at.get("from") && from !== to;
+  const open = !!listed("from") && from !== to;
 
   const pick = (name: string, label: string, value: string) => (
     <label class="row keep small">

@@ -5,7 +5,7 @@ import { TryVersion } from "../../features/skills/tryversion";
 import { VersionState } from "../../features/skills/versionstate";
 import { api, got, useLoad } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
-import { Check, SelectField, Shown, When } from "../../shared/ui";
+import { Check, Empty, SelectField, Shown, When } from "../../shared/ui";
 import { Page } from "../../shared/ui/page";
 import { Changes } from "./changes";
 import { Decide } from "./decide";
@@ -28,7 +28,7 @@ export function Version() {
       title={title}
       actions={
         <>
-          {data.data && <TryVersion {...data.data} />}
+          {data.data && !data.data.version.withheld && <TryVersion {...data.data} />}
           <a class="button" href="/review">
             {msg("review.all")}
           </a>
@@ -36,25 +36,35 @@ export function Version() {
       }
     >
       <Shown asked={data} waiting={msg("review.waiting")}>
-        {(all) => (
-          <Look
-            all={all}
-            from={query.from}
-            onFrom={(from) => route(`${path}?from=${from}`, true)}
-            again={() => void data.again()}
-          />
-        )}
+        {(all) =>
+          "manifest" in all ? (
+            <Look
+              all={all}
+              from={query.from}
+              onFrom={(from) => route(`${path}?from=${from}`, true)}
+              again={() => void data.again()}
+            />
+          ) : (
+            <Empty title={msg("review.notYou")}>{msg("review.cannot")}</Empty>
+          )
+        }
       </Shown>
     </Page>
   );
 }
 
-async function load(skill: string, version: string, signal: AbortSignal): Promise<Loaded> {
+/** A version that only its uploader and reviewers may see. */
+type Withheld = Pick<Loaded, "skill" | "version">;
+
+async function load(skill: string, version: string, signal: AbortSignal): Promise<Loaded | Withheld> {
   const path = { skill, version };
-  const [detail, one, versions, manifest, scan] = await Promise.all([
+  const [detail, one, versions] = await Promise.all([
     got(api.GET("/api/v1/skills/{skill}", { params: { path: { skill } }, signal })),
     got(api.GET("/api/v1/skills/{skill}/versions/{version}", { params: { path }, signal })),
     got(api.GET("/api/v1/skills/{skill}/versions", { params: { path: { skill } }, signal })),
+  ]);
+  if (one.withheld) return { skill: detail, version: one };
+  const [manifest, scan] = await Promise.all([
     got(api.GET("/api/v1/skills/{skill}/versions/{version}/manifest", { params: { path }, signal })),
     got(api.GET("/api/v1/skills/{skill}/versions/{version}/findings", { params: { path }, signal })),
   ]);

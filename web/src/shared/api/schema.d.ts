@@ -2826,6 +2826,8 @@ export interface components {
             namespace: string;
         };
         KindStatus: {
+            /** @description Changes that you may make: kind.apply or server.apply, and kind.delete; absent in lists */
+            can?: string[] | null;
             changedBy?: string;
             /** Format: date-time */
             created: string;
@@ -4651,6 +4653,8 @@ export interface components {
             unscanned: boolean;
             /** @description Version given by the author */
             version?: string;
+            /** @description Whether only its uploader and reviewers may see its files */
+            withheld?: boolean;
         };
         SourceRequest: {
             /** @description Target: public, the name of a group, user:ID or group:ID; default your own */
