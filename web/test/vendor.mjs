@@ -8,7 +8,10 @@ export class Vendor {
   keys = new Set();
   models = ["fake"];
 
-  /** start starts a vendor with responses: {text} or {call: [name, arguments]}. */
+  /**
+   * start starts a vendor with responses: {text} or {call: [name, arguments]}. A text may have the promise `rest`,
+   * for which it waits after its first word, and `usage`.
+   */
   static async start(answers) {
     const vendor = new Vendor();
     vendor.answers = [...answers];
@@ -56,9 +59,14 @@ export class Vendor {
       });
       say({}, "tool_calls");
     } else {
-      for (const word of next.text.split(/(?<= )/)) say({ role: "assistant", content: word });
+      for (const [i, word] of next.text.split(/(?<= )/).entries()) {
+        if (i === 1) await next.rest;
+        say({ role: "assistant", content: word });
+      }
       say({}, "stop");
     }
+    if (next.usage)
+      res.write(`data: ${JSON.stringify({ id: "c", created: 1, model: "fake", choices: [], usage: next.usage })}\n\n`);
     res.end("data: [DONE]\n\n");
   }
 
