@@ -1390,6 +1390,76 @@ test("an old conversation is found by a word in it, by keyboard and by mouse, an
   narrow.calm();
 });
 
+test("make an agent: from a template, with a skill and a member, and its documents are written", async (t) => {
+  const hub = await scene(t);
+  await hub.ask("PUT", "/kinds/Ghost/default/tides", {
+    apiVersion: "loadout/v1",
+    kind: "Ghost",
+    metadata: { name: "tides", namespace: "default", description: "Reads tide tables" },
+    spec: { systemPrompt: "Read." },
+  });
+  const page = await window_(t, hub);
+  page.allowed = [/status of 422/];
+  await page.goto("/agents");
+  await page.getByRole("link", { name: "New agent" }).click();
+  await page.getByRole("heading", { name: "New agent" }).waitFor();
+  await page.screenshot({ path: join(pictures, "agent-new.png"), fullPage: true });
+  await page.getByRole("button", { name: "Create", exact: true }).click();
+  await page.getByRole("alert").getByText("Enter a name").first().waitFor();
+  const name = page.getByLabel("Name", { exact: true });
+  assert.ok(await name.evaluate((e) => e === document.activeElement));
+  await page.getByRole("button", { name: /Data analyst/ }).press("Enter");
+  assert.equal(await name.inputValue(), "data-analyst");
+  await name.fill("tides"); // taken
+  const search = page.getByRole("combobox", { name: /Add skill/ });
+  await search.fill("skill-creator");
+  await page.getByRole("option", { name: /skill-creator/ }).waitFor();
+  await search.press("Enter");
+  await page.getByRole("button", { name: "Create", exact: true }).click();
+  await page
+    .getByText(/there is another Ghost with this name/)
+    .first()
+    .waitFor();
+  await name.fill("analyst");
+  await page.getByLabel("Add member").selectOption({ index: 1 });
+  await page.getByLabel("Role").fill("pilot");
+  await page.getByRole("link", { name: "Library" }).first().click(); // the input stays
+  await page.getByRole("heading", { name: "Library" }).waitFor();
+  await page.goBack();
+  await page.getByRole("button", { name: "Remove tides" }).waitFor();
+  await page.screenshot({ path: join(pictures, "agent-filled.png"), fullPage: true });
+  await page.getByText("Show documents").click();
+  await page.getByText("kind: Team").waitFor();
+  await page.getByRole("button", { name: "Create", exact: true }).press("Enter");
+  await page.getByRole("heading", { name: "analyst" }).waitFor();
+  const team = await hub.ask("GET", "/kinds/Team/default/analyst");
+  assert.deepEqual(team.spec.members, [
+    { botRef: { name: "analyst" }, role: "leader" },
+    { botRef: { name: "tides" }, role: "pilot" },
+  ]);
+  assert.deepEqual((await hub.ask("GET", "/kinds/Ghost/default/analyst")).spec.skills, [
+    "csv-analysis",
+    "mermaid-diagrams",
+    "skill-creator",
+  ]);
+  // Without members it is no team any more.
+  await page.getByRole("button", { name: "Remove tides" }).click();
+  await page.getByLabel("Description").first().fill("Counts");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByText("Saved", { exact: true }).waitFor();
+  assert.equal((await hub.ask("GET", "/kinds/Bot/default/analyst")).metadata.description, "Counts");
+  const teams = await hub.ask("GET", "/kinds/Team");
+  assert.deepEqual(teams.items, []);
+  await page.setViewportSize({ width: 360, height: 740 });
+  await fits(page, "the form of an agent");
+  await page.screenshot({ path: join(pictures, "agent-narrow.png"), fullPage: true });
+  await page.getByRole("button", { name: "Actions" }).click();
+  await page.getByRole("menuitem", { name: "Delete" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+  await page.getByRole("heading", { name: "Agents" }).waitFor();
+  page.calm();
+});
+
 test("two users change one agent: the later one keeps the input, sees who was faster, and saves anyway", async (t) => {
   const hub = await scene(t);
   const put = (description) =>

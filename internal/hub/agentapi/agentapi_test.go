@@ -92,6 +92,25 @@ func TestApply(t *testing.T) {
 	yaml.Check(request("POST", "/apply", large(1<<20-1), 200, ""), request("POST", "/apply", large(1<<20), 413, "too_large"))
 }
 
+// Documents of a form are JSON in a stream of YAML. They create resources, or change
+// the generation that they state.
+func TestApplyNew(t *testing.T) {
+	c := hubtest.Open(t, hub.Options{}).Client().With("Content-Type", "application/yaml")
+	documents := func(generation, prompt, ghost string) []byte {
+		return []byte("---\n{\n  \"kind\": \"Ghost\",\n  \"metadata\": {\n    \"name\": \"plan\"" + generation + "\n  },\n  \"spec\": {\n    \"systemPrompt\": \"" + prompt + "\"\n  }\n}\n" +
+			"---\n{\n  \"kind\": \"Bot\",\n  \"metadata\": {\n    \"name\": \"" + ghost + "-bot\"\n  },\n  \"spec\": {\n    \"ghostRef\": {\n      \"name\": \"" + ghost + "\"\n    }\n  }\n}\n")
+	}
+	c.Check(
+		request("POST", "/apply?new=true", documents("", `Plan.\n---\n\u2028: \"x\"`, "gone"), 422, `"refused" & "line":15 & !"document-exists"`),
+		request("POST", "/apply?new=true", documents("", `Plan.\n---\n\u2028: \"x\"`, "plan"), 200, `"kept":true`),
+		request("GET", "/kinds/Ghost/default/plan", nil, 200, `Plan.\n---\n`),
+		request("POST", "/apply?new=true", documents("", "Other.", "plan"), 422, `"document-exists"`),
+		request("POST", "/apply?new=true", documents(`, "generation": 1`, "Other.", "plan"), 200, `"outcome":"updated" & "outcome":"unchanged"`),
+		request("POST", "/apply?new=true", documents(`, "generation": 1`, "Late.", "plan"), 412, `"stale"`),
+		request("GET", "/kinds/Ghost/default/plan", nil, 200, `Other.`),
+	)
+}
+
 func TestPutKind(t *testing.T) {
 	c := hubtest.Open(t, hub.Options{}).Client()
 	apply(t, c, team)

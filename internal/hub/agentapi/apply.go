@@ -63,6 +63,7 @@ func (h *Handlers) applyAPI() {
 
 func (h *Handlers) applyDocuments(ctx context.Context, in *struct {
 	Dry
+	New     bool   `query:"new" doc:"Refuse a document that would change a resource whose metadata.generation it does not state"`
 	RawBody []byte `contentType:"application/yaml"`
 }) (*api.Body[appliedJSON], error) {
 	name := "documents.yaml"
@@ -73,7 +74,11 @@ func (h *Handlers) applyDocuments(ctx context.Context, in *struct {
 	default:
 		return nil, api.NewProblem(415, "unsupported content type %.100q", "send YAML as Content-Type: application/yaml, or JSON", kind)
 	}
-	return h.apply(ctx, agents.Parse(in.RawBody, name), in.Dry.Dry)
+	docs := agents.Parse(in.RawBody, name)
+	for _, d := range docs {
+		d.MustBeNew = in.New && d.BaseGeneration == 0
+	}
+	return h.apply(ctx, docs, in.Dry.Dry)
 }
 
 // mediaType returns the media type of the request body, without parameters.

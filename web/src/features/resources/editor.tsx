@@ -85,6 +85,14 @@ function Editor({ saved, place, fresh, onSaved }: EditorProps) {
           {msg("agents.talk")}
         </a>
       )}
+      {talks && (
+        <a
+          class="button"
+          href={`/agents/edit/${encodeURIComponent(place.namespace)}/${encodeURIComponent(place.name)}`}
+        >
+          {msg("agents.openForm")}
+        </a>
+      )}
       {may("kind.delete") && (
         <Menu label={msg("agents.actions")}>
           <MenuItem danger onClick={() => remove(true)}>
@@ -139,7 +147,7 @@ function Editor({ saved, place, fresh, onSaved }: EditorProps) {
 }
 
 /** Refusals lists all faults of the hub above the fields that also show them. */
-function Refusals({ faults }: { faults: Fault[] }) {
+export function Refusals({ faults }: { faults: Fault[] }) {
   const wrong = faults.filter((f) => f.severity === "error");
   if (!wrong.length) return null;
   return (

@@ -20,9 +20,13 @@ export function Members(part: PartProps) {
   const fault = useFault("spec.members", true);
   const put = (next: Member[]) => part.draft.spec({ members: next });
   const set = (at: number, change: Partial<Member>) =>
-    put(members.map((m, i) => (i === at ? clean({ ...m, ...change }) : m)));
+    put(members.map((m, i) => (i === at ? cleanMember({ ...m, ...change }) : m)));
   const lead = (at: number) =>
-    put(members.map((m, i) => (i === at ? { ...m, role: "leader" } : leads(m) ? clean({ ...m, role: undefined }) : m)));
+    put(
+      members.map((m, i) =>
+        i === at ? { ...m, role: "leader" } : leads(m) ? cleanMember({ ...m, role: undefined }) : m,
+      ),
+    );
   const left = bots.options.filter(([key]) => !members.some((m) => keyOf(m) === key));
   return (
     <section class="stack">
@@ -68,21 +72,25 @@ export function Members(part: PartProps) {
   );
 }
 
-const clean = (m: Member): Member =>
+/** cleanMember removes the empty fields of a member. */
+export const cleanMember = (m: Member): Member =>
   Object.fromEntries(
     Object.entries(m).filter(([, v]) => v !== undefined && v !== "" && v !== false),
   ) as unknown as Member;
 
 interface OneProps {
   member: Member;
-  isLeader: boolean;
+  /** Whether users talk to it. */
+  isLeader?: boolean;
   gone: boolean;
   onSet: (change: Partial<Member>) => void;
-  onLead: () => void;
+  /** Undefined where the leader is fixed. */
+  onLead?: () => void;
   onRemove: () => void;
 }
 
-function OneMember({ member: m, isLeader, gone, onSet, onLead, onRemove }: OneProps) {
+/** OneMember edits a member of a team. */
+export function OneMember({ member: m, isLeader, gone, onSet, onLead, onRemove }: OneProps) {
   return (
     <div class="stack tight">
       <div class="row">
@@ -90,7 +98,7 @@ function OneMember({ member: m, isLeader, gone, onSet, onLead, onRemove }: OnePr
         {isLeader && <Tag look="accent">{msg("agents.leader")}</Tag>}
         {gone && <Tag look="bad">{msg("agents.missing")}</Tag>}
         <span class="row push">
-          {!isLeader && (
+          {!isLeader && onLead && (
             <Button small onClick={onLead}>
               {msg("agents.makeLeader")}
             </Button>

@@ -5,18 +5,21 @@ import { lazyPart } from "../../shared/ui/lazypart";
 import { List } from "./list";
 import "../../features/resources/resources.css";
 
-// The list loads without the editor.
+// The list loads without the editors.
 const EditExisting = lazyPart(() => import("../../features/resources/editor").then((m) => m.EditExisting));
 const EditNew = lazyPart(() => import("../../features/resources/editor").then((m) => m.EditNew));
+const AgentForm = lazyPart(() => import("./agentform").then((m) => m.AgentForm));
 
 const isKind = (kind: string | undefined): kind is AgentKind => agentKinds.includes(kind as AgentKind);
 
-/** Agents shows the list of agents, teams and models, or the editor of one. */
+/** Agents shows the list of agents and models, the form of an agent, or the editor of a document. */
 export default function Agents() {
   const { path, query } = useLocation();
   const [kind, namespace, name] = path.split("/").slice(2).map(decoded);
-  if (kind === "new")
-    return <EditNew key={query.kind} kind={isKind(query.kind) ? query.kind : "Ghost"} namespace={query.namespace} />;
+  if (kind === "new" && isKind(query.kind))
+    return <EditNew key={query.kind} kind={query.kind} namespace={query.namespace} />;
+  if (kind === "new") return <AgentForm key="new" />;
+  if (kind === "edit" && namespace && name) return <AgentForm key={path} place={{ namespace, name }} />;
   if (isKind(kind) && namespace && name) return <EditExisting key={path} place={{ kind, namespace, name }} />;
   return <List />;
 }

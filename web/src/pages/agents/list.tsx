@@ -1,15 +1,7 @@
+import type { ComponentChildren } from "preact";
 import { useLocation } from "preact-iso";
-import {
-  agentKinds,
-  agentOf,
-  pageOf,
-  type AgentKind,
-  type BotSpec,
-  type GhostSpec,
-  type ModelSpec,
-  type ResourceRef,
-  type TeamSpec,
-} from "../../features/resources/document";
+import { agentsOf, otherMembers, partKinds, partsOf, refOf, talkTo, type Agent } from "../../features/resources/agents";
+import { agentOf, pageOf, type BotSpec, type GhostSpec, type ModelSpec } from "../../features/resources/document";
 import { newOfKind } from "../../features/resources/phrases";
 import { allOf } from "../../features/resources/resourcelist";
 import { readServers } from "../../features/servers/config";
@@ -18,49 +10,58 @@ import { useLoad, type Schema } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 import { Empty, Icon, Shown, Tabs, Tag } from "../../shared/ui";
 import { Page } from "../../shared/ui/page";
+import { formOf } from "./form";
 
 type Thing = Schema["Kind"];
+type Tab = "Agent" | "Model";
 
-/** List shows all visible agents and what they consist of. */
+interface Lists {
+  Agent: Agent[];
+  Model: Thing[];
+}
+
+async function loadLists(signal: AbortSignal): Promise<Lists> {
+  const [ghosts, bots, teams, models] = await Promise.all(
+    [...partKinds, "Model" as const].map((kind) => allOf(kind, signal)),
+  );
+  return { Agent: agentsOf(ghosts!, bots!, teams!), Model: models! };
+}
+
+/** List shows the visible agents and models. */
 export function List() {
   const { query, route } = useLocation();
-  const kind = agentKinds.find((k) => k === query.kind) ?? "Ghost";
-  const load = useLoad(
-    async (signal) =>
-      Object.fromEntries(
-        await Promise.all(agentKinds.map(async (k) => [k, await allOf(k, signal)] as const)),
-      ) as Record<AgentKind, Thing[]>,
-    [],
+  const tab: Tab = query.kind === "Model" ? "Model" : "Agent";
+  const load = useLoad(loadLists, []);
+  const text = (t: Tab) => (
+    <>
+      {t === "Agent" ? msg("agents.title") : msg("agents.many.Model")}
+      {load.data && (
+        <>
+          {" "}
+          <span class="muted">{load.data[t].length}</span>
+        </>
+      )}
+    </>
   );
-  const many = (k: AgentKind) =>
-    load.data ? (
-      <>
-        {" "}
-        <span class="muted">{load.data[k].length}</span>
-      </>
-    ) : null;
   return (
     <Page
       title={msg("agents.title")}
       lead={msg("agents.lead")}
-      actions={load.data?.[kind].length ? <Make kind={kind} /> : undefined}
+      actions={load.data?.[tab].length ? <Make tab={tab} /> : undefined}
     >
       <Tabs
         label={msg("agents.title")}
-        tabs={agentKinds.map((k) => [
-          k,
-          <>
-            {msg(`agents.many.${k}`)}
-            {many(k)}
-          </>,
-        ])}
-        open={kind}
-        onOpen={(k) => route(`/agents?kind=${k}`, true)}
+        tabs={[
+          ["Agent", text("Agent")],
+          ["Model", text("Model")],
+        ]}
+        open={tab}
+        onOpen={(t) => route(t === "Model" ? "/agents?kind=Model" : "/agents", true)}
       >
         <div class="stack">
-          <p class="muted agents-about">{msg(`agents.about.${kind}`)}</p>
+          <p class="muted agents-about">{tab === "Model" ? msg("agents.about.Model") : msg("agents.aboutAgents")}</p>
           <Shown asked={load} waiting={msg("agents.getting")}>
-            {(all) => (all[kind].length ? <Things key={kind} things={all[kind]} /> : <Nothing kind={kind} all={all} />)}
+            {(all) => (all[tab].length ? <Found key={tab} tab={tab} all={all} /> : <Nothing tab={tab} />)}
           </Shown>
         </div>
       </Tabs>
@@ -68,29 +69,21 @@ export function List() {
   );
 }
 
-function Make({ kind }: { kind: AgentKind }) {
-  return (
-    <a class="button primary" href={`/agents/new?kind=${kind}`}>
-      <Icon name="plus" />
-      {newOfKind(msg(`agents.kinds.${kind}`))}
-    </a>
-  );
-}
+const Make = ({ tab }: { tab: Tab }) => (
+  <a class="button primary" href={tab === "Model" ? "/agents/new?kind=Model" : "/agents/new"}>
+    <Icon name="plus" />
+    {tab === "Model" ? newOfKind(msg("agents.kinds.Model")) : msg("agents.newAgent")}
+  </a>
+);
 
-/** Nothing explains a kind and what it needs first. */
-function Nothing({ kind, all }: { kind: AgentKind; all: Record<AgentKind, Thing[]> }) {
-  const first: Partial<Record<AgentKind, AgentKind>> = { Bot: "Ghost", Team: "Bot" };
-  const before = first[kind];
-  const missing = before && !all[before].length ? before : undefined;
-  return (
-    <Empty title={msg(`agents.none.${kind}`)} actions={<Make kind={missing ?? kind} />}>
-      <p>{msg(`agents.noneSays.${kind}`)}</p>
-      {missing && <p>{msg("agents.needsFirst", { first: msg(`agents.kinds.${missing}`) })}</p>}
-    </Empty>
-  );
-}
+const Nothing = ({ tab }: { tab: Tab }) => (
+  <Empty title={tab === "Model" ? msg("agents.none.Model") : msg("agents.none.Agent")} actions={<Make tab={tab} />}>
+    <p>{tab === "Model" ? msg("agents.noneSays.Model") : msg("agents.noneSays.Agent")}</p>
+  </Empty>
+);
 
-function Things({ things }: { things: Thing[] }) {
+/** Found shows a list, and finds items in it. */
+function Found({ tab, all }: { tab: Tab; all: Lists }) {
   const { query, route, path } = useLocation();
   const q = query.q ?? "";
   const search = (to: string) => {
@@ -99,14 +92,17 @@ function Things({ things }: { things: Thing[] }) {
     else next.delete("q");
     route(`${path}?${next}`, true);
   };
-  const found = things.filter((k) =>
-    `${k.metadata.name} ${k.metadata.description ?? ""} ${k.metadata.namespace}`
-      .toLowerCase()
-      .includes(q.toLowerCase()),
-  );
+  const matches = (name: string, namespace: string, description = "") =>
+    `${name} ${description} ${namespace}`.toLowerCase().includes(q.toLowerCase());
+  const agents = all.Agent.filter((a) => matches(a.name, a.namespace, descriptionOf(a)));
+  const models = all.Model.filter((k) => matches(k.metadata.name, k.metadata.namespace, k.metadata.description));
+  const cards =
+    tab === "Model"
+      ? models.map((k) => <ModelCard key={k.status.id} model={k} />)
+      : agents.map((a) => <AgentCard key={`${a.namespace}/${a.name}/${talkTo(a).kind}`} agent={a} />);
   return (
     <>
-      {(things.length > 6 || q) && (
+      {(all[tab].length > 6 || q) && (
         <input
           class="input agents-find"
           type="search"
@@ -116,72 +112,102 @@ function Things({ things }: { things: Thing[] }) {
           onInput={(e) => search(e.currentTarget.value)}
         />
       )}
-      {!found.length && <p class="muted">{msg("agents.noneFound")}</p>}
+      {!cards.length && <p class="muted">{msg("agents.noneFound")}</p>}
       <ul class="cards">
-        {found.map((k) => (
-          <li key={k.status.id}>
-            <Card thing={k} />
-          </li>
+        {cards.map((card) => (
+          <li key={card.key}>{card}</li>
         ))}
       </ul>
     </>
   );
 }
 
-function Card({ thing }: { thing: Thing }) {
-  const place = { kind: thing.kind, namespace: thing.metadata.namespace, name: thing.metadata.name } as ResourceRef;
-  const says =
-    thing.metadata.description ||
-    (thing.spec as GhostSpec | undefined)?.systemPrompt?.split("\n").find((l) => l.trim());
+/** descriptionOf returns the description of an agent, or the first line of its instructions. */
+const descriptionOf = (a: Agent): string | undefined =>
+  talkTo(a).metadata.description ||
+  a.ghost?.metadata.description ||
+  (a.ghost?.spec as GhostSpec | undefined)?.systemPrompt?.split("\n").find((l) => l.trim());
+
+interface CardProps {
+  name: string;
+  href: string;
+  description?: string;
+  namespace: string;
+  findings?: Schema["Diagnostic"][];
+  children: ComponentChildren;
+}
+
+function Card({ name, href, description, namespace, findings, children }: CardProps) {
   return (
     <article class="card agents-card">
       <h2>
-        <a href={pageOf(place)}>{place.name}</a>
+        <a href={href}>{name}</a>
       </h2>
-      <p class="small muted agents-clamp">{says || msg("agents.noDescription")}</p>
+      <p class="small muted agents-clamp">{description || msg("agents.noDescription")}</p>
       <p class="row small muted">
-        <Tag>{namespaceName(place.namespace)}</Tag>
-        {!!thing.status.findings?.length && (
-          <Tag look="bad" title={thing.status.findings[0]!.message}>
+        <Tag>{namespaceName(namespace)}</Tag>
+        {!!findings?.length && (
+          <Tag look="bad" title={findings[0]!.message}>
             {msg("agents.damaged")}
           </Tag>
         )}
-        {thing.spec !== undefined && <span>{inShort(thing)}</span>}
-        {place.kind !== "Model" && (
-          <a
-            class="button small push agents-above"
-            href={`/?agent=${encodeURIComponent(agentOf(place))}`}
-            aria-label={msg("agents.talkTo", { name: place.name })}
-          >
-            <Icon name="chat" size={16} />
-            {msg("agents.talkShort")}
-          </a>
-        )}
+        {children}
       </p>
     </article>
   );
 }
 
-/** inShort summarizes a resource. */
-function inShort(thing: Thing): string {
-  switch (thing.kind as AgentKind) {
-    case "Ghost": {
-      const s = thing.spec as GhostSpec;
-      const servers = readServers(s.mcpServers)?.length ?? 0;
-      return [
-        s.skills ? msg("agents.skillCount", { count: s.skills.length }) : msg("agents.everySkill"),
-        ...(servers ? [msg("agents.serverCount", { count: servers })] : []),
-      ].join(" · ");
-    }
-    case "Bot": {
-      const s = thing.spec as BotSpec;
-      return [s.ghostRef?.name, s.modelRef?.name ?? msg("agents.hubsModel")].filter(Boolean).join(" · ");
-    }
-    case "Team":
-      return msg("agents.memberCount", { count: (thing.spec as TeamSpec).members?.length ?? 0 });
-    case "Model": {
-      const s = thing.spec as ModelSpec;
-      return [s.vendor, s.model].filter(Boolean).join(" · ");
-    }
-  }
+function AgentCard({ agent }: { agent: Agent }) {
+  const place = refOf(talkTo(agent));
+  return (
+    <Card
+      name={agent.name}
+      href={formOf(agent) ?? pageOf(place)}
+      description={descriptionOf(agent)}
+      namespace={agent.namespace}
+      findings={partsOf(agent).flatMap((t) => t.status.findings ?? [])}
+    >
+      <span>{summaryOf(agent)}</span>
+      <a
+        class="button small push agents-above"
+        href={`/?agent=${encodeURIComponent(agentOf(place))}`}
+        aria-label={msg("agents.talkTo", { name: agent.name })}
+      >
+        <Icon name="chat" size={16} />
+        {msg("agents.talkShort")}
+      </a>
+    </Card>
+  );
+}
+
+function ModelCard({ model }: { model: Thing }) {
+  const spec = model.spec as ModelSpec | undefined;
+  return (
+    <Card
+      name={model.metadata.name}
+      href={pageOf(refOf(model))}
+      description={model.metadata.description}
+      namespace={model.metadata.namespace}
+      findings={model.status.findings ?? []}
+    >
+      <span>{[spec?.vendor, spec?.model].filter(Boolean).join(" · ")}</span>
+    </Card>
+  );
+}
+
+/** summaryOf says what an agent consists of. */
+function summaryOf(a: Agent): string {
+  const ghost = a.ghost?.spec as GhostSpec | undefined;
+  const bot = a.bot?.spec as BotSpec | undefined;
+  const servers = ghost ? (readServers(ghost.mcpServers)?.length ?? 0) : 0;
+  const members = a.team ? otherMembers(a).length + (a.bot ? 0 : 1) : 0;
+  return [
+    ghost && (ghost.skills ? msg("agents.skillCount", { count: ghost.skills.length }) : msg("agents.everySkill")),
+    !ghost && bot?.ghostRef && msg("agents.basedOn", { name: bot.ghostRef.name }),
+    servers && msg("agents.serverCount", { count: servers }),
+    bot?.modelRef?.name,
+    members && msg("agents.memberCount", { count: members }),
+  ]
+    .filter(Boolean)
+    .join(" · ");
 }

@@ -5058,6 +5058,8 @@ export interface operations {
             query?: {
                 /** @description Report the changes without making them */
                 dry?: boolean;
+                /** @description Refuse a document that would change a resource whose metadata.generation it does not state */
+                new?: boolean;
             };
             header?: {
                 /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */

@@ -1,6 +1,6 @@
 /** The components of all pages. */
 export { ActionButton, Button, Copy } from "./button";
-export { Dialog, useConfirm } from "./dialog";
+export { Confirm, Dialog, useConfirm } from "./dialog";
 export { AreaField, Check, Field, SelectField, TextField } from "./field";
 export { Icon, type IconName } from "./icon";
 export { Menu, MenuItem } from "./menu";

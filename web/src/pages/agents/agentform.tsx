@@ -1,0 +1,263 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import { useLocation } from "preact-iso";
+import { allAgents, type Agent, may, refOf, talkTo, withRights } from "../../features/resources/agents";
+import { AgentServers } from "../../features/resources/agentservers";
+import { agentOf, docOf, newDoc, type Selection } from "../../features/resources/document";
+import { EditExisting, Refusals } from "../../features/resources/editor";
+import type { PartProps } from "../../features/resources/editorprops";
+import { Faults, type Fault } from "../../features/resources/faults";
+import { Instructions } from "../../features/resources/ghost";
+import { Naming } from "../../features/resources/naming";
+import { Skills } from "../../features/resources/skills";
+import { namespaceName } from "../../features/servers/serverlist";
+import { useLoad } from "../../shared/api/client";
+import { msg } from "../../shared/i18n/messages";
+import { Button, done, Icon, Menu, MenuItem, Problem, Waiting } from "../../shared/ui";
+import { Page } from "../../shared/ui/page";
+import { Documents } from "./documents";
+import { formOf } from "./form";
+import { useInput, type InputState } from "./inputstate";
+import { MembersField } from "./membersfield";
+import { ModelField } from "./modelfield";
+import { RemoveAgent } from "./removeagent";
+import { saveAgent, type Stale } from "./saveagent";
+import { TemplateList } from "./templatelist";
+
+/** AgentForm is the page that makes an agent, or changes the agent of a name. */
+export function AgentForm({ place }: { place?: Place }) {
+  const load = useLoad((signal) => loadAgents(place, signal), []);
+  if (!load.data)
+    return (
+      <Page title={place?.name ?? msg("agents.newAgent")}>
+        {load.error ? (
+          <Problem error={load.error} again={() => void load.again()} />
+        ) : (
+          <Waiting for={msg("agents.getting")} />
+        )}
+      </Page>
+    );
+  const { all, saved } = load.data;
+  if (place && !saved)
+    return (
+      <Page title={place.name}>
+        <p class="note warn">{msg("agents.notThere", { name: place.name })}</p>
+        <p>
+          <a href="/agents">{msg("agents.title")}</a>
+        </p>
+      </Page>
+    );
+  if (saved && !formOf(saved)) return <EditExisting place={refOf(talkTo(saved))} />;
+  return <Form key={generationsOf(saved)} saved={saved} all={all} again={load.again} />;
+}
+
+interface Place {
+  namespace: string;
+  name: string;
+}
+
+/** loadAgents loads all agents, and the one at a place with what the user may do with it. */
+async function loadAgents(place: Place | undefined, signal: AbortSignal): Promise<{ all: Agent[]; saved?: Agent }> {
+  const all = await allAgents(signal);
+  const found = place && all.find((a) => a.name === place.name && a.namespace === place.namespace);
+  return { all, saved: found && (await withRights(found, signal)) };
+}
+
+const generationsOf = (a?: Agent) => [a?.ghost, a?.bot, a?.team].map((t) => t?.status.generation ?? 0).join();
+
+interface FormProps {
+  saved?: Agent;
+  all: Agent[];
+  again: () => Promise<void>;
+}
+
+function Form({ saved: now, all, again }: FormProps) {
+  const { route } = useLocation();
+  const state = useInput(now ? formOf(now)! : "new", now);
+  const { input, saved } = state;
+  const [faults, setFaults] = useState<Fault[]>([]);
+  const [stale, setStale] = useState<Stale>();
+  const [problem, setProblem] = useState<unknown>();
+  const [busy, setBusy] = useState(false);
+  const [removing, remove] = useState(false);
+  const form = useFocusOnFault(faults);
+  const name = input.ghost.metadata.name.trim();
+  const clear = () => {
+    setFaults([]);
+    setStale(undefined);
+    setProblem(undefined);
+  };
+  const save = async (over?: Stale) => {
+    clear();
+    if (!name) return setFaults([nameMissing()]);
+    setBusy(true);
+    try {
+      const result = await saveAgent(input, saved, all, over);
+      if (result.faults) setFaults(result.faults);
+      if (result.stale) setStale(result.stale);
+      if (result.saved) {
+        state.drop();
+        done(now ? msg("agents.saved") : msg("agents.madeAgent", { name }));
+        if (now) await again();
+        else route(result.saved, true);
+      }
+    } catch (error) {
+      setProblem(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const changes = !now || may(now, "kind.apply");
+  const part: PartProps = {
+    draft: state.ghost,
+    place: saved?.ghost && refOf(saved.ghost),
+    base: saved ? docOf(saved.ghost!) : newDoc("Ghost"),
+  };
+  return (
+    <Page
+      wide
+      title={now ? now.name : msg("agents.newAgent")}
+      lead={
+        now ? (
+          <>
+            <a href="/agents">{msg("agents.title")}</a> · {namespaceName(now.namespace)}
+          </>
+        ) : (
+          msg("agents.newLead")
+        )
+      }
+      actions={now && <Actions agent={now} dirty={state.dirty} onRemove={() => remove(true)} />}
+    >
+      {removing && now && (
+        <RemoveAgent
+          agent={now}
+          onClose={() => remove(false)}
+          onGone={() => {
+            state.drop();
+            route("/agents", true);
+          }}
+        />
+      )}
+      <Faults.Provider value={faults}>
+        <form
+          class="agents-form"
+          ref={form}
+          noValidate
+          onSubmit={(e) => {
+            e.preventDefault();
+            void save();
+          }}
+        >
+          <div class="stack loose agents-fields">
+            {!now && <TemplateList state={state} onTake={clear} />}
+            {!changes && <p class="note">{msg("agents.readOnly")}</p>}
+            <Refusals faults={faults} />
+            {stale && <StaleNote stale={stale} onSave={() => void save(stale)} />}
+            {!!problem && <Problem error={problem} />}
+            <Fields state={state} part={part} all={all} fresh={!now} />
+            <Documents input={input} saved={saved} all={all} />
+            {changes && <Bar state={state} fresh={!now} busy={busy} onDiscard={clear} />}
+          </div>
+        </form>
+      </Faults.Provider>
+    </Page>
+  );
+}
+
+const nameMissing = (): Fault => ({
+  severity: "error",
+  code: "document-name",
+  message: msg("agents.needsName"),
+  fix: "",
+  path: "metadata.name",
+});
+
+/** useFocusOnFault moves the focus to the first field with a fault. */
+function useFocusOnFault(faults: Fault[]) {
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => {
+    if (faults.length) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
+  }, [faults]);
+  return form;
+}
+
+function Actions({ agent, dirty, onRemove }: { agent: Agent; dirty: boolean; onRemove: () => void }) {
+  return (
+    <>
+      <a
+        class={dirty ? "button" : "button primary"}
+        href={`/?agent=${encodeURIComponent(agentOf(refOf(talkTo(agent))))}`}
+      >
+        <Icon name="chat" />
+        {msg("agents.talk")}
+      </a>
+      {may(agent, "kind.delete") && (
+        <Menu label={msg("agents.actions")}>
+          <MenuItem danger onClick={onRemove}>
+            {msg("agents.delete")}
+          </MenuItem>
+        </Menu>
+      )}
+    </>
+  );
+}
+
+function Fields({ state, part, all, fresh }: { state: InputState; part: PartProps; all: Agent[]; fresh: boolean }) {
+  const { input } = state;
+  return (
+    <>
+      <section class="stack">
+        {fresh && <Naming {...part} />}
+        <Instructions {...part} />
+      </section>
+      <Skills value={input.ghost.spec as Selection} onChange={state.ghost.spec} />
+      <ModelField state={state} />
+      <AgentServers {...part} />
+      <section class="stack">
+        <h2>{msg("agents.members")}</h2>
+        <MembersField state={state} all={all} />
+      </section>
+    </>
+  );
+}
+
+function StaleNote({ stale, onSave }: { stale: Stale; onSave: () => void }) {
+  return (
+    <div class="note warn" role="alert">
+      <p>{stale.message}</p>
+      <div>
+        <Button small onClick={onSave}>
+          {msg("agents.saveAnyway")}
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+interface BarProps {
+  state: InputState;
+  fresh: boolean;
+  busy: boolean;
+  onDiscard: () => void;
+}
+
+function Bar({ state, fresh, busy, onDiscard }: BarProps) {
+  if (!fresh && !state.dirty) return null;
+  return (
+    <div class="agents-bar" role="region" aria-label={msg("agents.unsaved")}>
+      <span class="grow">{state.dirty ? msg("agents.unsaved") : ""}</span>
+      {state.dirty && (
+        <Button
+          onClick={() => {
+            state.drop();
+            onDiscard();
+          }}
+        >
+          {msg("agents.discard")}
+        </Button>
+      )}
+      <Button look="primary" type="submit" disabled={busy} aria-busy={busy}>
+        {fresh ? msg("agents.create") : msg("agents.save")}
+      </Button>
+    </div>
+  );
+}
