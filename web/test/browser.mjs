@@ -68,19 +68,17 @@ export async function open(
   return page;
 }
 
-/** accessible fails if axe finds a serious problem. Open the page with axe: true. */
+/** accessible fails if axe finds a problem. Open the page with axe: true. */
 export async function accessible(page, what) {
   await page.evaluate(await axeSource);
   const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
-  const found = violations
-    .filter((v) => v.impact === "serious" || v.impact === "critical")
-    .map(
-      (v) =>
-        `${v.id}: ${v.nodes
-          .slice(0, 3)
-          .map((n) => n.target.join(" ") + " " + (n.any[0]?.message ?? n.all[0]?.message ?? ""))
-          .join(" | ")}`,
-    );
+  const found = violations.map(
+    (v) =>
+      `${v.id}: ${v.nodes
+        .slice(0, 3)
+        .map((n) => n.target.join(" ") + " " + (n.any[0]?.message ?? n.all[0]?.message ?? ""))
+        .join(" | ")}`,
+  );
   assert.deepEqual(found, [], what);
 }
 
@@ -106,6 +104,45 @@ export async function reached(page, what) {
       .map((e) => e.className || e.textContent);
   });
   assert.deepEqual(outside, [], what);
+}
+
+const read = /^(heading|button|link|textbox|searchbox|combobox|checkbox|radio|switch|tab)$/;
+
+/**
+ * inOrder fails if something in the accessibility tree is drawn above what precedes it there. The window must be
+ * so narrow that the page has one column. What stays in sight while the page scrolls, or is out of sight, is left out.
+ */
+export async function inOrder(page, what) {
+  const cdp = await page.context().newCDPSession(page);
+  const { nodes } = await cdp.send("Accessibility.getFullAXTree");
+  const byID = new Map(nodes.map((n) => [n.nodeId, n]));
+  const below = (node) => [node, ...(node.childIds ?? []).flatMap((id) => (byID.has(id) ? below(byID.get(id)) : []))];
+  const found = [];
+  let last;
+  for (const { role, name, ignored, backendDOMNodeId } of below(nodes[0])) {
+    if (ignored || !read.test(role?.value)) continue;
+    const { object } = await cdp.send("DOM.resolveNode", { backendNodeId: backendDOMNodeId });
+    const { result } = await cdp.send("Runtime.callFunctionOn", {
+      objectId: object.objectId,
+      returnByValue: true,
+      functionDeclaration: `function () {
+        const { top, bottom } = this.getBoundingClientRect();
+        for (let e = this; e; e = e.parentElement) {
+          const { position, overflowY } = getComputedStyle(e);
+          if (/fixed|sticky/.test(position)) return;
+          const box = e.getBoundingClientRect(); // of a list that scrolls by itself, only what is in sight
+          if (/auto|scroll/.test(overflowY) && (bottom <= box.top || top >= box.bottom)) return;
+        }
+        return bottom - top > 1 ? { top, bottom } : undefined;
+      }`,
+    });
+    const at = result.value;
+    if (!at) continue;
+    if (last && at.bottom <= last.top) found.push(`${role.value} "${name?.value}" is above "${last.name}"`);
+    last = { ...at, name: name?.value };
+  }
+  await cdp.detach();
+  assert.deepEqual(found, [], what);
 }
 
 /** settled waits until all requests have finished and everything is drawn. Streams stay open. */

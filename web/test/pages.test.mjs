@@ -1,10 +1,11 @@
-// Every page, light and dark, wide and narrow, in both languages: it draws, fits, is accessible,
-// breaks no policy and sends requests to the hub only. The screenshots are kept.
+// Every page, light and dark, in four sizes and both languages: it draws, fits, is accessible, breaks
+// no policy and sends requests to the hub only. The screenshots are kept.
+//   LOADOUT_TEST_VIEWS=all   all combinations; else a sample
 import assert from "node:assert/strict";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { accessible, fits, launch, open, pictures, reached, settled } from "./browser.mjs";
+import { accessible, fits, inOrder, launch, open, pictures, reached, settled } from "./browser.mjs";
 import { furnish } from "./furnish.mjs";
 import { Hub } from "./hub.mjs";
 
@@ -22,17 +23,27 @@ after(async () => {
   await hub?.end();
 });
 
-const views = [
-  { name: "wide-light", width: 1440, height: 900, scheme: "light" },
-  { name: "wide-dark", width: 1440, height: 900, scheme: "dark" },
-  { name: "narrow-light", width: 360, height: 740, scheme: "light" },
-  { name: "narrow-dark", width: 360, height: 740, scheme: "dark" },
-  { name: "very-wide", width: 1920, height: 1080, scheme: "light" },
-  { name: "chinese", width: 1440, height: 900, scheme: "light", language: "zh-CN" },
-  { name: "chinese-narrow", width: 360, height: 740, scheme: "light", language: "zh-CN" },
+const sizes = [
+  [360, 740],
+  [768, 1024],
+  [1440, 900],
+  [1920, 1080],
 ];
+const views = sizes.flatMap(([width, height]) =>
+  ["light", "dark"].flatMap((scheme) =>
+    ["en-US", "zh-CN"].map((language) => ({
+      name: `${width}-${scheme}-${language}`,
+      width,
+      height,
+      scheme,
+      language,
+    })),
+  ),
+);
+// Each size, scheme and language, and those that differ most.
+const sample = ["360-light-en-US", "360-dark-zh-CN", "768-light-zh-CN", "1440-dark-en-US", "1920-light-en-US"];
 
-for (const view of views) {
+for (const view of views.filter((v) => process.env.LOADOUT_TEST_VIEWS === "all" || sample.includes(v.name))) {
   test(`every page renders and is accessible: ${view.name}`, async () => {
     const page = await open(browser, hub, { ...view, axe: true });
     for (const [name, path] of Object.entries(places)) {
@@ -43,6 +54,7 @@ for (const view of views) {
       await fits(page, `${name} (${view.name})`);
       await reached(page, `${name} (${view.name})`);
       await accessible(page, `${name} (${view.name})`);
+      if (view.width === 360) await inOrder(page, `${name} (${view.name})`);
     }
     page.calm();
     await page.context().close();
