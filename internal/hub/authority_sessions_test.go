@@ -28,6 +28,15 @@ var authorityOfSessions = []row{
 	{"change-session", "of oneself", mySession, aTitle, "401 200 200 200 200 200 200", "200 chat"},
 	{"change-session", "to a Model of the group", mySession, aModelOfTheGroup, "401 422 200 200 200 200 403", "200 chat"},
 	{"begin-session", "with a Model of the group", nil, aModelOfTheGroup, "401 422 201 201 201 201 403", "201 chat"},
+	{"change-session", "organized", theirSession, anOrganization, "401 404 404 404 404 404 403", "403 any"},
+	{"change-session", "of oneself, organized", mySession, anOrganization, "401 200 200 200 200 200 200", "200 chat"},
+	{"change-session", "into a folder of another user", mySession, theFolderOfAnother, "401 422 422 422 422 422 422", "422 chat"},
+	{"list-folders", "", nil, nil, "401 200 200 200 200 200 200", "200 read chat"},
+	{"create-folder", "", nil, aFolderName, "401 201 201 201 201 201 201", "201 chat"},
+	{"rename-folder", "", theirFolder, aFolderName, "401 404 404 404 404 404 404", "404 chat"},
+	{"rename-folder", "of oneself", myFolder, aFolderName, "401 204 204 204 204 204 204", "204 chat"},
+	{"delete-folder", "", theirFolder, nil, "401 404 404 404 404 404 404", "404 chat"},
+	{"delete-folder", "of oneself", myFolder, nil, "401 204 204 204 204 204 204", "204 chat"},
 	{"delete-session", "", theirSession, nil, "401 404 404 404 404 404 403", "403 any"},
 	{"delete-session", "of oneself", mySession, nil, "401 204 204 204 204 204 204", "204 chat"},
 	{"say", "", theirSession, aMessage, "401 404 404 404 404 404 403", "403 any"},
@@ -119,6 +128,24 @@ func (s *scene) shareOf(user string, a chat.Audience) map[string]string {
 	digest := must(chats.PreviewShare(ctx, p, c.ID, false))(s.t).Digest
 	made := must(chats.CreateShare(ctx, p, c.ID, chat.ShareRequest{Digest: digest, Audience: a}))(s.t)
 	return map[string]string{"share": made.ID, "link": made.Link}
+}
+
+func theirFolder(s *scene) map[string]string { return s.folderOf(s.victim) }
+func myFolder(s *scene) map[string]string    { return s.folderOf(s.actor()) }
+
+// folderOf creates a folder of a user.
+func (s *scene) folderOf(user string) map[string]string {
+	s.t.Helper()
+	p := account.Principal{User: account.UserID(user), Scopes: account.AllScopes}
+	return map[string]string{"folder": must(s.node.Chat().CreateFolder(s.t.Context(), p, store.NewID()))(s.t).ID}
+}
+
+func aFolderName(*scene) any { return map[string]string{"name": "Tides"} }
+func anOrganization(*scene) any {
+	return map[string]any{"pinned": true, "archived": true, "folder": ""}
+}
+func theFolderOfAnother(s *scene) any {
+	return map[string]any{"folder": theirFolder(s)["folder"]}
 }
 
 func aShare(*scene) any   { return map[string]string{"digest": "sha256:none"} }

@@ -144,6 +144,7 @@ func TestHostileTextIsCleanedInEveryAnswer(t *testing.T) {
 			ask(c.maintainer, "load-session-skill", values, "", map[string]string{"name": "skill-" + n}).want(t, 200)
 		}
 		ask(c.maintainer, "change-session", values, "", map[string]string{"title": text})
+		ask(c.maintainer, "create-folder", nil, "", map[string]string{"name": text + n})
 		ask(c.maintainer, "make-token", nil, "", map[string]any{"name": text, "scopes": []string{"read"}})
 		ask(c.root, "make-group", nil, "", map[string]string{"name": "group-" + n, "display": text, "description": text})
 		ask(c.root, "change-user", values, "", map[string]string{"display": text})

@@ -193,7 +193,7 @@ func TestOperationsFailWithTheirStatements(t *testing.T) {
 		return err
 	})
 	read("sessions", func(ctx context.Context) (any, error) {
-		all, next, err := db.Sessions.List(ctx, user.ID, page)
+		all, next, err := db.Sessions.List(ctx, store.SessionQuery{Owner: user.ID, Page: page})
 		return []any{all, next}, err
 	})
 	change("events", func(ctx context.Context) error {

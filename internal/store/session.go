@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -14,16 +15,19 @@ type Session struct {
 	Owner      string // a user id
 	Title      string
 	Agent      string // "" for the default agent
+	Folder     string // id of a folder of the owner; "" for none
+	Pinned     bool
+	Archived   bool
 	Data       json.RawMessage
 	Generation int64 // 1 at creation; incremented by each change
 	Created    time.Time
 	Updated    time.Time
 }
 
-const sessionColumns = "id, owner, title, agent, data, generation, created, updated"
+const sessionColumns = "id, owner, title, agent, folder, pinned, archived, data, generation, created, updated"
 
 func (s *Session) fields() []any {
-	return []any{&s.ID, &s.Owner, &s.Title, &s.Agent, (*jsonText)(&s.Data), &s.Generation, (*timestamp)(&s.Created), (*timestamp)(&s.Updated)}
+	return []any{&s.ID, &s.Owner, &s.Title, &s.Agent, &s.Folder, &s.Pinned, &s.Archived, (*jsonText)(&s.Data), &s.Generation, (*timestamp)(&s.Created), (*timestamp)(&s.Updated)}
 }
 
 // Sessions stores conversations.
@@ -50,13 +54,13 @@ func (t Sessions) Get(ctx context.Context, id string) (Session, error) {
 	return s, nil
 }
 
-// Update replaces a session's title, agent and data and returns the new
+// Update replaces a session, except its owner and times, and returns the new
 // generation. It fails with [ErrConflict] if the session no longer has the
 // generation in s.
 func (t Sessions) Update(ctx context.Context, s Session) (int64, error) {
 	err := t.c.inTransaction(ctx, func(c conn) error {
-		n, err := c.exec(ctx, `UPDATE sessions SET title = $3, agent = $4, data = $5, updated = $6, generation = generation + 1
-			WHERE id = $1 AND generation = $2`, s.ID, s.Generation, s.Title, s.Agent, jsonText(s.Data), timestamp(now()))
+		n, err := c.exec(ctx, `UPDATE sessions SET title = $3, agent = $4, data = $5, updated = $6, folder = $7, pinned = $8, archived = $9, generation = generation + 1
+			WHERE id = $1 AND generation = $2`, s.ID, s.Generation, s.Title, s.Agent, jsonText(s.Data), timestamp(now()), s.Folder, s.Pinned, s.Archived)
 		if err == nil && n == 0 {
 			return c.generationConflict(ctx, "sessions", s.ID)
 		}
@@ -68,20 +72,54 @@ func (t Sessions) Update(ctx context.Context, s Session) (int64, error) {
 	return s.Generation + 1, nil
 }
 
-// List returns a user's sessions, newest first, and the cursor of the next
-// page.
-func (t Sessions) List(ctx context.Context, owner string, p Page) ([]Session, string, error) {
-	keys, err := p.decodeCursor(1)
+// SessionQuery selects sessions for [Sessions.List].
+type SessionQuery struct {
+	Owner    string
+	Archived bool // whether to list the archived sessions instead of the others
+	// Folder is the id of a folder, whose sessions are listed. "" lists the sessions
+	// of all folders and those without one.
+	Folder string
+	// Unfiled lists the pinned sessions and the other ones that have no folder.
+	Unfiled bool
+	Page
+}
+
+// List returns a user's sessions, the pinned ones first and then newest first, and
+// the cursor of the next page.
+func (t Sessions) List(ctx context.Context, q SessionQuery) ([]Session, string, error) {
+	query, args, err := q.sql()
 	if err != nil {
-		return nil, "", fmt.Errorf("list sessions of user %q: %w", owner, err)
+		return nil, "", fmt.Errorf("list sessions of user %q: %w", q.Owner, err)
 	}
-	found, err := queryAll[Session](ctx, t.c, "SELECT "+sessionColumns+` FROM sessions
-		WHERE owner = $1 AND ($2 = '' OR id < $2) ORDER BY id DESC LIMIT $3`, owner, keys[0], p.Size()+1)
+	found, err := queryAll[Session](ctx, t.c, query, args...)
 	if err != nil {
-		return nil, "", fmt.Errorf("list sessions of user %q: %w", owner, err)
+		return nil, "", fmt.Errorf("list sessions of user %q: %w", q.Owner, err)
 	}
-	found, next := cutPage(p, found, func(s Session) []string { return []string{s.ID} })
+	found, next := cutPage(q.Page, found, func(s Session) []string { return []string{strconv.FormatBool(s.Pinned), s.ID} })
 	return found, next, nil
+}
+
+func (q SessionQuery) sql() (string, []any, error) {
+	keys, err := q.decodeCursor(2)
+	if err != nil {
+		return "", nil, err
+	}
+	where, args := "owner = $1 AND archived = $2", []any{q.Owner, q.Archived, q.Size() + 1}
+	if q.After != "" {
+		pinned, err := strconv.ParseBool(keys[0])
+		if err != nil {
+			return "", nil, fmt.Errorf("%w: malformed page cursor %.20q", ErrInvalid, q.After)
+		}
+		where, args = where+" AND (pinned, id) < ($4, $5)", append(args, pinned, keys[1])
+	}
+	switch {
+	case q.Folder != "":
+		args = append(args, q.Folder)
+		where += fmt.Sprintf(" AND folder = $%d", len(args))
+	case q.Unfiled:
+		where += " AND (pinned OR folder = '')"
+	}
+	return "SELECT " + sessionColumns + " FROM sessions WHERE " + where + " ORDER BY pinned DESC, id DESC LIMIT $3", args, nil
 }
 
 // Delete deletes a session with its events, approval requests, grants, secrets,

@@ -33,7 +33,9 @@ func TestSessions(t *testing.T) {
 			ids = append([]string{must(db.Sessions.Create(ctx, store.Session{Owner: "ada"}))(t).ID}, ids...)
 		}
 		must(db.Sessions.Create(ctx, store.Session{Owner: "bob"}))(t)
-		list := every(t, func(p store.Page) ([]store.Session, string, error) { return db.Sessions.List(ctx, "ada", p) })
+		list := every(t, func(p store.Page) ([]store.Session, string, error) {
+			return db.Sessions.List(ctx, store.SessionQuery{Owner: "ada", Page: p})
+		})
 		wantEqual(t, names(list, func(s store.Session) string { return s.ID }), append(ids, s.ID))
 
 		must(db.Events.Append(ctx, s.ID, 0, store.Event{Kind: "text"}))(t)

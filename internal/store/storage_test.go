@@ -78,7 +78,8 @@ func TestMigrationMeasuresStreams(t *testing.T) {
 		ctx := t.Context()
 		old := must(store.OpenAt(ctx, address, streamSizes-1))(t)
 		ada := newUser(t, old, "ada")
-		talk := must(old.Sessions.Create(ctx, store.Session{Owner: ada.ID}))(t)
+		talk := store.Session{ID: "talk"}
+		must(store.Exec(ctx, old, "INSERT INTO sessions (id, owner, title, agent, data, generation, created, updated) VALUES ('talk', '"+ada.ID+"', '', '', '', 1, 1, 1)"))(t)
 		for i, stream := range []string{talk.ID, talk.ID + "/in", talk.ID + "/out", talk.ID + "/out", "other"} {
 			must(store.Exec(ctx, old, fmt.Sprintf("INSERT INTO events (stream, seq, kind, data, created) VALUES ('%s', %d, 'x', '\"\u00e9\"', 1)", stream, i)))(t)
 		}

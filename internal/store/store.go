@@ -116,6 +116,7 @@ type Tables struct {
 	Snapshots       Snapshots
 	Durations       Durations
 	Shares          Shares
+	Folders         Folders
 
 	ConversationWords ConversationWords
 }
@@ -130,7 +131,7 @@ func tables(c conn) Tables {
 		Notifications: Notifications{c}, Ratings: Ratings{c}, Defaults: Defaults{c},
 		Attachments: Attachments{c},
 		Meter:       Meter{c}, ToolDefinitions: ToolDefinitions{c}, Drafts: Drafts{c}, SignIns: SignIns{c}, SentMessages: SentMessages{c}, Requests: Requests{c},
-		Storage: Storage{c}, Snapshots: Snapshots{c}, Durations: Durations{c}, Shares: Shares{c},
+		Storage: Storage{c}, Snapshots: Snapshots{c}, Durations: Durations{c}, Shares: Shares{c}, Folders: Folders{c},
 		ConversationWords: ConversationWords{c},
 	}
 }

@@ -113,11 +113,13 @@ func TestAuthority(t *testing.T) {
 		}, yes, scope, yes, hidden, refused},
 		{"DeleteFile", func(p account.Principal, id string) error { return e.DeleteFile(t.Context(), p, id, "there") }, yes, scope, yes, hidden, refused},
 		{"Rename", func(p account.Principal, id string) error { return e.Rename(t.Context(), p, id, "x") }, yes, scope, yes, hidden, refused},
+		{"Change", func(p account.Principal, id string) error { return e.Change(t.Context(), p, id, chat.Change{}) }, yes, scope, yes, hidden, refused},
+		{"Folders", func(p account.Principal, _ string) error { _, err := e.Folders(t.Context(), p); return err }, yes, yes, yes, yes, yes},
 		{"Answer", func(p account.Principal, id string) error {
 			return e.AnswerApproval(t.Context(), p, id+".q", approval.Answer{Outcome: approval.Accepted})
 		}, yes, scope, yes, hidden, refused},
 		{"List", func(p account.Principal, _ string) error {
-			_, _, err := e.List(t.Context(), p, p.User, store.Page{})
+			_, _, err := e.List(t.Context(), p, p.User, chat.ListOptions{})
 			return err
 		}, yes, yes, yes, yes, yes},
 		{"Begin", func(p account.Principal, _ string) error { _, err := e.Create(t.Context(), p, "", ""); return err }, yes, scope, yes, yes, yes},
@@ -147,7 +149,7 @@ func TestAuthority(t *testing.T) {
 			}
 		})
 	}
-	if _, _, err := e.List(t.Context(), bob, "ada", store.Page{}); err == nil {
+	if _, _, err := e.List(t.Context(), bob, "ada", chat.ListOptions{}); err == nil {
 		t.Error("bob lists what is ada's")
 	}
 }

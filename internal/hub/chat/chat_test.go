@@ -252,7 +252,7 @@ func TestListRenameDelete(t *testing.T) {
 		slices.Reverse(ids)
 		var got []string
 		for page := (store.Page{Limit: 2}); ; {
-			list, next, err := e.List(t.Context(), ada, "ada", page)
+			list, next, err := e.List(t.Context(), ada, "ada", chat.ListOptions{Page: page})
 			if err != nil {
 				t.Fatal(err)
 			}

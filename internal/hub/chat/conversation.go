@@ -18,15 +18,18 @@ import (
 
 // Conversation describes a conversation, without its messages.
 type Conversation struct {
-	ID      string         `json:"id"`
-	Owner   account.UserID `json:"owner" doc:"The id of a user"`
-	Title   string         `json:"title"`
-	Agent   string         `json:"agent,omitempty" doc:"Bot/NAMESPACE/NAME; absent for the default agent"`
-	Draft   string         `json:"draft,omitempty" doc:"Name of the draft skill that is tried"`
-	Model   string         `json:"model,omitempty" doc:"ID of the Model for the next message; absent for that of the agent"`
-	Busy    bool           `json:"busy" doc:"Whether a turn is running or waiting"`
-	Created time.Time      `json:"created"`
-	Updated time.Time      `json:"updated" doc:"Start or end of the last turn"`
+	ID       string         `json:"id"`
+	Owner    account.UserID `json:"owner" doc:"The id of a user"`
+	Title    string         `json:"title"`
+	Agent    string         `json:"agent,omitempty" doc:"Bot/NAMESPACE/NAME; absent for the default agent"`
+	Draft    string         `json:"draft,omitempty" doc:"Name of the draft skill that is tried"`
+	Model    string         `json:"model,omitempty" doc:"ID of the Model for the next message; absent for that of the agent"`
+	Folder   string         `json:"folder,omitempty" doc:"ID of the folder that contains it; absent without one"`
+	Pinned   bool           `json:"pinned,omitempty" doc:"Whether lists start with it"`
+	Archived bool           `json:"archived,omitempty" doc:"Whether it is in the list of archived conversations only. A message to it ends this"`
+	Busy     bool           `json:"busy" doc:"Whether a turn is running or waiting"`
+	Created  time.Time      `json:"created"`
+	Updated  time.Time      `json:"updated" doc:"Start or end of the last turn"`
 }
 
 // state is the stored state of a conversation.
@@ -63,7 +66,8 @@ func (st state) ended() int64 {
 func conversation(s store.Session) Conversation {
 	var st state
 	_ = json.Unmarshal(s.Data, &st) // the state method reports damage
-	return Conversation{ID: s.ID, Owner: account.UserID(s.Owner), Title: s.Title, Agent: s.Agent, Draft: st.Draft, Model: st.Model, Busy: st.Running, Created: s.Created, Updated: s.Updated}
+	return Conversation{ID: s.ID, Owner: account.UserID(s.Owner), Title: s.Title, Agent: s.Agent, Draft: st.Draft, Model: st.Model,
+		Folder: s.Folder, Pinned: s.Pinned, Archived: s.Archived, Busy: st.Running, Created: s.Created, Updated: s.Updated}
 }
 
 // Create creates a conversation for the principal with an agent, or without one
@@ -179,13 +183,28 @@ func (e *Engine) Get(ctx context.Context, p account.Principal, id string) (Conve
 	return conversation(s), nil
 }
 
-// List returns a page of a user's conversations, newest first, and the cursor of
-// the next page.
-func (e *Engine) List(ctx context.Context, p account.Principal, owner account.UserID, page store.Page) ([]Conversation, string, error) {
+// ListOptions selects conversations for [Engine.List].
+type ListOptions struct {
+	Archived bool   // whether to list the archived conversations instead of the others
+	Folder   string // ID of the folder to list, or [Unfiled]; "" lists all
+	store.Page
+}
+
+// Unfiled, as [ListOptions.Folder], lists the pinned conversations and the other ones
+// that have no folder.
+const Unfiled = "none"
+
+// List returns a page of a user's conversations, the pinned ones first and then
+// newest first, and the cursor of the next page.
+func (e *Engine) List(ctx context.Context, p account.Principal, owner account.UserID, o ListOptions) ([]Conversation, string, error) {
 	if err := account.Check(p, account.SessionRead, account.OwnedBy(owner)); err != nil {
 		return nil, "", err
 	}
-	found, next, err := e.db.Sessions.List(ctx, string(owner), page)
+	q := store.SessionQuery{Owner: string(owner), Archived: o.Archived, Folder: o.Folder, Page: o.Page}
+	if o.Folder == Unfiled {
+		q.Folder, q.Unfiled = "", true
+	}
+	found, next, err := e.db.Sessions.List(ctx, q)
 	if err != nil {
 		return nil, "", err
 	}
@@ -196,11 +215,28 @@ func (e *Engine) List(ctx context.Context, p account.Principal, owner account.Us
 	return out, next, nil
 }
 
+// Change is a change of how a conversation is listed. Fields that are nil remain
+// unchanged.
+type Change struct {
+	Title            *string
+	Folder           *string // ID of a folder of the owner, or ""
+	Pinned, Archived *bool
+}
+
 // Rename changes the title of a conversation.
 func (e *Engine) Rename(ctx context.Context, p account.Principal, id, title string) error {
-	title, err := checkTitle(title)
-	if err != nil {
-		return err
+	return e.Change(ctx, p, id, Change{Title: &title})
+}
+
+// Change changes how a conversation is listed. It fails with [ErrNoFolder] if the
+// owner has no such folder.
+func (e *Engine) Change(ctx context.Context, p account.Principal, id string, change Change) error {
+	if change.Title != nil {
+		title, err := checkTitle(*change.Title)
+		if err != nil {
+			return err
+		}
+		change.Title = &title
 	}
 	if _, err := e.authorize(ctx, p, account.SessionWrite, id); err != nil {
 		return err
@@ -210,15 +246,48 @@ func (e *Engine) Rename(ctx context.Context, p account.Principal, id, title stri
 		if err != nil {
 			return err
 		}
-		s.Title = title
-		if _, err := c.Sessions.Update(ctx, s); err != nil {
+		if err := c.organize(ctx, p, &s, change); err != nil {
 			return err
 		}
-		if err := indexTitle(ctx, &c.Tables, id, title); err != nil {
-			return err
+		if change.Title != nil {
+			s.Title = *change.Title
+			if err := indexTitle(ctx, &c.Tables, id, s.Title); err != nil {
+				return err
+			}
+			if err := c.Audit.Append(ctx, auditRecord(p.User, "session.rename", id, nil)); err != nil {
+				return err
+			}
 		}
-		return c.Audit.Append(ctx, auditRecord(p.User, "session.rename", id, nil))
+		_, err = c.Sessions.Update(ctx, s)
+		return err
 	})
+}
+
+// organize applies a change of the folder, the pin and the archive to a session row,
+// and records it in the audit log.
+func (c *conversationTx) organize(ctx context.Context, p account.Principal, s *store.Session, change Change) error {
+	details := map[string]any{}
+	if f := change.Folder; f != nil {
+		if *f != "" {
+			switch err := checkFolder(ctx, &c.Tables, s.Owner, *f); {
+			case errors.Is(err, store.ErrNotFound):
+				return fmt.Errorf("%w: %.64q", ErrNoFolder, *f)
+			case err != nil:
+				return err
+			}
+		}
+		s.Folder, details["folder"] = *f, *f
+	}
+	if change.Pinned != nil {
+		s.Pinned, details["pinned"] = *change.Pinned, *change.Pinned
+	}
+	if change.Archived != nil {
+		s.Archived, details["archived"] = *change.Archived, *change.Archived
+	}
+	if len(details) == 0 {
+		return nil
+	}
+	return c.Audit.Append(ctx, auditRecord(p.User, "session.organize", c.id, details))
 }
 
 // SetModel selects the Model for messages that are sent from now on, by its ID; ""

@@ -290,6 +290,9 @@ func (c *conversationTx) appendInput(ctx context.Context, s store.Session, st st
 	if take {
 		st.Taken, st.Running, st.Tries = st.Wanted, true, 0
 	}
+	if in.Kind == MessageInput {
+		s.Archived = false
+	}
 	if err := c.setState(ctx, s, st); err != nil || in.Kind.isNote() {
 		return st.Wanted, err
 	}

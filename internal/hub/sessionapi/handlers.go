@@ -64,7 +64,7 @@ func (h *Handlers) Close() {
 
 // Register adds the operations to the API.
 func (h *Handlers) Register() {
-	for _, group := range []func(){h.sessionsAPI, h.sharesAPI, h.approvalsAPI, h.totalsAPI} {
+	for _, group := range []func(){h.sessionsAPI, h.foldersAPI, h.sharesAPI, h.approvalsAPI, h.totalsAPI} {
 		group()
 	}
 }

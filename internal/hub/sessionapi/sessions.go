@@ -50,8 +50,11 @@ type triedVersion struct {
 }
 
 type sessionChange struct {
-	Title *string `json:"title,omitempty" maxLength:"1024" doc:"Default unchanged"`
-	Model *string `json:"model,omitempty" maxLength:"64" doc:"ID of a Model that you may use, for messages sent from now on, or empty for that of the agent; default unchanged"`
+	Title    *string `json:"title,omitempty" maxLength:"1024" doc:"Default unchanged"`
+	Folder   *string `json:"folder,omitempty" maxLength:"64" doc:"ID of a folder of yours, or empty for none; default unchanged"`
+	Pinned   *bool   `json:"pinned,omitempty" doc:"Whether lists start with the conversation; default unchanged"`
+	Archived *bool   `json:"archived,omitempty" doc:"Whether the conversation is archived, until a message is sent to it; default unchanged"`
+	Model    *string `json:"model,omitempty" maxLength:"64" doc:"ID of a Model that you may use, for messages sent from now on, or empty for that of the agent; default unchanged"`
 }
 
 type newMessage struct {
@@ -95,11 +98,11 @@ type historyJSON struct {
 }
 
 func (h *Handlers) sessionsAPI() {
-	api.Add(h.Server, api.Operation("list-sessions", "GET", "/sessions", "List the conversations of a user, latest first"), h.listSessions)
-	api.Add(h.Server, api.Operation("search-sessions", "GET", "/sessions/search", "Search your own conversations: their titles, your messages and the answers on all branches, newest first"), h.searchSessions)
+	api.Add(h.Server, api.Operation("list-sessions", "GET", "/sessions", "List the conversations of a user, pinned ones first and then latest first"), h.listSessions)
+	api.Add(h.Server, api.Operation("search-sessions", "GET", "/sessions/search", "Search your own conversations, archived ones too: their titles, your messages and the answers on all branches, newest first"), h.searchSessions)
 	api.AddDraft(h.Server, api.WithCreated(api.Operation("begin-session", "POST", "/sessions", "Start a conversation, optionally with a message")), h.startSession)
 	api.Add(h.Server, api.Operation("get-session", "GET", "/sessions/{session}", "Get a conversation"), h.getSession)
-	api.Add(h.Server, api.Operation("change-session", "PATCH", "/sessions/{session}", "Rename a conversation, or select its model"), h.changeSession)
+	api.Add(h.Server, api.Operation("change-session", "PATCH", "/sessions/{session}", "Rename, pin, file or archive a conversation, or select its model"), h.changeSession)
 	api.Add(h.Server, api.Operation("delete-session", "DELETE", "/sessions/{session}", "Delete a conversation with its messages, approval requests, platform values and files"), h.deleteSession)
 	api.Add(h.Server, withAcceptedStatus(api.Operation("say", "POST", "/sessions/{session}/messages", "Send a message; it is queued")), h.sendMessage)
 	api.Add(h.Server, api.Operation("get-history", "GET", "/sessions/{session}/messages", "List the messages of the current branch"), h.getHistory)
@@ -120,10 +123,12 @@ func withAcceptedStatus(op huma.Operation) huma.Operation {
 
 func (h *Handlers) listSessions(ctx context.Context, in *struct {
 	api.Paging
-	Owner string `query:"owner" maxLength:"64" default:"me" doc:"The id of a user, or me"`
+	Owner    string `query:"owner" maxLength:"64" default:"me" doc:"The id of a user, or me"`
+	Folder   string `query:"folder" maxLength:"64" doc:"ID of a folder, or none for the pinned conversations of all folders and those without a folder; default all"`
+	Archived bool   `query:"archived" doc:"List the archived conversations instead of the others"`
 }) (*api.Body[api.ListBody[chat.Conversation]], error) {
 	p := account.FromContext(ctx)
-	found, next, err := h.Chat.List(ctx, p, api.UserID(p, in.Owner), in.Page())
+	found, next, err := h.Chat.List(ctx, p, api.UserID(p, in.Owner), chat.ListOptions{Folder: in.Folder, Archived: in.Archived, Page: in.Page()})
 	return api.ListOf(found, next, err)
 }
 
@@ -204,8 +209,9 @@ func (h *Handlers) changeSession(ctx context.Context, in *struct {
 	Body sessionChange
 }) (*api.Body[chat.Conversation], error) {
 	p := account.FromContext(ctx)
-	if in.Body.Title != nil {
-		if err := h.Chat.Rename(ctx, p, in.Session, *in.Body.Title); err != nil {
+	change := chat.Change{Title: in.Body.Title, Folder: in.Body.Folder, Pinned: in.Body.Pinned, Archived: in.Body.Archived}
+	if change != (chat.Change{}) {
+		if err := h.Chat.Change(ctx, p, in.Session, change); err != nil {
 			return nil, err
 		}
 	}

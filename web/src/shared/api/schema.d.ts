@@ -226,6 +226,42 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/folders": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List your folders of conversations, by name */
+        get: operations["list-folders"];
+        put?: never;
+        /** Create a folder for conversations; a user has at most 100 */
+        post: operations["create-folder"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/folders/{folder}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Delete a folder; its conversations remain */
+        delete: operations["delete-folder"];
+        options?: never;
+        head?: never;
+        /** Rename a folder */
+        patch: operations["rename-folder"];
+        trace?: never;
+    };
     "/api/v1/grants": {
         parameters: {
             query?: never;
@@ -892,7 +928,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the conversations of a user, latest first */
+        /** List the conversations of a user, pinned ones first and then latest first */
         get: operations["list-sessions"];
         put?: never;
         /** Start a conversation, optionally with a message */
@@ -910,7 +946,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Search your own conversations: their titles, your messages and the answers on all branches, newest first */
+        /** Search your own conversations, archived ones too: their titles, your messages and the answers on all branches, newest first */
         get: operations["search-sessions"];
         put?: never;
         post?: never;
@@ -935,7 +971,7 @@ export interface paths {
         delete: operations["delete-session"];
         options?: never;
         head?: never;
-        /** Rename a conversation, or select its model */
+        /** Rename, pin, file or archive a conversation, or select its model */
         patch: operations["change-session"];
         trace?: never;
     };
@@ -2183,6 +2219,20 @@ export interface components {
             /** @description The words of the user's message that also occur in the skill's name or description */
             words?: string[] | null;
         };
+        ChatConversationFolder: {
+            id: string;
+            name: string;
+            /**
+             * Format: int64
+             * @description How many of them are pinned
+             */
+            pinned: number;
+            /**
+             * Format: int64
+             * @description Number of its conversations that are not archived
+             */
+            sessions: number;
+        };
         ChatEvent: {
             /** Format: int64 */
             after?: number;
@@ -2902,6 +2952,11 @@ export interface components {
             /** @description Pass as after to get the next page; absent on the last page */
             next?: string;
         };
+        ListBodyConversationFolder: {
+            items: components["schemas"]["ChatConversationFolder"][];
+            /** @description Pass as after to get the next page; absent on the last page */
+            next?: string;
+        };
         ListBodyDay: {
             items: components["schemas"]["Day"][];
             /** @description Pass as after to get the next page; absent on the last page */
@@ -3222,6 +3277,10 @@ export interface components {
             /** @description Address; absent if the stored data cannot be read */
             server?: string;
             signIn: components["schemas"]["ServerSignIn"];
+        };
+        NewFolder: {
+            /** @description Unique among your folders */
+            name: string;
         };
         NewGroup: {
             description?: string;
@@ -3893,17 +3952,23 @@ export interface components {
         Session: {
             /** @description Bot/NAMESPACE/NAME; absent for the default agent */
             agent?: string;
+            /** @description Whether it is in the list of archived conversations only. A message to it ends this */
+            archived?: boolean;
             /** @description Whether a turn is running or waiting */
             busy: boolean;
             /** Format: date-time */
             created: string;
             /** @description Name of the draft skill that is tried */
             draft?: string;
+            /** @description ID of the folder that contains it; absent without one */
+            folder?: string;
             id: string;
             /** @description ID of the Model for the next message; absent for that of the agent */
             model?: string;
             /** @description The id of a user */
             owner: string;
+            /** @description Whether lists start with it */
+            pinned?: boolean;
             title: string;
             /**
              * Format: date-time
@@ -3933,8 +3998,14 @@ export interface components {
             call: string;
         };
         SessionChange: {
+            /** @description Whether the conversation is archived, until a message is sent to it; default unchanged */
+            archived?: boolean;
+            /** @description ID of a folder of yours, or empty for none; default unchanged */
+            folder?: string;
             /** @description ID of a Model that you may use, for messages sent from now on, or empty for that of the agent; default unchanged */
             model?: string;
+            /** @description Whether lists start with the conversation; default unchanged */
+            pinned?: boolean;
             /** @description Default unchanged */
             title?: string;
         };
@@ -3970,6 +4041,8 @@ export interface components {
         SessionFound: {
             /** @description Bot/NAMESPACE/NAME; absent for the default agent */
             agent?: string;
+            /** @description Whether it is in the list of archived conversations only. A message to it ends this */
+            archived?: boolean;
             /** @description Whether a turn is running or waiting */
             busy: boolean;
             /** Format: date-time */
@@ -3978,11 +4051,15 @@ export interface components {
             draft?: string;
             /** @description The message around the words */
             excerpt?: components["schemas"]["SessionExcerpt"][] | null;
+            /** @description ID of the folder that contains it; absent without one */
+            folder?: string;
             id: string;
             /** @description ID of the Model for the next message; absent for that of the agent */
             model?: string;
             /** @description The id of a user */
             owner: string;
+            /** @description Whether lists start with it */
+            pinned?: boolean;
             /** @description user or assistant: who wrote the message */
             role?: string;
             /**
@@ -4706,12 +4783,16 @@ export interface components {
         Started: {
             /** @description Bot/NAMESPACE/NAME; absent for the default agent */
             agent?: string;
+            /** @description Whether it is in the list of archived conversations only. A message to it ends this */
+            archived?: boolean;
             /** @description Whether a turn is running or waiting */
             busy: boolean;
             /** Format: date-time */
             created: string;
             /** @description Name of the draft skill that is tried */
             draft?: string;
+            /** @description ID of the folder that contains it; absent without one */
+            folder?: string;
             id: string;
             /**
              * Format: int64
@@ -4722,6 +4803,8 @@ export interface components {
             model?: string;
             /** @description The id of a user */
             owner: string;
+            /** @description Whether lists start with it */
+            pinned?: boolean;
             title: string;
             /**
              * Format: date-time
@@ -5465,6 +5548,136 @@ export interface operations {
                 content: {
                     "application/zip": string;
                 };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-folders": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListBodyConversationFolder"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "create-folder": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewFolder"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    Location?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChatConversationFolder"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "delete-folder": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a folder */
+                folder: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "rename-folder": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a folder */
+                folder: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewFolder"];
+            };
+        };
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Error */
             default: {
@@ -7285,6 +7498,10 @@ export interface operations {
                 limit?: number;
                 /** @description The id of a user, or me */
                 owner?: string;
+                /** @description ID of a folder, or none for the pinned conversations of all folders and those without a folder; default all */
+                folder?: string;
+                /** @description List the archived conversations instead of the others */
+                archived?: boolean;
             };
             header?: never;
             path?: never;
