@@ -119,6 +119,7 @@ type Tables struct {
 	Folders         Folders
 
 	ConversationWords ConversationWords
+	Comments          Comments
 }
 
 func tables(c conn) Tables {
@@ -133,6 +134,7 @@ func tables(c conn) Tables {
 		Meter:       Meter{c}, ToolDefinitions: ToolDefinitions{c}, Drafts: Drafts{c}, SignIns: SignIns{c}, SentMessages: SentMessages{c}, Requests: Requests{c},
 		Storage: Storage{c}, Snapshots: Snapshots{c}, Durations: Durations{c}, Shares: Shares{c}, Folders: Folders{c},
 		ConversationWords: ConversationWords{c},
+		Comments:          Comments{c},
 	}
 }
 

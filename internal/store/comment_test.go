@@ -1,0 +1,81 @@
+package store_test
+
+import (
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/store/storetest"
+)
+
+// A thread keeps the location of its first comment, is open until it is resolved, and
+// ends with its version.
+func TestComments(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		skill := newSkill(t, db, store.Public, "tides")
+		version := func(digest string) store.Version {
+			return must(db.Versions.Add(ctx, store.Version{SkillID: skill.ID, Digest: digest}, nil, nil))(t)
+		}
+		one, two := version("one"), version("two")
+		add := func(m store.Comment) store.Comment {
+			t.Helper()
+			m.SkillID, m.Author = skill.ID, "ada"
+			out := must(db.Comments.Add(ctx, m))(t)
+			return must(db.Comments.Get(ctx, out.ID))(t)
+		}
+		first := add(store.Comment{VersionID: one.ID, Path: "run.sh", Line: 3, LineText: "rm", Text: "Why?"})
+		wantEqual(t, first.Thread, first.ID)
+		wantEqual(t, first.Number, one.Number)
+		reply := add(store.Comment{VersionID: one.ID, Thread: first.ID, Text: "Because."})
+		other := add(store.Comment{VersionID: two.ID, Text: "Fine."})
+		wantEqual(t, must(db.Comments.List(ctx, one.ID))(t), []store.Comment{first, reply})
+		wantEqual(t, must(db.Comments.ListThread(ctx, first.ID))(t), []store.Comment{first, reply})
+		wantEqual(t, must(db.Comments.ListOpen(ctx, skill.ID, two.Number))(t), []store.Comment{reply, first})
+
+		for _, bad := range []store.Comment{{VersionID: one.ID, Thread: reply.ID}, {VersionID: two.ID, Thread: first.ID}, {VersionID: "none"}} {
+			bad.SkillID, bad.Author, bad.Text = skill.ID, "ada", "x"
+			_, err := db.Comments.Add(ctx, bad)
+			wantError(t, err, store.ErrNotFound)
+		}
+
+		mustDo(t, db.Comments.SetText(ctx, reply.ID, "Because of the tide."))
+		if got := must(db.Comments.Get(ctx, reply.ID))(t); got.Text != "Because of the tide." || got.Edited.IsZero() {
+			t.Errorf("after an edit: %+v", got)
+		}
+		wantError(t, db.Comments.SetResolved(ctx, reply.ID, "eve"), store.ErrNotFound)
+		mustDo(t, db.Comments.SetResolved(ctx, first.ID, "eve"))
+		if got := must(db.Comments.Get(ctx, first.ID))(t); got.ResolvedBy != "eve" || got.Resolved.IsZero() {
+			t.Errorf("after it was resolved: %+v", got)
+		}
+		wantEqual(t, len(must(db.Comments.ListOpen(ctx, skill.ID, 99))(t)), 1)
+		mustDo(t, db.Comments.SetResolved(ctx, first.ID, ""))
+		wantEqual(t, len(must(db.Comments.ListOpen(ctx, skill.ID, 99))(t)), 3)
+
+		mustDo(t, db.Comments.Delete(ctx, first.ID)) // its reply remains
+		wantEqual(t, must(db.Comments.Get(ctx, first.ID))(t).Text, "")
+		mustDo(t, db.Comments.Delete(ctx, reply.ID))
+		_, err := db.Comments.Get(ctx, first.ID)
+		wantError(t, err, store.ErrNotFound)
+		wantError(t, db.Comments.Delete(ctx, first.ID), store.ErrNotFound)
+		mustDo(t, db.Versions.Delete(ctx, skill.ID, two.Number))
+		_, err = db.Comments.Get(ctx, other.ID)
+		wantError(t, err, store.ErrNotFound)
+	})
+}
+
+func TestCommentsAreBounded(t *testing.T) {
+	db := storetest.Open(t, storetest.SQLite(t))
+	ctx := t.Context()
+	skill := newSkill(t, db, store.Public, "tides")
+	v := must(db.Versions.Add(ctx, store.Version{SkillID: skill.ID, Digest: "one"}, nil, nil))(t)
+	mustDo(t, db.Tx(ctx, func(tx *store.Tx) error {
+		for range store.MaxComments {
+			if _, err := tx.Comments.Add(ctx, store.Comment{SkillID: skill.ID, VersionID: v.ID, Author: "ada", Text: "x"}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	_, err := db.Comments.Add(ctx, store.Comment{SkillID: skill.ID, VersionID: v.ID, Author: "ada", Text: "x"})
+	wantError(t, err, store.ErrTooMany)
+}
