@@ -21,6 +21,13 @@ var authorityOfVersions = []row{
 	{"get-package", "of a user's skill", theirSkill, nil, "401 404 404 404 404 404 200", "200 read"},
 	{"get-file", "", itsFile, nil, "401 404 200 200 200 200 200", "200 read chat"},
 	{"review-version", "", theVersion, decideApproval, "401 404 403 403 204 204 204", "204 review"},
+	{"list-comments", "", theVersion, nil, "401 404 403 200 200 200 200", "200 read chat"},
+	{"list-comments", "of a user's skill", theirVersion, nil, "401 404 404 404 404 404 200", "200 read chat"},
+	{"add-comment", "", theVersion, aComment, "401 404 403 201 201 201 201", "201 write review"},
+	{"add-comment", "of a user's skill", theirVersion, aComment, "401 404 404 404 404 404 201", "201 write review"},
+	{"change-comment", "of another user", theComment, aComment, "401 404 403 403 403 403 403", "403 write review"},
+	{"delete-comment", "of another user", theComment, nil, "401 404 403 403 403 403 403", "403 write review"},
+	{"resolve-comment", "", theComment, resolved, "401 404 403 200 200 200 200", "200 write review"},
 	{"list-held-tools", "", theSkill, nil, "401 404 200 200 200 200 200", "200 read chat"},
 	{"accept-skill-tools", "", theSkill, toolsOfTheSkill, "401 404 403 403 200 200 200", "200 review"},
 	{"list-reviews", "", nil, nil, "401 403 403 403 200 200 200", "200 review"},
@@ -65,4 +72,19 @@ func decideApproval(s *scene) any {
 func (s *scene) anotherVersion() {
 	s.t.Helper()
 	s.as(s.owner).send(s.t, "POST", "/api/v1/skills/"+s.skill().ID+"/versions", anotherPackage(s)).want(s.t, 201)
+}
+
+func theirVersion(s *scene) map[string]string {
+	return map[string]string{"skill": theirSkill(s)["skill"], "version": "1"}
+}
+
+func aComment(*scene) any { return map[string]string{"text": "Why?"} }
+
+func resolved(*scene) any { return map[string]bool{"resolved": true} }
+
+// theComment is one of an owner of the group.
+func theComment(s *scene) map[string]string {
+	s.t.Helper()
+	r := s.as(s.owner).send(s.t, "POST", "/api/v1/skills/"+s.skill().ID+"/versions/1/comments", aComment(s)).want(s.t, 201)
+	return map[string]string{"skill": s.skill().ID, "comment": r.text(s.t, "comment")}
 }

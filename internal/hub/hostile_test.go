@@ -139,6 +139,10 @@ func TestHostileTextIsCleanedInEveryAnswer(t *testing.T) {
 		ask(c.maintainer, "review-version", values, "", review).want(t, 204)
 		review["decision"] = "pending"
 		ask(c.maintainer, "review-version", values, "", review).want(t, 204)
+		comment := ask(c.maintainer, "add-comment", values, "", map[string]any{"path": "SKILL.md", "line": 3, "text": "Why? " + text}).want(t, 201).text(t, "comment")
+		values["comment"] = comment
+		ask(c.maintainer, "change-comment", values, "", map[string]any{"text": "So? " + text}).want(t, 200)
+		ask(c.maintainer, "resolve-comment", values, "", map[string]any{"resolved": true}).want(t, 200)
 		if i%5 == 0 { // slow, and at most 200 defaults
 			ask(c.maintainer, "set-default", values, "", map[string]any{}).want(t, 200)
 			ask(c.maintainer, "load-session-skill", values, "", map[string]string{"name": "skill-" + n}).want(t, 200)
@@ -164,6 +168,7 @@ func TestHostileTextIsCleanedInEveryAnswer(t *testing.T) {
 		ask(c.maintainer, "explain-skill", nil, "?name=skill-"+n, nil)
 		ask(c.maintainer, "resolve-skill", nil, "?name=skill-"+n, nil)
 		ask(c.maintainer, "list-notices", nil, "?limit=5", nil)
+		ask(c.developer, "list-notices", nil, "?limit=5", nil)
 		ask(c.maintainer, "list-members", values, "", nil)
 		ask(c.root, "list-audit", nil, "?limit=20", nil)
 	}

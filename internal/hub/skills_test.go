@@ -281,10 +281,10 @@ func TestW9RolesOfAGroup(t *testing.T) {
 		want []string
 	}{
 		{c.reporter, "a reporter", reads},
-		{c.developer, "a developer", slices.Concat(reads, []string{"skill.bind"})},
-		{c.another, "the developer who made it", slices.Concat(reads, manages, []string{"skill.bind"})},
-		{c.maintainer, "a maintainer", slices.Concat(reads, manages, []string{"skill.bind", "skill.publish", "skill.review"})},
-		{c.root, "an admin", slices.Concat(reads, manages, []string{"skill.bind", "skill.publish", "skill.review"})},
+		{c.developer, "a developer", slices.Concat(reads, []string{"skill.bind", "skill.comment"})},
+		{c.another, "the developer who made it", slices.Concat(reads, manages, []string{"skill.bind", "skill.comment"})},
+		{c.maintainer, "a maintainer", slices.Concat(reads, manages, []string{"skill.bind", "skill.comment", "skill.publish", "skill.review"})},
+		{c.root, "an admin", slices.Concat(reads, manages, []string{"skill.bind", "skill.comment", "skill.publish", "skill.review"})},
 	} {
 		can := responseRecorder[skillAnswer](t, tt.who, "/skills/"+id).Can
 		slices.Sort(can)

@@ -20,6 +20,7 @@ const (
 	SkillUpload   Action = "skill.upload"   // add a new skill, including by import
 	SkillChange   Action = "skill.change"   // add a version, choose the current one, change a skill's source
 	SkillReview   Action = "skill.review"   // approve or reject a version's code
+	SkillComment  Action = "skill.comment"  // comment on a version in a review
 	SkillPublish  Action = "skill.publish"  // offer a skill to others; also requires SkillUpload in their namespace
 	SkillHide     Action = "skill.hide"
 	SkillDelete   Action = "skill.delete"
@@ -125,6 +126,7 @@ var rules = []rule{
 	{action: SkillUpload, scopes: ScopeWrite, own: true, group: Developer, admin: true, write: true},
 	{action: SkillChange, scopes: ScopeWrite, own: true, group: Maintainer, author: true, admin: true, write: true},
 	{action: SkillReview, scopes: ScopeReview, group: Maintainer, notAuthor: true, admin: true},
+	{action: SkillComment, scopes: ScopeWrite | ScopeReview, own: true, group: Developer, admin: true, write: true},
 	{action: SkillPublish, scopes: ScopeWrite, own: true, group: Maintainer, admin: true, write: true},
 	{action: SkillHide, scopes: ScopeWrite, own: true, group: Maintainer, author: true, admin: true, write: true},
 	{action: SkillDelete, scopes: ScopeWrite, own: true, group: Maintainer, author: true, admin: true, write: true},

@@ -127,6 +127,8 @@ var schemaNames = map[string]string{
 	"skilldiff.Version":          "DiffSide",
 	"store.AuditRecord":          "Record",
 	"store.Rating":               "Rating",
+	"library.CommentThread":      "CommentThread",
+	"library.Comment":            "Comment",
 	"upstream.VariableUse":       "ServerUse",
 	"users.Group":                "Group",
 	"users.Rules":                "Rules",

@@ -10,7 +10,7 @@ import (
 // skillActions lists the actions that apply to an existing skill.
 var skillActions = []account.Action{
 	account.SkillRead, account.SkillUse, account.SkillRun, account.SkillBind, account.SkillRate, account.SkillDownload, account.SkillChange,
-	account.SkillReview, account.SkillPublish, account.SkillHide, account.SkillDelete, account.UsageRead,
+	account.SkillReview, account.SkillComment, account.SkillPublish, account.SkillHide, account.SkillDelete, account.UsageRead,
 }
 
 // AllowedActions returns the actions that the principal may perform on a skill

@@ -136,3 +136,21 @@ func (l *Library) newVersions(ctx context.Context, p account.Principal, h *skill
 	}
 	return out, nil
 }
+
+// activePrincipal returns a user with all scopes. It returns an anonymous principal if
+// the user does not exist or is disabled.
+func activePrincipal(ctx context.Context, tx *store.Tx, id string) (account.Principal, error) {
+	u, err := tx.Users.Get(ctx, id)
+	if isNotFound(err) || err == nil && u.Disabled {
+		return account.Principal{}, nil
+	}
+	if err != nil {
+		return account.Principal{}, err
+	}
+	p := account.Principal{User: account.UserID(id), Admin: u.Admin, Scopes: account.AllScopes, Groups: map[account.GroupID]account.Role{}}
+	memberships, err := tx.Groups.ListMemberships(ctx, id)
+	for _, m := range memberships {
+		p.Groups[account.GroupID(m.GroupID)] = account.Role(slices.Index(ranks, m.Role)) + account.Reporter
+	}
+	return p, err
+}

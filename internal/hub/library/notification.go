@@ -17,6 +17,7 @@ const (
 	SourceChanged   = "skill.upstream" // the source of a skill has a newer commit
 	VersionReviewed = "skill.review"   // a version was approved or rejected, or changes were requested
 	SkillRemoved    = "skill.removed"  // a skill that the user uses was deleted
+	CommentAdded    = "skill.comment"  // a version of the user, or a thread with a comment of the user, has a new comment
 )
 
 // NotificationDetails is the data of a [Notification].
@@ -27,7 +28,9 @@ type NotificationDetails struct {
 	From    int64  `json:"from,omitempty"`   // number of the previous version, for [Library.Diff]
 	Commit  string `json:"commit,omitempty"` // newest commit of the source
 	Review  Review `json:"review,omitempty"`
-	Note    string `json:"note,omitempty"`
+	Note    string `json:"note,omitempty"`   // beginning of a reviewer's note or of a comment
+	By      string `json:"by,omitempty"`     // ID of the author of a comment
+	Thread  string `json:"thread,omitempty"` // ID of the thread of a comment
 }
 
 // maxRecipients is the maximum number of recipients of a notification.
@@ -101,6 +104,27 @@ func (l *Library) notifyRemoved(ctx context.Context, tx *store.Tx, p account.Pri
 		return err
 	}
 	return l.notify(ctx, tx, to, p.User, SkillRemoved, h.ID, NotificationDetails{SkillID: h.ID, Name: h.Name})
+}
+
+// notifyComment notifies the uploader of a version, and the authors of the other
+// comments in a thread, of a new comment. It omits users who may no longer see it.
+func (l *Library) notifyComment(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, v store.Version, m store.Comment, thread []store.Comment) error {
+	to := recipients{}
+	to.add(v.CreatedBy)
+	for _, other := range thread {
+		to.add(other.Author)
+	}
+	for id := range to {
+		user, err := activePrincipal(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		if !h.mayComment(user, v) {
+			delete(to, id)
+		}
+	}
+	news := NotificationDetails{SkillID: h.ID, Name: h.Name, Number: v.Number, Note: truncate(m.Text, 1024), By: m.Author, Thread: m.Thread}
+	return l.notify(ctx, tx, to, p.User, CommentAdded, fmt.Sprintf("%s@%d %s", h.ID, v.Number, m.ID), news)
 }
 
 // affectedUsers returns the managers of a skill and the users who have it as a

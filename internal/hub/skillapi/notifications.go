@@ -12,7 +12,7 @@ import (
 // noticeJSON is the JSON form of a notification.
 type noticeJSON struct {
 	ID      string     `json:"id"`
-	Kind    string     `json:"kind" doc:"skill.version, skill.upstream, skill.review or skill.removed"`
+	Kind    string     `json:"kind" doc:"skill.version, skill.upstream, skill.review, skill.comment or skill.removed"`
 	Created time.Time  `json:"created"`
 	Seen    *time.Time `json:"seen,omitempty" doc:"Absent if unseen"`
 	SkillID string     `json:"skill_id,omitempty" doc:"The skill that it is about"`
@@ -21,13 +21,16 @@ type noticeJSON struct {
 	From    int64      `json:"from,omitempty" doc:"The previous current version, for a diff"`
 	Commit  string     `json:"commit,omitempty" doc:"Current commit of the source of an imported skill; see its upgrade"`
 	Review  string     `json:"review,omitempty" doc:"The decision"`
-	Note    string     `json:"note,omitempty" doc:"Comment of the reviewer"`
+	Note    string     `json:"note,omitempty" doc:"Comment of the reviewer, or beginning of a comment"`
+	By      string     `json:"by,omitempty" doc:"ID of the author of a comment"`
+	Thread  string     `json:"thread,omitempty" doc:"Thread of a comment"`
 }
 
 func newNoticeJSON(n library.Notification) noticeJSON {
 	return noticeJSON{
 		ID: n.ID, Kind: n.Kind, Created: n.Created, Seen: api.OptionalTime(n.Seen), SkillID: n.Details.SkillID, Name: n.Details.Name, Number: n.Details.Number,
 		From: n.Details.From, Commit: n.Details.Commit, Review: string(n.Details.Review), Note: cleanText(n.Details.Note),
+		By: n.Details.By, Thread: n.Details.Thread,
 	}
 }
 
