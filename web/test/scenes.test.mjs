@@ -389,7 +389,7 @@ test("review: a maintainer sees changes and findings, rejects with a comment, th
   await page.getByText("high", { exact: true }).first().waitFor();
   await page.getByRole("button", { name: "Reject" }).click();
   await page.getByText("Say what must change", { exact: true }).waitFor();
-  await page.getByLabel("Comment").fill("Do not run what you fetch.");
+  await page.getByLabel("Comment", { exact: true }).fill("Do not run what you fetch.");
   await page.getByRole("button", { name: "Reject" }).click();
   await page.locator("#main").getByText("Rejected", { exact: true }).waitFor();
   assert.equal((await hub.ask("GET", `/skills/${made.id}/versions/2`)).note, "Do not run what you fetch.");
@@ -1493,6 +1493,93 @@ test("two users change one agent: the later one keeps the input, sees who was fa
   assert.equal((await hub.ask("GET", "/kinds/Ghost/default/tides")).metadata.description, "mine");
   while ((await field.inputValue()) !== "mine") await page.waitForTimeout(50); // until the page has loaded it again
   page.calm();
+});
+
+/** harbourCrew starts a hub with a group: ada uploads to it, ben and root review. as sends a request of a user. */
+async function harbourCrew(t) {
+  const hub = await scene(t, { accounts: true });
+  const root = await window_(t, hub);
+  root.allowed = [/status of 401/];
+  await root.goto(await hub.setupPath());
+  await root.getByLabel("Name", { exact: true }).fill("root");
+  await root.getByLabel("Password", { exact: true }).fill(password);
+  await root.getByRole("button", { name: "Create account" }).click();
+  await root.getByRole("navigation", { name: "Menu" }).waitFor();
+  const as = async (page, method, path, data, headers) => {
+    const answer = await page.request.fetch(`/api/v1${path}`, {
+      method,
+      data,
+      headers: { Origin: hub.url, ...headers },
+    });
+    assert.ok(answer.ok(), `${method} ${path}: ${answer.status()} ${await answer.text()}`);
+    return answer.status() === 204 ? undefined : answer.json().catch(() => undefined);
+  };
+  const group = await as(root, "POST", "/groups", { name: "harbour" });
+  const pages = { root };
+  for (const [name, role] of [
+    ["ada", "developer"],
+    ["ben", "maintainer"],
+  ]) {
+    const { id } = await as(root, "POST", "/users", { name, password });
+    await as(root, "PUT", `/groups/${group.id}/members/${id}`, { role });
+    pages[name] = await window_(t, hub);
+    pages[name].allowed = root.allowed;
+    await signIn(pages[name], name);
+  }
+  return { hub, as, group, ...pages };
+}
+
+const tideLines = Array.from({ length: 60 }, (_, i) => `# Line ${i + 1} of the table.`);
+const tidePackage = (says) =>
+  zip(
+    {
+      "SKILL.md": skill("tides", "Reads tide tables. Use for tides."),
+      "scripts/tide.py": [...tideLines, "import sys", `print("${says}")`, "sys.exit(0)", ""].join("\n"),
+    },
+    "tides",
+  );
+const zipType = { "Content-Type": "application/zip" };
+
+test("review with a line comment, request changes, approve: by mouse", async (t) => {
+  const { hub, as, group, ada, ben } = await harbourCrew(t);
+  const { id, digest } = await as(
+    ada,
+    "POST",
+    `/skills?file_name=tides.zip&namespace=group:${group.id}`,
+    tidePackage("one"),
+    zipType,
+  );
+  await as(ben, "PUT", `/skills/${id}/versions/1/review`, { decision: "approved", digest });
+  await as(ada, "POST", `/skills/${id}/versions?file_name=tides.zip`, tidePackage("two"), zipType);
+
+  await ben.goto(`/review/${id}/2`);
+  const file = ben.locator(".review-file", { hasText: "scripts/tide.py" });
+  await file.getByRole("button", { name: "10 lines above" }).click(); // more of the file around the change
+  await file.getByText("# Line 50 of the table.").first().waitFor();
+  assert.equal(await file.getByText("# Line 40 of the table.").count(), 0);
+  await file.getByRole("button", { name: "Show all" }).click();
+  await file.getByText("# Line 1 of the table.").first().waitFor();
+  await file.locator(".c-string").first().waitFor(); // colours
+  await file.getByRole("button", { name: "Comment on line 62", exact: true }).click();
+  await file.getByRole("textbox", { name: "Comment on line 62" }).fill("Why **two**?");
+  await file.getByRole("button", { name: "Comment", exact: true }).click();
+  await file.locator(".review-thread strong", { hasText: "two" }).waitFor();
+
+  await ada.goto("/settings/notices");
+  await ada.getByText("ben commented on version 2 of tides.").waitFor();
+  await ada.getByRole("listitem").filter({ hasText: "ben commented" }).getByRole("link").click();
+  const thread = ada.locator(".review-thread");
+  await thread.getByText("Why two?").waitFor();
+  await thread.getByRole("button", { name: "Reply" }).click();
+  await thread.getByRole("textbox", { name: "Reply" }).fill("For the second tide.");
+  await thread.getByRole("button", { name: "Reply" }).click();
+  await thread.getByText("For the second tide.").waitFor();
+  await ben.goto("/settings/notices");
+  await ben.getByText("ada commented on version 2 of tides.").waitFor();
+  await ben.goto(`/review/${id}/2`);
+  await ben.getByRole("button", { name: "Resolve" }).click();
+  await ben.getByText("Resolved by you, 2 comments").waitFor();
+  for (const page of [ada, ben]) page.calm();
 });
 
 test("a version is tried by its uploader, and reviewed by as many others as the group requires", async (t) => {

@@ -1,9 +1,11 @@
+import { useMemo } from "preact/hooks";
+import { fileOf } from "../../features/skills/skilladdress";
 import { api, got, type Schema, useLoad } from "../../shared/api/client";
-import { Diff, type Mark } from "../../shared/content";
+import { Diff, hunks, type Mark } from "../../shared/content";
 import { msg } from "../../shared/i18n/messages";
 import { Shown, Tag } from "../../shared/ui";
-import { FileText } from "./file";
-import { anchor } from "./findings";
+import { FileText, readText } from "./file";
+import { anchor, FileThreads, useLineTools } from "./linecomments";
 import type { Loaded } from "./loaded";
 
 /** Changes shows the changes from another version, or all files. */
@@ -44,14 +46,28 @@ function Whole({ all }: { all: Loaded }) {
       <Shown asked={diff}>{(d) => <PermissionChanges asks={d.asks} />}</Shown>
       <h2 id="review-changes">{msg("review.fileList")}</h2>
       {all.manifest.files.map((f) => (
-        <details key={f.path} id={anchor(f.path)} class="review-file" open={f.script || f.path === "SKILL.md"}>
-          <summary>
-            <code>{f.path}</code> {f.script && <Tag look="accent">{msg("review.script")}</Tag>}
-          </summary>
-          <FileText skill={all.skill.id} version={all.version.number} path={f.path} marks={marksOf(all.scan, f.path)} />
-        </details>
+        <WholeFile key={f.path} all={all} file={f} />
       ))}
     </section>
+  );
+}
+
+function WholeFile({ all, file: { path, script } }: { all: Loaded; file: Schema["ManifestFile"] }) {
+  const tools = useLineTools(path, all.version.number, 0);
+  return (
+    <details id={anchor(path)} class="review-file" open={script || path === "SKILL.md"}>
+      <summary>
+        <code>{path}</code> {script && <Tag look="accent">{msg("review.script")}</Tag>}
+      </summary>
+      <FileText
+        skill={all.skill.id}
+        version={all.version.number}
+        path={path}
+        marks={marksOf(all.scan, path)}
+        tools={tools}
+      />
+      <FileThreads path={path} number={all.version.number} base={0} lines={(side) => side === "new"} />
+    </details>
   );
 }
 
@@ -84,13 +100,22 @@ function Against({ all, from, sides }: { all: Loaded; from: number; sides: boole
             <PermissionChanges asks={d.asks} />
             <Fields fields={d.fields} />
             {d.instructions && (
-              <Changed path="SKILL.md" diff={d.instructions} marks={marksOf(all.scan, "SKILL.md")} sides={sides} />
+              <Changed
+                all={all}
+                from={from}
+                path="SKILL.md"
+                diff={d.instructions}
+                marks={marksOf(all.scan, "SKILL.md")}
+                sides={sides}
+              />
             )}
             {d.files
               .filter((f) => f.path !== "SKILL.md" || f.diff)
               .map((f) => (
                 <Changed
                   key={f.path}
+                  all={all}
+                  from={from}
                   path={f.path}
                   file={f}
                   diff={f.diff}
@@ -106,18 +131,28 @@ function Against({ all, from, sides }: { all: Loaded; from: number; sides: boole
 }
 
 function Changed({
+  all: { skill, version },
+  from,
   path,
   file,
   diff,
   marks,
   sides,
 }: {
+  all: Loaded;
+  from: number;
   path: string;
   file?: Schema["DiffFile"];
   diff?: string;
   marks: Mark[];
   sides: boolean;
 }) {
+  const tools = useLineTools(path, version.number, from);
+  const drawn = useMemo(() => {
+    const rows = diff ? hunks(diff).flatMap((h) => h.rows) : [];
+    return { old: new Set(rows.map((r) => (r.new ? undefined : r.old))), new: new Set(rows.map((r) => r.new)) };
+  }, [diff]);
+  const gone = file?.change === "removed";
   return (
     <details open class="review-file" id={anchor(path)}>
       <summary>
@@ -131,10 +166,18 @@ function Changed({
         )}
       </summary>
       {diff ? (
-        <Diff diff={diff} path={path} marks={marks} sides={sides} />
+        <Diff
+          diff={diff}
+          path={path}
+          marks={marks}
+          sides={sides}
+          tools={tools}
+          file={gone ? undefined : () => readText(fileOf(skill.id, version.number, path))}
+        />
       ) : (
         <p class="small muted review-omitted">{file?.omitted ? msg("review.omitted") + file.omitted : file?.from}</p>
       )}
+      {!gone && <FileThreads path={path} number={version.number} base={from} lines={(side, n) => drawn[side].has(n)} />}
     </details>
   );
 }

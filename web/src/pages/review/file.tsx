@@ -1,37 +1,39 @@
 import { fileOf } from "../../features/skills/skilladdress";
 import { useLoad } from "../../shared/api/client";
-import { Code, type Mark } from "../../shared/content";
+import { Diff, type LineTools, type Mark } from "../../shared/content";
 import { msg } from "../../shared/i18n/messages";
 import { Shown } from "../../shared/ui";
 
 const pictures = /\.(png|jpe?g|gif|webp|svg)$/i;
 
-/** FileText shows a file of a version: its text with findings, or its picture. */
+/** FileText shows a file of a version: its text with findings and comments, or its picture. */
 export function FileText({
   skill,
   version,
   path,
   marks,
+  tools,
 }: {
   skill: string;
   version: number;
   path: string;
   marks: Mark[];
+  tools: LineTools;
 }) {
   const address = fileOf(skill, version, path);
   if (pictures.test(path))
     return <img class="review-picture" src={address} alt={`${msg("review.picture")}: ${path}`} />;
-  return <Text address={address} path={path} marks={marks} />;
+  return <Text address={address} path={path} marks={marks} tools={tools} />;
 }
 
-function Text({ address, path, marks }: { address: string; path: string; marks: Mark[] }) {
-  const text = useLoad(
-    async (signal) => {
-      const answer = await fetch(address, { signal });
-      return answer.ok && answer.headers.get("Content-Type")?.startsWith("text/plain") ? answer.text() : null;
-    },
-    [address],
-  );
+/** readText returns the text of a file, or null if it is no text. */
+export async function readText(address: string, signal?: AbortSignal): Promise<string | null> {
+  const answer = await fetch(address, { signal });
+  return answer.ok && answer.headers.get("Content-Type")?.startsWith("text/plain") ? answer.text() : null;
+}
+
+function Text({ address, path, marks, tools }: { address: string; path: string; marks: Mark[]; tools: LineTools }) {
+  const text = useLoad((signal) => readText(address, signal), [address]);
   return (
     <Shown asked={text} waiting={msg("review.getFile")}>
       {(t) =>
@@ -43,7 +45,7 @@ function Text({ address, path, marks }: { address: string; path: string; marks: 
             </a>
           </p>
         ) : (
-          <Code text={t} path={path} numbers marks={marks} height="40rem" />
+          <Diff text={t} path={path} marks={marks} tools={tools} />
         )
       }
     </Shown>

@@ -1,6 +1,7 @@
 import type { Schema } from "../../shared/api/client";
 import { findMsg, msg } from "../../shared/i18n/messages";
 import { Tag } from "../../shared/ui";
+import { anchor } from "./linecomments";
 
 /** Findings lists the findings, worst first. They are also marked at their lines. */
 export function Findings({ scan }: { scan: Schema["Scan"] }) {
@@ -33,6 +34,3 @@ export function Findings({ scan }: { scan: Schema["Scan"] }) {
     </section>
   );
 }
-
-/** anchor returns the element ID of a file. */
-export const anchor = (path: string) => "file-" + encodeURIComponent(path);

@@ -8,7 +8,9 @@ import { msg } from "../../shared/i18n/messages";
 import { Check, Empty, SelectField, Shown, When } from "../../shared/ui";
 import { Page } from "../../shared/ui/page";
 import { Changes } from "./changes";
+import { Comments } from "./comments";
 import { Decide } from "./decide";
+import { DiscussionProvider, useNewDiscussion } from "./discussion";
 import { Findings } from "./findings";
 import type { Loaded } from "./loaded";
 import { Found } from "./queue";
@@ -83,37 +85,41 @@ function Look({
   again: () => void;
 }) {
   const { version: v, versions } = all;
+  const discussion = useNewDiscussion(all, () => undefined);
   const [sides, setSides] = useState(true);
   const before = versions.filter((x) => x.number < v.number);
   // Compare with the last approved version, which a reviewer has read.
   const basis = from ?? String((before.find((x) => x.review === "approved") ?? before[0])?.number ?? 0);
   return (
-    <div class="review-columns">
-      <div class="stack loose">
-        <Facts all={all} />
-        <div class="row review-basis">
-          <SelectField
-            label={msg("review.against")}
-            value={basis}
-            onText={onFrom}
-            options={[
-              ...before.map((x): [string, string] => [
-                String(x.number),
-                msg("review.number", { n: x.number }) +
-                  (x.review === "approved" ? ` (${msg("review.approvedMark")})` : ""),
-              ]),
-              ["0", msg("review.nothing")],
-            ]}
-          />
-          <Check label={msg("review.beside")} checked={sides} onCheck={setSides} />
+    <DiscussionProvider value={discussion}>
+      <div class="review-columns">
+        <div class="stack loose">
+          <Facts all={all} />
+          <Comments number={v.number} />
+          <div class="row review-basis">
+            <SelectField
+              label={msg("review.against")}
+              value={basis}
+              onText={onFrom}
+              options={[
+                ...before.map((x): [string, string] => [
+                  String(x.number),
+                  msg("review.number", { n: x.number }) +
+                    (x.review === "approved" ? ` (${msg("review.approvedMark")})` : ""),
+                ]),
+                ["0", msg("review.nothing")],
+              ]}
+            />
+            <Check label={msg("review.beside")} checked={sides} onCheck={setSides} />
+          </div>
+          <Findings scan={all.scan} />
+          <Changes all={all} from={Number(basis)} sides={sides} />
         </div>
-        <Findings scan={all.scan} />
-        <Changes all={all} from={Number(basis)} sides={sides} />
+        <aside class="review-decision" aria-label={msg("review.decide")}>
+          <Decide all={all} again={again} />
+        </aside>
       </div>
-      <aside class="review-decision" aria-label={msg("review.decide")}>
-        <Decide all={all} again={again} />
-      </aside>
-    </div>
+    </DiscussionProvider>
   );
 }
 

@@ -1,4 +1,5 @@
 import { useLocation } from "preact-iso";
+import { useUserNames } from "../../features/skills/namespaces";
 import { api, got, type Schema, usePages } from "../../shared/api/client";
 import { findMsg, msg } from "../../shared/i18n/messages";
 import { ActionButton, Button, done, Empty, More, Shown, Tag, When } from "../../shared/ui";
@@ -57,17 +58,26 @@ export function Notices() {
 }
 
 /** noticeText says what a notice is about. */
-function noticeText({ kind, name = "", number = 0, review }: Notice): string {
+function noticeText({ kind, name = "", number = 0, review }: Notice, by: string): string {
   const key = kind === "skill.review" ? `${kind}.${review || "pending"}` : kind;
-  return findMsg("settings.notice", key, { name, number: String(number) }) ?? `${kind} ${name}`;
+  return findMsg("settings.notice", key, { name, number: String(number), by }) ?? `${kind} ${name}`;
+}
+
+/** noticeLink returns the page that a notice is about. */
+function noticeLink(n: Notice): string | undefined {
+  if (!n.skill_id || n.kind === "skill.removed") return undefined;
+  const reviewed = n.kind === "skill.comment" || n.kind === "skill.review";
+  if (!reviewed || !n.number) return `/library/${n.skill_id}`;
+  return `/review/${n.skill_id}/${n.number}${n.thread ? `#thread-${n.thread}` : ""}`;
 }
 
 function Told({ n, onSeen }: { n: Notice; onSeen: () => Promise<void> }) {
-  const href = n.skill_id && n.kind !== "skill.removed" ? `/library/${n.skill_id}` : undefined;
+  const person = useUserNames();
+  const href = noticeLink(n);
   return (
     <li class={n.seen ? "" : "settings-unseen"}>
       <div class="grow">
-        {!n.seen && <Tag look="accent">{msg("settings.isNew")}</Tag>} {noticeText(n)}{" "}
+        {!n.seen && <Tag look="accent">{msg("settings.isNew")}</Tag>} {noticeText(n, n.by ? person(n.by) : "")}{" "}
         <span class="small muted">
           <When time={n.created} />
         </span>

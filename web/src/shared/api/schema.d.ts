@@ -1507,6 +1507,41 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/skills/{skill}/comments/{comment}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Delete your comment. Replies to it remain */
+        delete: operations["delete-comment"];
+        options?: never;
+        head?: never;
+        /** Change the text of your comment */
+        patch: operations["change-comment"];
+        trace?: never;
+    };
+    "/api/v1/skills/{skill}/comments/{comment}/resolved": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Resolve or reopen the thread that a comment started */
+        put: operations["resolve-comment"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/skills/{skill}/held-tools": {
         parameters: {
             query?: never;
@@ -1677,6 +1712,24 @@ export interface paths {
         post?: never;
         /** Delete a version that is neither current nor referenced by its digest, or a rejected one with the references to it */
         delete: operations["delete-version"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/skills/{skill}/versions/{version}/comments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the comments on a version, and the open threads of earlier versions */
+        get: operations["list-comments"];
+        put?: never;
+        /** Comment on a line, a file or a version, or reply to a comment */
+        post: operations["add-comment"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -2360,6 +2413,62 @@ export interface components {
             name: string;
             skill_id: string;
         };
+        Comment: {
+            /** @description ID of the user */
+            author: string;
+            /** Format: date-time */
+            created: string;
+            /** Format: date-time */
+            edited?: string;
+            id: string;
+            /** @description Markdown; empty if it was deleted */
+            text: string;
+        };
+        CommentAdded: {
+            /** @description ID of the new comment */
+            comment: string;
+            thread: components["schemas"]["CommentThread"];
+        };
+        CommentChange: {
+            /** @description Markdown */
+            text: string;
+        };
+        CommentThread: {
+            /**
+             * Format: int64
+             * @description Number of the version that has the line, if another one
+             */
+            base?: number;
+            /** @description Oldest first */
+            comments: components["schemas"]["Comment"][];
+            /** @description ID of its first comment */
+            id: string;
+            /**
+             * Format: int64
+             * @description Line in the listed version, from 1; absent for the whole file, or if outdated
+             */
+            line?: number;
+            /** @description Whether the listed version no longer has the line */
+            outdated: boolean;
+            /** @description Path of the file; absent for the whole version */
+            path?: string;
+            /** Format: date-time */
+            resolved?: string;
+            /** @description ID of the user who resolved it; absent if open */
+            resolvedBy?: string;
+            /**
+             * @description old: the line is one of the version in base
+             * @enum {string}
+             */
+            side: "new" | "old";
+            /** @description Text of the line */
+            text?: string;
+            /**
+             * Format: int64
+             * @description Number of the version that it is about; an earlier one if the thread is still open
+             */
+            version: number;
+        };
         "Connect-modelRequest": {
             /** @description Address of the API, such as http://127.0.0.1:11434/v1; default the vendor's. On a hub without accounts, it may be on the same machine; other addresses that are not public need the operator's permission */
             base_url?: string;
@@ -2952,6 +3061,11 @@ export interface components {
             /** @description Pass as after to get the next page; absent on the last page */
             next?: string;
         };
+        ListBodyCommentThread: {
+            items: components["schemas"]["CommentThread"][];
+            /** @description Pass as after to get the next page; absent on the last page */
+            next?: string;
+        };
         ListBodyConversationFolder: {
             items: components["schemas"]["ChatConversationFolder"][];
             /** @description Pass as after to get the next page; absent on the last page */
@@ -3278,6 +3392,26 @@ export interface components {
             server?: string;
             signIn: components["schemas"]["ServerSignIn"];
         };
+        NewComment: {
+            /**
+             * Format: int64
+             * @description Number of the version that has the line, for lines that the version no longer has; default the version itself
+             */
+            base?: number;
+            /** @description Digest of the version that you saw; default any */
+            digest?: string;
+            /**
+             * Format: int64
+             * @description Line of the file, from 1; default the whole file
+             */
+            line?: number;
+            /** @description Path of a file; default the whole version */
+            path?: string;
+            /** @description Markdown */
+            text: string;
+            /** @description Thread to reply to; default a new one. A reply has the location of its thread */
+            thread?: string;
+        };
         NewFolder: {
             /** @description Unique among your folders */
             name: string;
@@ -3380,6 +3514,8 @@ export interface components {
             password?: string;
         };
         Notice: {
+            /** @description ID of the author of a comment */
+            by?: string;
             /** @description Current commit of the source of an imported skill; see its upgrade */
             commit?: string;
             /** Format: date-time */
@@ -3390,11 +3526,11 @@ export interface components {
              */
             from?: number;
             id: string;
-            /** @description skill.version, skill.upstream, skill.review or skill.removed */
+            /** @description skill.version, skill.upstream, skill.review, skill.comment or skill.removed */
             kind: string;
             /** @description Name of the skill */
             name?: string;
-            /** @description Comment of the reviewer */
+            /** @description Comment of the reviewer, or beginning of a comment */
             note?: string;
             /**
              * Format: int64
@@ -3410,6 +3546,8 @@ export interface components {
             seen?: string;
             /** @description The skill that it is about */
             skill_id?: string;
+            /** @description Thread of a comment */
+            thread?: string;
         };
         Offer: {
             /** @description The same as problems, in parts */
@@ -4878,6 +5016,10 @@ export interface components {
             same?: boolean;
             /** @description Absent if you may not see the skill */
             skill_id?: string;
+        };
+        ThreadChange: {
+            /** @description false reopens it */
+            resolved: boolean;
         };
         Token: {
             /** Format: date-time */
@@ -9200,6 +9342,114 @@ export interface operations {
             };
         };
     };
+    "delete-comment": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description ID of a skill */
+                skill: string;
+                /** @description ID of a comment */
+                comment: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "change-comment": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description ID of a skill */
+                skill: string;
+                /** @description ID of a comment */
+                comment: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CommentChange"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CommentThread"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "resolve-comment": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description ID of a skill */
+                skill: string;
+                /** @description ID of a comment */
+                comment: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ThreadChange"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CommentThread"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "list-held-tools": {
         parameters: {
             query?: never;
@@ -9714,6 +9964,81 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-comments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description ID of a skill */
+                skill: string;
+                /** @description Number of a version, or current */
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListBodyCommentThread"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "add-comment": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description ID of a skill */
+                skill: string;
+                /** @description Number of a version, or current */
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewComment"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CommentAdded"];
+                };
             };
             /** @description Error */
             default: {

@@ -84,6 +84,15 @@ export function Code({ text, language, path, numbers, marks = [], height, head, 
 
 /** useLines returns the lines in colored pieces, plain until the grammar is loaded. */
 function useLines(text: string, language: string | undefined): Piece[][] {
+  const colour = useColour(language);
+  return useMemo(() => {
+    const body = text.replace(/\r\n?/g, "\n").replace(/\n$/, "");
+    return colour ? colour(body) : body.split("\n").map((l): Piece[] => [["", l]]);
+  }, [text, colour]);
+}
+
+/** useColour returns a function that colors the lines of a text, undefined until the grammar is loaded. */
+export function useColour(language: string | undefined): ((text: string) => Piece[][]) | undefined {
   const colours = useColours(!!language);
   const [learnt, setLearnt] = useState("");
   const can = !!colours && !!language && (learnt === language || colours.ready(language));
@@ -96,11 +105,15 @@ function useLines(text: string, language: string | undefined): Piece[][] {
     );
     return () => void (gone = true);
   }, [colours, language]);
-  return useMemo(() => {
-    const body = text.replace(/\r\n?/g, "\n").replace(/\n$/, "");
-    return can ? colours.coloured(body, language) : body.split("\n").map((l): Piece[] => [["", l]]);
-  }, [text, can, colours, language]);
+  return useMemo(
+    () => (can ? (text: string) => colours.coloured(text, language) : undefined),
+    [can, colours, language],
+  );
 }
+
+/** drawPieces draws colored pieces of a line. */
+export const drawPieces = (pieces: Piece[]) =>
+  pieces.map(([kind, text]) => (kind ? <span class={`c-${kind}`}>{shown(text)}</span> : shown(text)));
 
 interface Part {
   from: number;
@@ -136,7 +149,7 @@ function Lines({ lines, from, here }: { lines: Piece[][]; from: number; here?: n
             data-line={from + i}
             ref={from + i === here ? show : undefined}
           >
-            {pieces.map(([kind, text]) => (kind ? <span class={`c-${kind}`}>{shown(text)}</span> : shown(text)))}
+            {drawPieces(pieces)}
             {"\n"}
           </span>
         ))}

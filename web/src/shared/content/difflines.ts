@@ -15,6 +15,9 @@ export interface Hunk {
   /** The number of unchanged lines before it that are left out. */
   skipped: number;
   rows: Row[];
+  /** Its first line, and the lines after it, in the old and new file. */
+  from: number;
+  next: { old: number; new: number };
 }
 
 const head = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@ ?(.*)$/;
@@ -30,7 +33,13 @@ export function hunks(diff: string): Hunk[] {
     if (start) {
       before = Number(start[1]);
       const from = Number(start[2]);
-      hunk = { about: start[3] ?? "", skipped: Math.max(0, from - at), rows: [] };
+      hunk = {
+        about: start[3] ?? "",
+        skipped: Math.max(0, from - at),
+        rows: [],
+        from,
+        next: { old: before, new: from },
+      };
       at = from;
       out.push(hunk);
     } else if (hunk) {
@@ -39,9 +48,59 @@ export function hunks(diff: string): Hunk[] {
       else if (line.startsWith("-")) hunk.rows.push({ kind: "removed", old: before++, text });
       else if (line.startsWith("\\")) Object.assign(hunk.rows.at(-1) ?? {}, { noEnd: true });
       else hunk.rows.push({ kind: "same", old: before++, new: at++, text });
+      hunk.next = { old: before, new: at };
     }
   }
   return out;
+}
+
+/** linesOf returns the lines of a text without their ends. */
+export const linesOf = (text: string): string[] => (text ? text.replace(/\n$/, "").split(/\r?\n/) : []);
+
+/** whole returns all lines of a file as a hunk. */
+export function whole(text: string): Hunk[] {
+  const rows = linesOf(text).map((text, i): Row => ({ kind: "same", new: i + 1, text }));
+  return rows.length ? [{ about: "", skipped: 0, rows, from: 1, next: { old: 1, new: rows.length + 1 } }] : [];
+}
+
+/** A range of lines of the new file, with both ends. */
+export type Range = [from: number, to: number];
+
+/**
+ * widen adds unchanged lines of the new file to hunks. It returns the hunks, joined where they meet,
+ * and the number of lines after the last one that are left out.
+ */
+export function widen(all: Hunk[], lines: string[], ranges: Range[]): { hunks: Hunk[]; rest: number } {
+  const out: Hunk[] = [];
+  let at = 1;
+  let shift = 0; // from a line of the new file to the same line of the old one
+  const upTo = (end: number): number => {
+    let skipped = 0;
+    for (; at < end; at++) {
+      if (!ranges.some(([from, to]) => at >= from && at <= to)) {
+        skipped++;
+        continue;
+      }
+      const row: Row = { kind: "same", old: at + shift, new: at, text: lines[at - 1] ?? "" };
+      const last = out.at(-1);
+      if (last && !skipped) last.rows.push(row);
+      else out.push({ about: "", skipped, rows: [row], from: at, next: { old: at + shift + 1, new: at + 1 } });
+      out.at(-1)!.next = { old: at + shift + 1, new: at + 1 };
+      skipped = 0;
+    }
+    return skipped;
+  };
+  for (const h of all) {
+    const skipped = upTo(h.from);
+    const last = out.at(-1);
+    if (last && !skipped) {
+      last.rows.push(...h.rows);
+      last.next = h.next;
+    } else out.push({ ...h, skipped, rows: [...h.rows] });
+    at = h.next.new;
+    shift = h.next.old - h.next.new;
+  }
+  return { hunks: out, rest: upTo(lines.length + 1) };
 }
 
 /** A left and a right line. */

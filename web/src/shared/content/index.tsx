@@ -5,7 +5,8 @@
 export { Markdown } from "./markdown";
 export { Code, type Mark } from "./code";
 export { Mermaid } from "./mermaid";
-export { Diff } from "./diff";
+export { Diff, type LineTools, type Side } from "./diff";
+export { hunks } from "./difflines";
 export { Editor, type Completion } from "./editor";
 export { shown } from "./visibletext";
 export { SchemaForm, type FormSchema } from "./form";
