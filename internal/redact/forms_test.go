@@ -1,0 +1,91 @@
+package redact_test
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"html"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/redact"
+)
+
+// Whatever encodes a value, one of its forms is in the result.
+func TestForms(t *testing.T) {
+	quoted := func(v any) string {
+		b, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	for _, value := range []string{"hunter2-and-more", `p@ss "w0rd" & <more>/+`, "the köy of 𝄞 music", "line one\nline two"} {
+		for what, text := range map[string]string{
+			"plain":         "it is " + value + " here",
+			"hex":           hex.EncodeToString([]byte(value)),
+			"query":         "https://h/?x=" + url.QueryEscape(value),
+			"path":          "https://h/" + url.PathEscape(value) + "/x",
+			"lower escapes": strings.ReplaceAll(strings.ReplaceAll(url.QueryEscape(value), "%2F", "%2f"), "%3C", "%3c"),
+			"JSON":          quoted(map[string]string{"key": value}),
+			"JSON in JSON":  quoted(quoted(value)),
+			"HTML":          html.EscapeString(value),
+		} {
+			// Other encoders leave other characters alone, but not these.
+			if what == "lower escapes" && strings.ContainsAny(text, "ABCDEF") || what == "JSON in JSON" && strings.ContainsAny(value, "&<>") {
+				continue
+			}
+			if !slices.ContainsFunc(redact.Forms(value), func(f string) bool { return strings.Contains(text, f) }) {
+				t.Errorf("%q in %s is not found: %s", value, what, text)
+			}
+		}
+		for before := range 4 {
+			for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
+				text := encoding.EncodeToString([]byte("user"[:before] + value + ":x"))
+				if !slices.ContainsFunc(redact.Forms(value), func(f string) bool { return strings.Contains(text, f) }) {
+					t.Errorf("%q after %d bytes is not found in %s", value, before, text)
+				}
+			}
+		}
+	}
+	if got := redact.Forms("short"); got != nil {
+		t.Errorf("forms of a short value: %q", got)
+	}
+	if got := redact.Forms(`the köy`); !slices.Contains(got, `the k\u00f6y`) {
+		t.Errorf("%q lacks the form in ASCII", got)
+	}
+}
+
+// A finder finds what strings.Contains finds.
+func TestFinder(t *testing.T) {
+	values := []string{"secret-one", "secret-two", "secret", "short", "another", "secret-one-and-more"}
+	for _, text := range []string{"", "secre", "secret", "a secret-one, and another", "secret-one-and-more short", "nothing"} {
+		found := map[int]int{}
+		redact.NewFinder(values...).Find(text, func(i int) { found[i]++ })
+		for i, v := range values {
+			want := 0
+			if len(v) >= redact.MinLength {
+				want = strings.Count(text, v)
+			}
+			if found[i] != want {
+				t.Errorf("%q: found %q %d times, want %d", text, v, found[i], want)
+			}
+		}
+	}
+	redact.NewFinder().Find("no values", func(int) { t.Error("found something") })
+}
+
+func BenchmarkFinder(b *testing.B) {
+	var values []string
+	for i := range 10_000 {
+		values = append(values, fmt.Sprintf("%d-of-ten-thousand", i))
+	}
+	f, text := redact.NewFinder(values...), strings.Repeat("the tides of the sea, ", 1<<16)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		f.Find(text, func(int) {})
+	}
+}
