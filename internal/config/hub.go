@@ -34,12 +34,25 @@ type Hub struct {
 	Private    []string
 	ImportFrom []string
 	Runs       int
+	Sharing    string
 	ShareLinks bool
 	ShareDays  int
 	Rate       int
 	MinDisk    int
 	Drain      int
 	Log        string
+}
+
+// SharingMode returns who can open shared conversations: off, members or links. It
+// includes the earlier setting ShareLinks, which Sharing overrides.
+func (h *Hub) SharingMode() string {
+	switch {
+	case h.Sharing != "":
+		return h.Sharing
+	case h.ShareLinks:
+		return "links"
+	}
+	return "members"
 }
 
 // checkImportSources returns an error unless each item of v is an absolute path

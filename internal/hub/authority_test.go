@@ -241,7 +241,7 @@ var roles = []string{"anonymous", "outsider", "reporter", "developer", "maintain
 
 func TestPermissionsOfEveryOperation(t *testing.T) {
 	answers := func(*agents.ModelChoice, string) (llm.Model, error) { return demo.New(nil), nil }
-	n := start(t, hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true, Proxies: []string{"127.0.0.1"}, Model: answers, ShareLinks: true})
+	n := start(t, hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true, Proxies: []string{"127.0.0.1"}, Model: answers, Sharing: hub.SharingLinks})
 	doc := readDocument(t, n)
 	paths := doc.operations()
 	for id := range paths {

@@ -123,11 +123,12 @@ type Options struct {
 	// Runs is the maximum number of programs running skill code at the same time on
 	// this node; 0 means 4.
 	Runs int
-	// ShareLinks permits shares of conversations that anyone with the link can open.
-	// ShareDays is the maximum lifetime of a share, in days; 0 means 90. On a hub
-	// without accounts, conversations cannot be shared.
-	ShareLinks bool
-	ShareDays  int
+	// Sharing says who can open shares of conversations: SharingOff, SharingMembers or
+	// SharingLinks; "" means SharingMembers. ShareDays is the maximum lifetime of a
+	// share, in days; 0 means 90. On a hub without accounts, conversations cannot be
+	// shared.
+	Sharing   string
+	ShareDays int
 	// Command is the path of the loadout program, as in [loadout.Scripts].
 	Command string
 

@@ -67,7 +67,7 @@ func withoutReferrer(page http.HandlerFunc) http.HandlerFunc {
 
 // registerOperations adds the API operations.
 func (h *Hub) registerOperations() {
-	accounts := &accountapi.Handlers{Server: h.server, Directory: h.directory, Gate: h.gate, Metrics: h.metrics, Single: h.Single()}
+	accounts := &accountapi.Handlers{Server: h.server, Directory: h.directory, Gate: h.gate, Metrics: h.metrics, Single: h.Single(), Sharing: !h.Single() && h.opts.Sharing != SharingOff}
 	accounts.Everyone = h.opts.Provider != nil && h.opts.Provider.Everyone
 	accounts.Register(h.mux)
 	skills := &skillapi.Handlers{Server: h.server, Library: h.library, Agents: h.kinds}

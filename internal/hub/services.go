@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/loadout-dev/loadout/internal/bundled"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/assembly"
 	"github.com/loadout-dev/loadout/internal/hub/auth"
@@ -75,13 +76,28 @@ func (h *Hub) openServices(ctx context.Context) (err error) {
 	return nil
 }
 
+// Values of [Options.Sharing].
+const (
+	SharingOff     = "off"
+	SharingMembers = "members" // signed-in users
+	SharingLinks   = "links"   // also anyone with the link, if the owner chooses that
+)
+
 // sharing configures shares of conversations. On a hub of one user, there is nobody to
 // share with.
 func (h *Hub) sharing() *chat.Sharing {
 	if h.Single() {
 		return nil
 	}
-	return &chat.Sharing{Links: h.opts.ShareLinks, MaxDays: h.opts.ShareDays, Secrets: h.kinds.Secrets().Redacted}
+	return &chat.Sharing{Off: h.opts.Sharing == SharingOff, Links: h.opts.Sharing == SharingLinks, MaxDays: h.opts.ShareDays,
+		Secrets: func(ctx context.Context, p account.Principal, conversation string) ([]chat.StoredSecret, error) {
+			found, err := h.kinds.Secrets().ToRedact(ctx, p, conversation)
+			out := make([]chat.StoredSecret, len(found))
+			for i, s := range found {
+				out[i] = chat.StoredSecret{Owner: string(s.Owner), Name: s.Name, Value: s.Value, Own: s.Own, Skills: s.Skills, Servers: s.Servers}
+			}
+			return out, err
+		}}
 }
 
 // stopTurn cancels a conversation's turn on this node.

@@ -167,7 +167,7 @@ func TestEndedShares(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSharing(t, hub.Options{ShareLinks: true}, map[string]any{"audience": "link"})
+			s := newSharing(t, hub.Options{Sharing: hub.SharingLinks}, map[string]any{"audience": "link"})
 			s.open(t, s.bob).want(t, 200)
 			s.open(t, s.anybody()).want(t, 200)
 			end(t, s)
@@ -274,4 +274,82 @@ func TestSharesAreLimited(t *testing.T) {
 	if last.status != http.StatusTooManyRequests || last.header.Get("Retry-After") == "" {
 		t.Errorf("status %d, %v", last.status, last.header)
 	}
+}
+
+// An operator can switch sharing off. Shares that exist cannot be opened, but listed and
+// revoked.
+func TestSharingCanBeSwitchedOff(t *testing.T) {
+	o := hub.Options{FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret}, Accounts: true, Sharing: hub.SharingOff}
+	s := &sharing{node: start(t, o)}
+	talker(t, s.node)
+	s.root = s.signIn(t, "root", secret)
+	s.adaID, s.ada = s.newUser(t, s.root, "ada")
+	_, s.bob = s.newUser(t, s.root, "bob")
+	s.session = s.ada.send(t, "POST", "/api/v1/sessions", map[string]string{"title": "Tides"}).want(t, 201).text(t, "id")
+	share := "/api/v1/sessions/" + s.session + "/share"
+	s.ada.send(t, "GET", share, nil).wantProblem(t, 403, "sharing_disabled")
+	s.ada.send(t, "POST", share, map[string]string{"digest": "x"}).wantProblem(t, 403, "sharing_disabled")
+	if me := s.ada.send(t, "GET", "/api/v1/me", nil).want(t, 200).body; !strings.Contains(me, `"share":false`) {
+		t.Errorf("the page is told %s", me)
+	}
+	old := must(s.DB().Shares.Create(t.Context(), store.Share{Link: strings.Repeat("D", 26), Session: s.session, Owner: s.adaID, Audience: "link", Expires: time.Now().Add(time.Hour)}, []byte(`{"version":1}`)))(t)
+	s.link = old.Link
+	s.open(t, s.bob).wantProblem(t, 403, "sharing_disabled")
+	s.open(t, s.anybody()).want(t, 401)
+	if list := s.ada.send(t, "GET", "/api/v1/shares", nil).want(t, 200).body; !strings.Contains(list, old.ID) {
+		t.Errorf("the list lacks the share: %s", list)
+	}
+	s.ada.send(t, "DELETE", "/api/v1/shares/"+old.ID, nil).want(t, 204)
+}
+
+// A token that may only read must not pass links on.
+func TestReadOnlyTokensSeeNoLinks(t *testing.T) {
+	s := newSharing(t, hub.Options{Sharing: hub.SharingLinks}, map[string]any{"audience": "link"})
+	for scope, want := range map[string]bool{"read": false, "chat": true} {
+		token := s.ada.send(t, "POST", "/api/v1/tokens", map[string]any{"name": scope, "scopes": []string{scope}}).want(t, 201).text(t, "token")
+		list := caller{node: s.node, token: token}.send(t, "GET", "/api/v1/shares", nil).want(t, 200).body
+		if !strings.Contains(list, s.share) || strings.Contains(list, s.link) != want {
+			t.Errorf("a token with the scope %s sees %s", scope, list)
+		}
+	}
+}
+
+// A stored secret that cannot be decrypted does not prevent a preview, which names it.
+func TestUnreadableSecretsAreNamed(t *testing.T) {
+	s := newSharing(t, hub.Options{}, nil)
+	owner := string(store.UserNamespace(s.adaID))
+	if err := s.DB().Secrets.Put(t.Context(), store.Secret{Owner: owner, Name: "LOST", Encrypted: []byte("damaged"), KeyID: "k"}); err != nil {
+		t.Fatal(err)
+	}
+	var p struct {
+		Digest    string
+		Unchecked []struct{ Owner, Name string }
+		Refused   bool
+	}
+	s.ada.send(t, "GET", "/api/v1/sessions/"+s.session+"/share", nil).want(t, 200).into(t, &p)
+	if len(p.Unchecked) != 1 || p.Unchecked[0].Owner != owner || p.Unchecked[0].Name != "LOST" || p.Refused {
+		t.Errorf("%+v", p)
+	}
+	s.ada.send(t, "POST", "/api/v1/sessions/"+s.session+"/share", map[string]string{"digest": p.Digest}).want(t, 201)
+}
+
+// A member of a group learns nothing about its secrets from a preview.
+func TestGroupSecretsAreNotConfirmed(t *testing.T) {
+	s := newSharing(t, hub.Options{}, nil)
+	group := s.root.send(t, "POST", "/api/v1/groups", map[string]string{"name": "support"}).want(t, 201).text(t, "id")
+	s.root.send(t, "PUT", "/api/v1/groups/"+group+"/members/"+s.adaID, map[string]string{"role": "reporter"}).want(t, 204)
+	const value = "the-harbour-master-knows"
+	s.root.send(t, "PUT", "/api/v1/groups/"+group+"/members/"+s.rootID(t), map[string]string{"role": "owner"})
+	s.root.send(t, "PUT", "/api/v1/secrets/harbour?owner=group:"+group, map[string]string{"value": value}).want(t, 204)
+	s.say(t, "is it "+value+"?")
+	if p := s.preview(t); p.Redacted.Stored != 0 || !strings.Contains(string(p.Content), value) {
+		t.Errorf("counts %+v in %s", p.Redacted, p.Content)
+	}
+}
+
+func (s *sharing) rootID(t *testing.T) string {
+	t.Helper()
+	var me struct{ User struct{ ID string } }
+	s.root.send(t, "GET", "/api/v1/me", nil).want(t, 200).into(t, &me)
+	return me.User.ID
 }

@@ -18,6 +18,7 @@ type Handlers struct {
 	Gate      *auth.Gate
 	Metrics   *metrics.Metrics
 	Single    bool // whether the hub serves one user without sign-in
+	Sharing   bool // whether conversations can be shared
 	Everyone  bool // whether every user of the OpenID Connect provider gets an account
 }
 

@@ -37,7 +37,7 @@ func (h *Handlers) currentUser(ctx context.Context, p account.Principal) (meJSON
 		return meJSON{}, err
 	}
 	user.Full = account.Can(p, account.UserRead, account.OwnedBy(p.User))
-	return meJSON{User: newUserJSON(user), Groups: memberships(p), Scopes: p.Scopes.Names(), Can: newCanJSON(p)}, nil
+	return meJSON{User: newUserJSON(user), Groups: memberships(p), Scopes: p.Scopes.Names(), Can: h.canJSON(p)}, nil
 }
 
 // memberships returns the groups that a principal belongs to.
@@ -61,11 +61,12 @@ type canJSON struct {
 	Servers   []string `json:"servers" nullable:"false" doc:"Namespaces where the user may create Models and MCP servers"`
 	Members   []string `json:"members" nullable:"false" doc:"Groups whose members the user may manage; * for all"`
 	NewGroups bool     `json:"new_groups" doc:"May create groups"`
+	Share     bool     `json:"share" doc:"May share conversations with other users"`
 }
 
-// newCanJSON lists the actions that p may perform under the authorization
-// rules.
-func newCanJSON(p account.Principal) canJSON {
+// canJSON lists the actions that p may perform under the authorization rules and the
+// settings of the hub.
+func (h *Handlers) canJSON(p account.Principal) canJSON {
 	own, public := account.OwnedBy(p.User), account.Resource{Shared: true}
 	can := func(a account.Action, r account.Resource) bool { return account.Can(p, a, r) }
 	in := func(a account.Action, everywhere string) []string {
@@ -87,5 +88,5 @@ func newCanJSON(p account.Principal) canJSON {
 		return out
 	}
 	return canJSON{Admin: can(account.SettingsWrite, account.Resource{}), Chat: can(account.SessionWrite, own), NewGroups: can(account.GroupCreate, account.Resource{}),
-		Upload: in(account.SkillUpload, ""), Review: in(account.SkillReview, "*"), Servers: in(account.ServerApply, ""), Members: in(account.GroupMembers, "*")}
+		Upload: in(account.SkillUpload, ""), Review: in(account.SkillReview, "*"), Servers: in(account.ServerApply, ""), Members: in(account.GroupMembers, "*"), Share: h.Sharing && can(account.SessionShare, own)}
 }

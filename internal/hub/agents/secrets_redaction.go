@@ -5,40 +5,118 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/loadout-dev/loadout/internal/encryption"
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
 // maxRedacted is the maximum number of values to redact.
 const maxRedacted = 5000
 
-// Redacted returns the values that must not appear in what a user publishes from a
+// SecretToRedact is a stored secret that a conversation may contain.
+type SecretToRedact struct {
+	Owner Owner
+	Name  string
+	Value string // "" if it cannot be decrypted
+	// Own is set if the secret belongs to the user or the conversation, rather than to a
+	// group or everyone. It includes secrets of the user's own skills and resources.
+	Own bool
+	// Skills and Servers are the names of those to which the secret is granted, or was:
+	// only from them can it have come into a conversation, unless a user typed it.
+	Skills, Servers []string
+}
+
+// ToRedact returns the secrets that must not appear in what a user publishes from a
 // conversation of theirs: those of the conversation, the user, the user's groups and
-// the public namespace, and of the skills and resources in them. It fails if there are
-// too many to check all of them. The caller must authorize the use of the conversation.
-func (s *Secrets) Redacted(ctx context.Context, p account.Principal, conversation string) ([]string, error) {
-	namespaces := []store.Namespace{store.Public, store.UserNamespace(string(p.User))}
+// the public namespace, and of the skills and resources in them. Platform values count
+// only if their names say that they are secrets. ToRedact fails if there are too many
+// to check all of them. The caller must authorize the use of the conversation.
+func (s *Secrets) ToRedact(ctx context.Context, p account.Principal, conversation string) ([]SecretToRedact, error) {
+	shared := []store.Namespace{store.Public}
 	for _, group := range slices.Sorted(maps.Keys(p.Groups)) {
-		namespaces = append(namespaces, store.GroupNamespace(string(group)))
+		shared = append(shared, store.GroupNamespace(string(group)))
 	}
-	found, err := s.r.db.Secrets.ListByNamespaces(ctx, conversation, namespaces, maxRedacted+1)
-	switch {
-	case err != nil:
-		return nil, err
-	case len(found) > maxRedacted:
-		return nil, fmt.Errorf("redact secrets: %w: limit %d secrets of one user and their groups", store.ErrTooMany, maxRedacted)
-	case len(found) > 0 && s.r.opts.Cipher == nil:
-		return nil, fmt.Errorf("redact secrets: %w", ErrNoKey)
-	}
-	out := make([]string, len(found))
-	for i, f := range found {
-		value, err := s.r.opts.Cipher.Decrypt(string(f.Encrypted), encryption.Label{Owner: f.Owner, Name: f.Name})
-		if err != nil {
-			return nil, fmt.Errorf("decrypt secret %s: %w", f.Name, err)
+	var out []SecretToRedact
+	for own, namespaces := range map[bool][]store.Namespace{true: {store.UserNamespace(string(p.User))}, false: shared} {
+		session := ""
+		if own {
+			session = conversation
 		}
-		out[i] = string(value)
+		found, err := s.r.db.Secrets.ListByNamespaces(ctx, session, namespaces, maxRedacted+1)
+		if err != nil {
+			return nil, err
+		}
+		if len(found) > maxRedacted {
+			return nil, fmt.Errorf("redact secrets: %w: limit %d secrets of one user, and %d of their groups", store.ErrTooMany, maxRedacted, maxRedacted)
+		}
+		for _, f := range found {
+			if name, ok := variableName(f.Name); ok && !secretVariable.MatchString(name) {
+				continue
+			}
+			out = append(out, SecretToRedact{Owner: Owner(f.Owner), Name: f.Name, Value: s.decrypted(f), Own: own})
+		}
 	}
-	return out, nil
+	slices.SortFunc(out, func(a, b SecretToRedact) int {
+		return strings.Compare(string(a.Owner)+"\n"+a.Name, string(b.Owner)+"\n"+b.Name)
+	})
+	return out, s.addReceivers(ctx, p, out)
+}
+
+// secretVariable matches names of platform values that are secrets. Others are
+// addresses, names and IDs, which a shared conversation may contain.
+var secretVariable = lazyregexp.New(`(?i)key|token|secret|pass|auth|cred`)
+
+// decrypted returns the value of a secret, or "" if it cannot be decrypted.
+func (s *Secrets) decrypted(f store.Secret) string {
+	if s.r.opts.Cipher == nil {
+		return ""
+	}
+	value, err := s.r.opts.Cipher.Decrypt(string(f.Encrypted), encryption.Label{Owner: f.Owner, Name: f.Name})
+	if err != nil {
+		return ""
+	}
+	return string(value)
+}
+
+// addReceivers sets the skills and servers to which secrets are granted. It ignores
+// models, whose keys are never part of a conversation.
+func (s *Secrets) addReceivers(ctx context.Context, p account.Principal, secrets []SecretToRedact) error {
+	grants := map[Owner][]store.Grant{}
+	for i := range secrets {
+		secret := &secrets[i]
+		owner := secret.Owner
+		if owner.isSession() { // its values are granted as those of its owner
+			owner = NamespaceOwner(store.UserNamespace(string(p.User)))
+		}
+		found, ok := grants[owner]
+		if !ok {
+			var err error
+			if found, err = s.r.newActor(p).listSecretGrants(ctx, owner); err != nil {
+				return err
+			}
+			grants[owner] = found
+		}
+		for _, g := range found {
+			if g.Name != secret.Name {
+				continue
+			}
+			data, err := decodeSecretGrant(g)
+			if err != nil {
+				return err
+			}
+			kind, name, _ := strings.Cut(data.Subject, "/")
+			name = name[strings.LastIndexByte(name, '/')+1:]
+			switch kind {
+			case ModelKind:
+			case SkillKind:
+				secret.Skills = append(secret.Skills, name)
+			default:
+				secret.Servers = append(secret.Servers, name)
+			}
+		}
+	}
+	return nil
 }

@@ -33,7 +33,9 @@ func chatProblem(err error) *Problem {
 		{chat.ErrStep, 422, "invalid", "", "use after or last of a message in GET " + Prefix + "/sessions/{id}/messages"},
 		{chat.ErrNoFolder, 422, "no_folder", "", "list them: GET " + Prefix + "/folders"},
 		{chat.ErrNoSharing, 409, "no_accounts", "", "start the hub with accounts: loadout serve --accounts"},
-		{chat.ErrNoLinks, 403, "links_disabled", "", "share with signed-in users, or ask the operator to set hub.share_links"},
+		{chat.ErrSharingOff, 403, "sharing_disabled", "", "export the conversation instead, or ask the operator about hub.sharing"},
+		{chat.ErrUnchecked, 409, "secrets_unchecked", "", "set the secret again, or ask the operator to restore the encryption key"},
+		{chat.ErrNoLinks, 403, "links_disabled", "", "share with signed-in users, or ask the operator to set hub.sharing to links"},
 		{chat.ErrPreviewChanged, 409, "preview_changed", "", "get the preview again, and confirm its digest"},
 		{chat.ErrInvalid, 422, "invalid", "", "fix the request and send it again"},
 	} {

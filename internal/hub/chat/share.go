@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
@@ -15,13 +14,15 @@ import (
 
 // Sharing configures shares.
 type Sharing struct {
+	// Off switches sharing off. Nobody can open shares that exist. They can be listed
+	// and revoked.
+	Off bool
 	// Links permits shares that anyone with the link can open without signing in.
 	Links bool
 	// MaxDays is the maximum lifetime of a share, in days; 0 means 90.
 	MaxDays int
-	// Secrets returns the values that must not appear in a share of a user's
-	// conversation.
-	Secrets func(ctx context.Context, p account.Principal, conversation string) ([]string, error)
+	// Secrets returns the stored secrets that a user's conversation may contain.
+	Secrets func(ctx context.Context, p account.Principal, conversation string) ([]StoredSecret, error)
 }
 
 // Limits of shares.
@@ -45,6 +46,11 @@ var (
 	// ErrNoSharing is returned by a hub whose conversations cannot be shared,
 	// because it has no accounts.
 	ErrNoSharing = errors.New("conversations can be shared on hubs with accounts only")
+	// ErrSharingOff is returned if the hub does not permit shares.
+	ErrSharingOff = errors.New("sharing conversations is switched off on this hub")
+	// ErrUnchecked is returned if a share may contain a secret that cannot be
+	// decrypted, and so cannot be found.
+	ErrUnchecked = errors.New("a stored secret that this conversation used cannot be decrypted, so that the share may contain it")
 	// ErrNoLinks is returned if the hub does not permit shares without a sign-in.
 	ErrNoLinks = errors.New("this hub permits shares for signed-in users only")
 	// ErrPreviewChanged is returned if the conversation differs from the preview.
@@ -55,7 +61,7 @@ var (
 // set for its owner only.
 type Share struct {
 	ID       string         `json:"id" doc:"Identifies the share in lists and when it is revoked"`
-	Link     string         `json:"link,omitempty" doc:"Secret last part of its address, /shared/LINK. Absent for other users' shares"`
+	Link     string         `json:"link,omitempty" doc:"Secret last part of its address, /shared/LINK. Absent for other users' shares, and in lists for tokens without the scope chat"`
 	Session  string         `json:"session,omitempty" doc:"The conversation. Absent for other users' shares"`
 	Title    string         `json:"title,omitempty" doc:"Absent for other users' shares"`
 	Owner    account.UserID `json:"owner" doc:"The id of a user"`
@@ -79,9 +85,14 @@ type SharePreview struct {
 	Digest   string         `json:"digest" doc:"Confirms the content when it is shared"`
 	Size     int64          `json:"size" doc:"Bytes of the snapshot"`
 	Redacted Redacted       `json:"redacted"`
-	Images   int            `json:"images" doc:"Images in results of calls on the branch, whether included or not"`
-	Links    bool           `json:"links" doc:"Whether the hub permits shares for anyone with the link"`
-	MaxDays  int            `json:"max_days" doc:"Maximum lifetime of a share"`
+	// Unchecked are stored secrets that cannot be decrypted.
+	Unchecked []UncheckedSecret `json:"unchecked,omitempty" doc:"Stored secrets that cannot be decrypted, so that the content was not searched for them"`
+	Refused   bool              `json:"refused,omitempty" doc:"Whether sharing fails because of unchecked secrets that the conversation used"`
+	Addresses []string          `json:"addresses,omitempty" doc:"Addresses of links and images in answers, which their texts may not show; at most 500"`
+	More      int               `json:"more_addresses,omitempty" doc:"Number of further addresses"`
+	Images    int               `json:"images" doc:"Images in results of calls on the branch, whether included or not"`
+	Links     bool              `json:"links" doc:"Whether the hub permits shares for anyone with the link"`
+	MaxDays   int               `json:"max_days" doc:"Maximum lifetime of a share"`
 }
 
 // ShareRequest describes a share to create.
@@ -92,18 +103,20 @@ type ShareRequest struct {
 	Days     int      // lifetime; 0 for the default
 }
 
-// SharingLimits returns whether conversations can be shared, whether without a
-// sign-in, and for how many days at most.
-func (e *Engine) SharingLimits() (enabled, links bool, maxDays int) {
-	s := e.opts.Sharing
-	if s == nil {
-		return false, false, 0
+// sharing returns the settings of shares. It fails with [ErrNoSharing] or
+// [ErrSharingOff].
+func (e *Engine) sharing() (Sharing, error) {
+	if e.opts.Sharing == nil {
+		return Sharing{}, ErrNoSharing
 	}
-	maxDays = s.MaxDays
-	if maxDays <= 0 {
-		maxDays = maxShareDays
+	s := *e.opts.Sharing
+	if s.MaxDays <= 0 {
+		s.MaxDays = maxShareDays
 	}
-	return true, s.Links, maxDays
+	if s.Off {
+		return s, ErrSharingOff
+	}
+	return s, nil
 }
 
 // PreviewShare returns what a share of the current branch would contain now,
@@ -119,34 +132,31 @@ func (e *Engine) snapshotToShare(ctx context.Context, p account.Principal, id st
 	if err != nil {
 		return nil, nil, err
 	}
-	enabled, links, maxDays := e.SharingLimits()
-	if !enabled {
-		return nil, nil, ErrNoSharing
+	sharing, err := e.sharing()
+	if err != nil {
+		return nil, nil, err
 	}
 	st, err := readState(s)
 	if err != nil {
 		return nil, nil, err
 	}
-	steps, err := readSteps(ctx, e.db.Events, id, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	path := slices.DeleteFunc(currentPath(steps), func(s step) bool { return s.Turn > st.ended() })
-	out := &SharePreview{Content: sharedContent(s.Title, path, images), Links: links, MaxDays: maxDays}
-	for _, s := range path {
-		if s.Result != nil {
-			out.Images += len(s.Result.Images)
-		}
-	}
-	var values []string
-	if find := e.opts.Sharing.Secrets; find != nil {
-		if values, err = find(ctx, p, id); err != nil {
+	var secrets []StoredSecret
+	if sharing.Secrets != nil {
+		if secrets, err = sharing.Secrets(ctx, p, id); err != nil {
 			return nil, nil, fmt.Errorf("find secrets to redact: %w", err)
 		}
 	}
-	if out.Redacted, err = out.Content.redact(values, unsharedTexts(path)); err != nil {
+	tracker := newSecretTracker(secrets)
+	branch, err := e.readSharedBranch(ctx, id, st.ended(), images, tracker.observe)
+	if err != nil {
 		return nil, nil, err
 	}
+	out := &SharePreview{Content: sharedContent(s.Title, branch.steps, images), Images: branch.images, Links: sharing.Links, MaxDays: sharing.MaxDays, Unchecked: tracker.unchecked()}
+	out.Refused = checkUnchecked(out.Unchecked) != nil
+	if out.Redacted, err = out.Content.redact(tracker.values(), branch.unshared); err != nil {
+		return nil, nil, err
+	}
+	out.Addresses, out.More = out.Content.addresses()
 	data, digest, err := out.Content.encode()
 	out.Digest, out.Size = digest, int64(len(data))
 	return out, data, err
@@ -191,6 +201,9 @@ func (e *Engine) CreateShare(ctx context.Context, p account.Principal, id string
 	case r.Digest != preview.Digest:
 		return Share{}, ErrPreviewChanged
 	}
+	if err := checkUnchecked(preview.Unchecked); err != nil {
+		return Share{}, err
+	}
 	var made store.Share
 	err = e.db.Tx(ctx, func(tx *store.Tx) error {
 		has, err := tx.Shares.Total(ctx, string(p.User))
@@ -227,13 +240,19 @@ type Shared struct {
 // deleted, or its owner is disabled. An anonymous principal may open only shares for
 // anyone with the link, and does not learn which others exist.
 func (e *Engine) OpenShare(ctx context.Context, p account.Principal, link string) (*Shared, error) {
+	if _, err := e.sharing(); errors.Is(err, ErrSharingOff) {
+		if denied := account.Check(p, account.ShareRead, account.Resource{Shared: true}); denied != nil {
+			return nil, denied
+		}
+		return nil, err
+	}
 	s, err := e.findShare(ctx, link)
 	hidden := errors.Is(err, store.ErrNotFound)
 	if err != nil && !hidden {
 		return nil, err
 	}
-	_, links, _ := e.SharingLimits()
-	if hidden || !links || Audience(s.Audience) != WithLink {
+	sharing, _ := e.sharing()
+	if hidden || !sharing.Links || Audience(s.Audience) != WithLink {
 		if denied := account.Check(p, account.ShareRead, account.Resource{Owner: account.UserID(s.Owner), Shared: true}); denied != nil {
 			return nil, denied
 		}
@@ -258,7 +277,7 @@ func (e *Engine) OpenShare(ctx context.Context, p account.Principal, link string
 // findShare returns the share with a link, unless its owner is disabled.
 func (e *Engine) findShare(ctx context.Context, link string) (store.Share, error) {
 	notFound := fmt.Errorf("shared conversation: %w", store.ErrNotFound)
-	if enabled, _, _ := e.SharingLimits(); !enabled {
+	if _, err := e.sharing(); err != nil {
 		return store.Share{}, notFound
 	}
 	s, err := e.db.Shares.ByLink(ctx, link)
@@ -296,7 +315,8 @@ func (e *Engine) recordView(ctx context.Context, p account.Principal, s store.Sh
 
 // Shares returns a page of a user's shares, newest first, and the cursor of the
 // next page. If owner is "", it returns those of all users, for administrators, who
-// see neither titles nor links.
+// see neither titles nor links. Without the scope to share conversations, it returns
+// no links: who reads a list must not be able to pass on what it lists.
 func (e *Engine) Shares(ctx context.Context, p account.Principal, owner account.UserID, page store.Page) ([]Share, string, error) {
 	if err := account.Check(p, account.ShareList, account.OwnedBy(owner)); err != nil {
 		return nil, "", err
@@ -308,6 +328,9 @@ func (e *Engine) Shares(ctx context.Context, p account.Principal, owner account.
 	out := make([]Share, len(found))
 	for i, s := range found {
 		out[i] = shareOf(s, string(p.User) == s.Owner)
+		if p.Scopes&account.ScopeChat == 0 {
+			out[i].Link = ""
+		}
 	}
 	return out, next, nil
 }

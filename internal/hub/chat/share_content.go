@@ -135,41 +135,15 @@ func shortLine(text string) string {
 
 // Limits of the search for secrets, which replaces each value in all texts.
 const (
-	maxRecognized   = 1000    // values
-	maxUnsharedText = 8 << 20 // bytes of text that is not shared, newest first
-	maxPartOf       = 8 << 10 // length of a value of which parts are replaced
+	maxRecognized = 1000    // values
+	maxPartOf     = 8 << 10 // length of a value of which parts are replaced
 )
 
-// unsharedTexts returns texts of the steps that are not shared but may name a secret
-// that shared texts repeat: arguments and results of calls, and thinking.
-func unsharedTexts(path []step) []string {
-	var out []string
-	size := 0
-	add := func(text string) {
-		if size += len(text); size <= maxUnsharedText {
-			out = append(out, text)
-		}
-	}
-	for _, s := range slices.Backward(path) {
-		if s.Result != nil {
-			add(s.Result.Text)
-		}
-		if s.Message != nil {
-			for _, c := range s.Message.Calls {
-				add(c.Arguments)
-			}
-			for _, t := range s.Message.Thinking {
-				add(t.Text)
-			}
-		}
-	}
-	return out
-}
-
 // redact replaces secrets in all texts of the content: the given values, and then
-// what looks like a secret anywhere in the content or in the unshared texts. It then
-// shortens the objects of calls, because it would not find a secret of which only the
-// start is left. It fails with [ErrInvalid] if too much text looks like a secret.
+// what looks like a secret anywhere in the content or in the unshared texts, and
+// credentials in addresses. It then shortens the objects of calls, because it would not
+// find a secret of which only the start is left. It fails with [ErrInvalid] if too much
+// text looks like a secret.
 func (c *SharedContent) redact(values, unshared []string) (Redacted, error) {
 	var out Redacted
 	c.replace(slices.DeleteFunc(slices.Clone(values), func(v string) bool { return len(v) < redact.MinLength }), &out.Stored)
@@ -178,6 +152,12 @@ func (c *SharedContent) redact(values, unshared []string) (Redacted, error) {
 	find := func(text string) {
 		for _, v := range scan.FindSecrets(text) {
 			if !seen[v] {
+				seen[v] = true
+				found = append(found, v)
+			}
+		}
+		for _, v := range scan.URLCredentials(text) {
+			if !seen[v] && isLikelySecret(v) { // others are replaced only in addresses
 				seen[v] = true
 				found = append(found, v)
 			}
@@ -191,6 +171,11 @@ func (c *SharedContent) redact(values, unshared []string) (Redacted, error) {
 		return out, fmt.Errorf("%w: too much text looks like a secret (%d values, limit %d); share a shorter branch", ErrInvalid, len(found), maxRecognized)
 	}
 	c.replace(found, &out.Recognized)
+	c.eachText(func(text *string) {
+		replaced, n := scan.RedactURLs(*text, redact.Marker)
+		*text = replaced
+		out.Recognized += n
+	})
 	for i := range c.Messages {
 		for n := range c.Messages[i].Calls {
 			what := &c.Messages[i].Calls[n].What
@@ -200,10 +185,16 @@ func (c *SharedContent) redact(values, unshared []string) (Redacted, error) {
 	return out, nil
 }
 
-// replace replaces the values in all texts, and their parts where a text was cut off,
-// such as in titles. It adds the number of replacements to n.
+// isLikelySecret reports whether a credential in an address is long and mixed enough to
+// be replaced in other text too.
+func isLikelySecret(v string) bool {
+	return len(v) >= 8 && strings.ContainsAny(v, "0123456789") && strings.ToUpper(v) != strings.ToLower(v)
+}
+
+// replace replaces the values and their encoded forms in all texts, and parts of values
+// where a text was cut off, such as in titles. It adds the number of replacements to n.
 func (c *SharedContent) replace(values []string, n *int) {
-	r := redact.Values(values...)
+	r := redact.Values(c.contained(values)...)
 	count := func(text *string, replaced string) {
 		*n += strings.Count(replaced, redact.Marker) - strings.Count(*text, redact.Marker)
 		*text = replaced
@@ -227,6 +218,25 @@ func (c *SharedContent) replace(values []string, n *int) {
 		title += "…"
 	}
 	count(&c.Title, title)
+}
+
+// contained returns those forms of the values that a text contains.
+func (c *SharedContent) contained(values []string) []string {
+	var forms, out []string
+	for _, v := range values {
+		forms = append(forms, redact.Forms(v)...)
+	}
+	seen := make([]bool, len(forms))
+	finder := redact.NewFinder(forms...)
+	c.eachText(func(text *string) {
+		finder.Find(*text, func(i int) {
+			if !seen[i] {
+				seen[i] = true
+				out = append(out, forms[i])
+			}
+		})
+	})
+	return out
 }
 
 // inTitle returns a value as the page's titleFrom writes it: the title is the first
@@ -264,7 +274,7 @@ func (c *SharedContent) encode() (data []byte, digest string, err error) {
 		return nil, "", err
 	}
 	if len(data) > MaxShareBytes {
-		return nil, "", fmt.Errorf("%w: conversation too large to share (%d bytes, limit %d); share it without images, or a shorter branch", ErrInvalid, len(data), MaxShareBytes)
+		return nil, "", tooLarge(len(data))
 	}
 	sum := sha256.Sum256(data)
 	return data, "sha256:" + hex.EncodeToString(sum[:]), nil

@@ -1,8 +1,11 @@
 package chat
 
 import (
+	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -46,14 +49,33 @@ func TestSharedContent(t *testing.T) {
 		if images {
 			want[1].Images = []SharedImage{{"image/png", []byte("png")}}
 		}
-		got := sharedContent("Tides", path, images)
-		if counts, err := got.redact([]string{"csv", "a/b.csv"}, unsharedTexts(path)); err != nil || counts != (Redacted{Stored: 1, Recognized: 1}) {
+		b := branchOf(path, images)
+		got := sharedContent("Tides", b.steps, images)
+		if counts, err := got.redact([]string{"csv", "a/b.csv"}, b.unshared); err != nil || counts != (Redacted{Stored: 1, Recognized: 1}) {
 			t.Errorf("counts %+v, error %v", counts, err) // "csv" is too short
 		}
 		if diff := cmp.Diff(want, got.Messages, cmpopts.IgnoreUnexported(SharedMessage{})); diff != "" {
 			t.Errorf("images %t: got + and want -:\n%s", images, diff)
 		}
 	}
+}
+
+// branchOf returns the steps as they are read to share them.
+func branchOf(path []step, images bool) *sharedBranch {
+	b := &sharedBranch{}
+	for _, s := range path {
+		if s.Message != nil {
+			m := *s.Message
+			s.Message = &m
+		}
+		if s.Result != nil {
+			r := *s.Result
+			s.Result = &r
+		}
+		b.add(s, images)
+	}
+	b.limitUnshared()
+	return b
 }
 
 func TestSharedContentIsLimited(t *testing.T) {
@@ -78,8 +100,9 @@ func TestSecretsAreReplacedInAllTexts(t *testing.T) {
 		event(session.Event{Result: &session.CallResult{Call: "1", Text: "api_key: in-a-result-3"}}),
 		event(session.Event{Message: &session.Message{Role: llm.Assistant, Text: "There are in-an-argument-2 and in-a-result-3."}}),
 	}
-	c := sharedContent("On correct-horse-1", path, false)
-	counts, err := c.redact(nil, unsharedTexts(path))
+	b := branchOf(path, false)
+	c := sharedContent("On correct-horse-1", b.steps, false)
+	counts, err := c.redact(nil, b.unshared)
 	if err != nil || counts.Recognized != 6 {
 		t.Errorf("counts %+v, error %v", counts, err)
 	}
@@ -119,5 +142,41 @@ func TestPartsOfSecretsAreReplaced(t *testing.T) {
 		if _, err := c.redact([]string{hexKey}, nil); err != nil || c.Messages[0].Text != want {
 			t.Errorf("stop %q: %q, want %q, error %v", stop, c.Messages[0].Text, want, err)
 		}
+	}
+}
+
+// Encoded secrets are replaced, and credentials in addresses, wherever they are hidden.
+func TestEncodedSecretsAreReplaced(t *testing.T) {
+	const stored = "harbour/master+42"
+	for text, want := range map[string]string{
+		"Basic " + base64.StdEncoding.EncodeToString([]byte("ada:"+stored)): "•••",
+		"https://h.test/?q=" + url.QueryEscape(stored):                      "https://h.test/?q=•••",
+		hex.EncodeToString([]byte(stored)):                                  "•••",
+		`{"x":"harbour\/master+42"}`:                                        `{"x":"harbour\/master+42"}`, // not an escape of ours
+		"[tides](https://ada:pw@h.test/x?sig=1&page=2)":                     "[tides](https://•••@h.test/x?sig=•••&page=2)",
+		"![c](https://h.test/c.png?X-Amz-Signature=a1b2c3d4e5) a1b2c3d4e5":  "![c](https://h.test/c.png?X-Amz-Signature=•••) •••",
+	} {
+		c := &SharedContent{Messages: []SharedMessage{{Role: llm.Assistant, Text: text}}}
+		if _, err := c.redact([]string{stored}, nil); err != nil || !strings.Contains(c.Messages[0].Text, want) {
+			t.Errorf("%s became %s, want %s, error %v", text, c.Messages[0].Text, want, err)
+		}
+	}
+}
+
+// The preview lists the addresses that links do not show.
+func TestAddresses(t *testing.T) {
+	c := &SharedContent{Messages: []SharedMessage{
+		{Role: llm.User, Text: "[mine](https://user.test/)"},
+		{Role: llm.Assistant, Text: "[a](https://a.test/x_(y)) ![b](</b c.png> \"title\") [c][1] <https://d.test/> https://e.test/x, [top](#top) and [a](https://a.test/x_(y))\n\n[1]: https://c.test/\n<a href=\"/f\">"},
+	}}
+	got, more := c.addresses()
+	if diff := cmp.Diff([]string{"https://a.test/x_(y)", "/b c.png", "https://c.test/", "/f", "https://d.test/", "https://e.test/x"}, got); diff != "" || more != 0 {
+		t.Errorf("%d more, got + and want -:\n%s", more, diff)
+	}
+	for i := range maxAddresses + 7 {
+		c.Messages[1].Text += fmt.Sprintf(" [x](/%d)", i)
+	}
+	if got, more := c.addresses(); len(got) != maxAddresses || more != 13 {
+		t.Errorf("%d addresses and %d more", len(got), more)
 	}
 }

@@ -2173,6 +2173,8 @@ export interface components {
             review: string[];
             /** @description Namespaces where the user may create Models and MCP servers */
             servers: string[];
+            /** @description May share conversations with other users */
+            share: boolean;
             /** @description Namespaces where the user may upload skills and create agents: default, public, and ids of groups */
             upload: string[];
         };
@@ -2352,6 +2354,14 @@ export interface components {
         ChatResolution: {
             id: string;
             outcome: string;
+        };
+        ChatUncheckedSecret: {
+            /** @description Absent for secrets of others */
+            name?: string;
+            /** @description Owner of the secret, such as group:ID */
+            owner: string;
+            /** @description Whether the conversation used a skill or server that receives the secret. Then it cannot be shared */
+            used?: boolean;
         };
         ChatVersion: {
             /**
@@ -4329,7 +4339,7 @@ export interface components {
             expires: string;
             /** @description Identifies the share in lists and when it is revoked */
             id: string;
-            /** @description Secret last part of its address, /shared/LINK. Absent for other users' shares */
+            /** @description Secret last part of its address, /shared/LINK. Absent for other users' shares, and in lists for tokens without the scope chat */
             link?: string;
             /** @description The id of a user */
             owner: string;
@@ -4344,6 +4354,8 @@ export interface components {
             title?: string;
         };
         SharePreview: {
+            /** @description Addresses of links and images in answers, which their texts may not show; at most 500 */
+            addresses?: string[] | null;
             content: components["schemas"]["SharedContent"];
             /** @description Confirms the content when it is shared */
             digest: string;
@@ -4359,12 +4371,21 @@ export interface components {
              * @description Maximum lifetime of a share
              */
             max_days: number;
+            /**
+             * Format: int64
+             * @description Number of further addresses
+             */
+            more_addresses?: number;
             redacted: components["schemas"]["Redacted"];
+            /** @description Whether sharing fails because of unchecked secrets that the conversation used */
+            refused?: boolean;
             /**
              * Format: int64
              * @description Bytes of the snapshot
              */
             size: number;
+            /** @description Stored secrets that cannot be decrypted, so that the content was not searched for them */
+            unchecked?: components["schemas"]["ChatUncheckedSecret"][] | null;
         };
         Shared: {
             content: components["schemas"]["SharedContent"];
