@@ -44,9 +44,7 @@ async function ask(page, method, path, data, type = "application/json") {
 async function stage(role) {
   const group = await ask(root, "POST", "/groups", { name: `team-${role}` });
   const namespace = `group:${group.id}`;
-  const { id: user } = await ask(root, "POST", "/users", { name: role, password });
-  if (role === "admin") await ask(root, "PATCH", `/users/${user}`, { admin: true });
-  else await ask(root, "PUT", `/groups/${group.id}/members/${user}`, { role });
+  await grant(role, group.id);
   const packed = (name, line) =>
     zip(
       {
@@ -81,6 +79,7 @@ async function stage(role) {
   return {
     page,
     role,
+    group: group.id,
     starts: [
       "/",
       `/chat/${session}`,
@@ -91,6 +90,15 @@ async function stage(role) {
       `/admin/groups/${group.id}`,
     ],
   };
+}
+
+/** grant makes the user of a role, or gives back what a click took from it. */
+async function grant(role, group) {
+  let user = (await ask(root, "GET", "/users?limit=100")).items.find((u) => u.name === role)?.id;
+  user ??= (await ask(root, "POST", "/users", { name: role, password })).id;
+  await ask(root, "PATCH", `/users/${user}`, { admin: role === "admin", disabled: false });
+  await ask(root, "PUT", `/users/${user}/password`, { password });
+  if (role !== "admin") await ask(root, "PUT", `/groups/${group}/members/${user}`, { role });
 }
 
 async function signIn(page, name) {
@@ -150,8 +158,8 @@ class Walk {
   clicks = 0;
   done = new Map(); // the controls of each page that were clicked
 
-  constructor({ page, role, starts }) {
-    Object.assign(this, { page, role, queue: [...starts], known: new Set(starts.map(pattern)) });
+  constructor({ page, role, group, starts }) {
+    Object.assign(this, { page, role, group, queue: [...starts], known: new Set(starts.map(pattern)) });
     page.on("response", (r) => {
       const { pathname } = new URL(r.url());
       if (!pathname.startsWith("/api/")) return;
@@ -187,7 +195,8 @@ class Walk {
     await this.page.goto(path);
     await this.quiet();
     if (await this.page.locator(".door, [autocomplete=current-password]").count()) {
-      await signIn(this.page, this.role); // a click ended the sign-in
+      await grant(this.role, this.group).catch(() => {}); // its group may be gone
+      await signIn(this.page, this.role);
       await this.page.goto(path);
       await this.quiet();
     }
