@@ -85,6 +85,8 @@ var authorityOfSessions = []row{
 	{"revoke-share", "of oneself", myShare, nil, "401 204 204 204 204 204 204", "204 chat admin"},
 	{"get-shared", "", theirShare, nil, "401 200 200 200 200 200 200", "200 read chat"},
 	{"get-shared", "with anyone who has the link", theirLink, nil, "200 200 200 200 200 200 200", "200 any"},
+	{"get-shared-file", "", theirShare, nil, "401 200 200 200 200 200 200", "200 read chat"},
+	{"get-shared-file", "with anyone who has the link", theirLink, nil, "200 200 200 200 200 200 200", "200 any"},
 	{"open-socket", "without opening one", nil, nil, "401 426 426 426 426 426 426", "426 read chat"},
 
 	{"list-asks", "of oneself", nil, nil, "401 200 200 200 200 200 200", "200 chat"},
@@ -125,9 +127,13 @@ func (s *scene) shareOf(user string, a chat.Audience) map[string]string {
 	ctx, chats := s.t.Context(), s.node.Chat()
 	p := account.Principal{User: account.UserID(user), Scopes: account.AllScopes}
 	c := must(chats.Create(ctx, p, "", "Tides"))(s.t)
-	digest := must(chats.PreviewShare(ctx, p, c.ID, false))(s.t).Digest
-	made := must(chats.CreateShare(ctx, p, c.ID, chat.ShareRequest{Digest: digest, Audience: a}))(s.t)
-	return map[string]string{"share": made.ID, "link": made.Link}
+	if err := chats.WriteFile(ctx, p, c.ID, "dot.gif", dot); err != nil {
+		s.t.Fatal(err)
+	}
+	o := chat.ShareOptions{Files: []string{"dot.gif"}}
+	digest := must(chats.PreviewShare(ctx, p, c.ID, o))(s.t).Digest
+	made := must(chats.CreateShare(ctx, p, c.ID, chat.ShareRequest{ShareOptions: o, Digest: digest, Audience: a}))(s.t)
+	return map[string]string{"share": made.ID, "link": made.Link, "ref": hashOf(dot)}
 }
 
 func theirFolder(s *scene) map[string]string { return s.folderOf(s.victim) }

@@ -31,6 +31,7 @@ var exactTexts = map[string]string{
 	"list-kinds.items[].spec":             "documents that clients change and apply again",
 	"get-package":                         "files",
 	"read-session-file":                   "a file",
+	"get-shared-file":                     "a file",
 	"open-socket":                         "not JSON; it has the events of watch-session",
 }
 

@@ -353,3 +353,90 @@ func (s *sharing) rootID(t *testing.T) string {
 	s.root.send(t, "GET", "/api/v1/me", nil).want(t, 200).into(t, &me)
 	return me.User.ID
 }
+
+// Images of messages go along unless the user opts out, and the files that the user
+// chooses. What is shared does not change with the conversation, and ends with the share.
+func TestSharedImagesAndFiles(t *testing.T) {
+	s := newSharing(t, hub.Options{}, nil)
+	at := "/api/v1/sessions/" + s.session
+	notes := "token: " + foundSecret
+	binary := "\x00\xff" + foundSecret
+	for path, data := range map[string]string{"dot.gif": string(dot), "notes.txt": notes, "data.bin": binary, "other.txt": "not chosen"} {
+		s.ada.with("Content-Type", "application/octet-stream").send(t, "PUT", at+"/files/"+path, data).want(t, 204)
+	}
+	s.ada.send(t, "POST", at+"/messages", map[string]any{"text": "see", "images": []map[string]string{{"path": "dot.gif"}}}).want(t, 202)
+	s.say(t, "done?")
+	type preview struct {
+		Digest        string
+		Size          int64
+		MessageImages int `json:"message_images"`
+		Content       struct {
+			Messages []struct{ Images []struct{ Ref, Name string } }
+			Files    []struct {
+				Path, Ref string
+				Checked   bool
+				Redacted  int
+			}
+		}
+	}
+	look := func(query string) (p preview) {
+		s.ada.send(t, "GET", at+"/share"+query, nil).want(t, 200).into(t, &p)
+		return p
+	}
+	images := func(p preview) (n int) {
+		for _, m := range p.Content.Messages {
+			n += len(m.Images)
+		}
+		return n
+	}
+	if p := look("?message_images=false"); images(p) != 0 || p.MessageImages != 1 || len(p.Content.Files) != 0 {
+		t.Errorf("without images: %+v", p)
+	}
+	p := look("?files=notes.txt&files=data.bin")
+	if images(p) != 1 || len(p.Content.Files) != 2 || p.Content.Files[0].Checked || !p.Content.Files[1].Checked || p.Content.Files[1].Redacted != 1 {
+		t.Fatalf("%+v", p)
+	}
+	s.ada.send(t, "GET", at+"/share?files=none.txt", nil).wantProblem(t, 422, "invalid")
+	s.ada.send(t, "POST", at+"/share", map[string]any{"digest": p.Digest}).wantProblem(t, 409, "preview_changed") // without the files
+	var made struct{ ID, Link string }
+	s.ada.send(t, "POST", at+"/share", map[string]any{"digest": p.Digest, "files": []string{"notes.txt", "data.bin"}}).want(t, 201).into(t, &made)
+	s.link = made.Link
+	if share := must(s.DB().Shares.Get(t.Context(), made.ID))(t); share.Size != p.Size || p.Size < int64(len(dot)+len(binary)) {
+		t.Errorf("size %d, and %d in the preview", share.Size, p.Size)
+	}
+	// Later changes do not matter.
+	s.ada.send(t, "DELETE", at+"/files/notes.txt", nil).want(t, 204)
+	s.ada.send(t, "DELETE", at+"/files/dot.gif", nil).want(t, 204)
+	file := func(ref string) string { return "/api/v1/shared/" + s.link + "/files/" + ref }
+	r := s.bob.send(t, "GET", file(p.Content.Files[1].Ref), nil).want(t, 200)
+	if r.body != "token: •••" || !strings.HasPrefix(r.header.Get("Content-Disposition"), "attachment") {
+		t.Errorf("the file is %q, %v", r.body, r.header)
+	}
+	if r := s.bob.send(t, "GET", file(p.Content.Files[0].Ref), nil).want(t, 200); r.body != binary {
+		t.Errorf("the other file is %q", r.body)
+	}
+	image := file(hashOf(dot))
+	if r := s.bob.send(t, "GET", image, nil).want(t, 200); r.header.Get("Content-Type") != "image/gif" || r.header.Get("Cache-Control") != "private, no-cache" {
+		t.Errorf("the image has %v", r.header)
+	}
+	s.bob.send(t, "GET", file(strings.Repeat("0", 64)), nil).want(t, 404)
+	s.anybody().send(t, "GET", image, nil).want(t, 401)
+	if text := s.open(t, s.bob).want(t, 200).body; strings.Contains(text, foundSecret) || strings.Contains(text, "other.txt") {
+		t.Errorf("shared %s", text)
+	}
+	// A page that is still open gets nothing any more.
+	s.ada.send(t, "DELETE", "/api/v1/shares/"+made.ID, nil).want(t, 204)
+	s.bob.send(t, "GET", image, nil).want(t, 404)
+	s.open(t, s.bob).want(t, 404)
+}
+
+// Images and files in a share are limited together.
+func TestSharedFilesAreLimited(t *testing.T) {
+	s := newSharing(t, hub.Options{}, nil)
+	at := "/api/v1/sessions/" + s.session
+	for _, path := range []string{"a.bin", "b.bin", "c.bin"} {
+		s.ada.with("Content-Type", "application/octet-stream").send(t, "PUT", at+"/files/"+path, strings.Repeat("\xff", 6<<20)+path).want(t, 204)
+	}
+	s.ada.send(t, "GET", at+"/share?files=a.bin&files=b.bin", nil).want(t, 200)
+	s.ada.send(t, "GET", at+"/share?files=a.bin&files=b.bin&files=c.bin", nil).wantProblem(t, 422, "invalid")
+}

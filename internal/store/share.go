@@ -14,7 +14,7 @@ type Share struct {
 	Owner    string // a user id
 	Audience string
 	Title    string
-	Size     int64 // of the snapshot, in bytes
+	Size     int64 // of the snapshot and the files, in bytes
 	Created  time.Time
 	Expires  time.Time
 }
@@ -29,20 +29,43 @@ func (s *Share) fields() []any {
 // shares. Expired shares are not found.
 type Shares struct{ c conn }
 
-// Create adds a share with its snapshot of up to [MaxValue] bytes, and returns it
-// as stored. It fails with [ErrExists] if the link is taken, and with
+// ShareFile is an image or a file in a share.
+type ShareFile struct {
+	Ref  string // hash, in hexadecimal
+	Name string // path of a file, or "" for an image
+	Type string // MIME type of an image, or "" for a file
+	Data []byte
+}
+
+func (f *ShareFile) fields() []any { return []any{&f.Ref, &f.Name, &f.Type, &f.Data} }
+
+// Create adds a share with its snapshot and files of up to [MaxValue] bytes each, and
+// returns it as stored. It fails with [ErrExists] if the link is taken, and with
 // [ErrNotFound] if the session does not exist.
-func (t Shares) Create(ctx context.Context, s Share, snapshot []byte) (Share, error) {
-	if len(snapshot) > MaxValue {
-		return Share{}, fmt.Errorf("store share: %w: snapshot has %d bytes, limit %d", ErrInvalid, len(snapshot), MaxValue)
+func (t Shares) Create(ctx context.Context, s Share, snapshot []byte, files ...ShareFile) (Share, error) {
+	s.Size = int64(len(snapshot))
+	largest := len(snapshot)
+	for _, f := range files {
+		s.Size += int64(len(f.Data))
+		largest = max(largest, len(f.Data))
+	}
+	if largest > MaxValue {
+		return Share{}, fmt.Errorf("store share: %w: a part has %d bytes, limit %d", ErrInvalid, largest, MaxValue)
 	}
 	setDefaultID(&s.ID)
 	setDefaultTime(&s.Created)
 	s.Expires = fromMillis(toMillis(s.Expires))
-	s.Size = int64(len(snapshot))
 	err := t.c.inTransaction(ctx, func(c conn) error {
 		if err := c.insert(ctx, "shares", shareColumns, s.fields()); err != nil {
 			return toNotFound(err)
+		}
+		for _, f := range files {
+			if f.Data == nil {
+				f.Data = []byte{}
+			}
+			if err := c.insert(ctx, "share_files", "share, ref, name, type, data", []any{s.ID, f.Ref, f.Name, f.Type, f.Data}); err != nil {
+				return err
+			}
 		}
 		return c.insert(ctx, "share_snapshots", "share, data", []any{s.ID, snapshot})
 	})
@@ -77,6 +100,16 @@ func (t Shares) Snapshot(ctx context.Context, id string) ([]byte, error) {
 		return nil, fmt.Errorf("read snapshot of share %q: %w", id, err)
 	}
 	return data, nil
+}
+
+// File returns an image or a file of a share by its ref. If several files have the same
+// content, it returns one of them.
+func (t Shares) File(ctx context.Context, id, ref string) (ShareFile, error) {
+	f, err := queryOne[ShareFile](ctx, t.c, "SELECT ref, name, type, data FROM share_files WHERE share = $1 AND ref = $2 ORDER BY name LIMIT 1", id, ref)
+	if err != nil {
+		return ShareFile{}, fmt.Errorf("read file of share %q: %w", id, err)
+	}
+	return f, nil
 }
 
 // List returns a user's shares, or those of all users if owner is "", newest first,

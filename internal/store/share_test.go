@@ -34,6 +34,19 @@ func TestShares(t *testing.T) {
 		_, err = create(store.Share{Link: link("b"), Session: session.ID, Owner: "ada", Audience: "link", Expires: later}, strings.Repeat("x", store.MaxValue+1))
 		wantError(t, err, store.ErrInvalid)
 
+		// Files count toward the size.
+		image := store.ShareFile{Ref: strings.Repeat("1", 64), Type: "image/png", Data: []byte("png")}
+		file := store.ShareFile{Ref: strings.Repeat("2", 64), Name: "a/b.txt", Data: []byte("t")}
+		with := must(db.Shares.Create(ctx, store.Share{Link: link("f"), Session: session.ID, Owner: "ada", Audience: "members", Expires: later}, []byte("x"), image, file))(t)
+		wantEqual(t, with.Size, int64(5))
+		wantEqual(t, must(db.Shares.File(ctx, with.ID, image.Ref))(t), image)
+		wantEqual(t, must(db.Shares.File(ctx, with.ID, file.Ref))(t), file)
+		_, err = db.Shares.File(ctx, first.ID, image.Ref)
+		wantError(t, err, store.ErrNotFound)
+		mustDo(t, db.Shares.Delete(ctx, with.ID))
+		_, err = db.Shares.File(ctx, with.ID, image.Ref)
+		wantError(t, err, store.ErrNotFound)
+
 		// Expired.
 		old := must(create(store.Share{Link: link("o"), Session: session.ID, Owner: "ada", Audience: "members", Expires: time.Now().Add(-time.Hour)}, "old"))(t)
 		_, err = db.Shares.Get(ctx, old.ID)

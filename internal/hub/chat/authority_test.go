@@ -84,11 +84,11 @@ func TestAuthority(t *testing.T) {
 			return err
 		}, yes, scope, yes, hidden, refused},
 		{"PreviewShare", func(p account.Principal, id string) error {
-			_, err := e.PreviewShare(t.Context(), p, id, false)
+			_, err := e.PreviewShare(t.Context(), p, id, chat.ShareOptions{})
 			return err
 		}, yes, scope, yes, hidden, refused},
 		{"CreateShare", func(p account.Principal, id string) error {
-			if preview, err := e.PreviewShare(t.Context(), ada, id, false); err == nil {
+			if preview, err := e.PreviewShare(t.Context(), ada, id, chat.ShareOptions{}); err == nil {
 				_, err = e.CreateShare(t.Context(), p, id, chat.ShareRequest{Digest: preview.Digest})
 				return err
 			}

@@ -66,7 +66,7 @@ type Share struct {
 	Title    string         `json:"title,omitempty" doc:"Absent for other users' shares"`
 	Owner    account.UserID `json:"owner" doc:"The id of a user"`
 	Audience Audience       `json:"audience" enum:"members,link" doc:"members: signed-in users; link: anyone with the link"`
-	Size     int64          `json:"size" doc:"Bytes of the snapshot"`
+	Size     int64          `json:"size" doc:"Bytes of the snapshot with its images and files"`
 	Created  time.Time      `json:"created"`
 	Expires  time.Time      `json:"expires"`
 }
@@ -83,24 +83,27 @@ func shareOf(s store.Share, own bool) Share {
 type SharePreview struct {
 	Content  *SharedContent `json:"content"`
 	Digest   string         `json:"digest" doc:"Confirms the content when it is shared"`
-	Size     int64          `json:"size" doc:"Bytes of the snapshot"`
+	Size     int64          `json:"size" doc:"Bytes of the snapshot with its images and files"`
 	Redacted Redacted       `json:"redacted"`
 	// Unchecked are stored secrets that cannot be decrypted.
 	Unchecked []UncheckedSecret `json:"unchecked,omitempty" doc:"Stored secrets that cannot be decrypted, so that the content was not searched for them"`
 	Refused   bool              `json:"refused,omitempty" doc:"Whether sharing fails because of unchecked secrets that the conversation used"`
 	Addresses []string          `json:"addresses,omitempty" doc:"Addresses of links and images in answers, which their texts may not show; at most 500"`
 	More      int               `json:"more_addresses,omitempty" doc:"Number of further addresses"`
-	Images    int               `json:"images" doc:"Images in results of calls on the branch, whether included or not"`
-	Links     bool              `json:"links" doc:"Whether the hub permits shares for anyone with the link"`
-	MaxDays   int               `json:"max_days" doc:"Maximum lifetime of a share"`
+	// MessageImages and Omitted count images of the user's messages.
+	MessageImages int  `json:"message_images" doc:"Images of the user's messages on the branch, whether included or not"`
+	Omitted       int  `json:"omitted_images,omitempty" doc:"Images of messages that are not included because all images and files would exceed 50, or 16 MiB"`
+	Images        int  `json:"images" doc:"Images in results of calls on the branch, whether included or not"`
+	Links         bool `json:"links" doc:"Whether the hub permits shares for anyone with the link"`
+	MaxDays       int  `json:"max_days" doc:"Maximum lifetime of a share"`
 }
 
 // ShareRequest describes a share to create.
 type ShareRequest struct {
-	Digest   string   // of the preview that the user confirmed
-	Images   bool     // as in the preview
-	Audience Audience // "" for Members
-	Days     int      // lifetime; 0 for the default
+	ShareOptions          // as in the preview
+	Digest       string   // of the preview that the user confirmed
+	Audience     Audience // "" for Members
+	Days         int      // lifetime; 0 for the default
 }
 
 // sharing returns the settings of shares. It fails with [ErrNoSharing] or
@@ -121,45 +124,55 @@ func (e *Engine) sharing() (Sharing, error) {
 
 // PreviewShare returns what a share of the current branch would contain now,
 // without turns that have not ended. It creates nothing.
-func (e *Engine) PreviewShare(ctx context.Context, p account.Principal, id string, images bool) (*SharePreview, error) {
-	preview, _, err := e.snapshotToShare(ctx, p, id, images)
+func (e *Engine) PreviewShare(ctx context.Context, p account.Principal, id string, o ShareOptions) (*SharePreview, error) {
+	preview, _, _, err := e.snapshotToShare(ctx, p, id, o)
 	return preview, err
 }
 
 // snapshotToShare returns the preview of a share and its stored form.
-func (e *Engine) snapshotToShare(ctx context.Context, p account.Principal, id string, images bool) (*SharePreview, []byte, error) {
+func (e *Engine) snapshotToShare(ctx context.Context, p account.Principal, id string, o ShareOptions) (*SharePreview, []byte, *sharedFiles, error) {
 	s, err := e.authorize(ctx, p, account.SessionShare, id)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	sharing, err := e.sharing()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	st, err := readState(s)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	var secrets []StoredSecret
 	if sharing.Secrets != nil {
 		if secrets, err = sharing.Secrets(ctx, p, id); err != nil {
-			return nil, nil, fmt.Errorf("find secrets to redact: %w", err)
+			return nil, nil, nil, fmt.Errorf("find secrets to redact: %w", err)
 		}
 	}
 	tracker := newSecretTracker(secrets)
-	branch, err := e.readSharedBranch(ctx, id, st.ended(), images, tracker.observe)
+	branch, err := e.readSharedBranch(ctx, id, st.ended(), o.Images, tracker.observe)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	out := &SharePreview{Content: sharedContent(s.Title, branch.steps, images), Images: branch.images, Links: sharing.Links, MaxDays: sharing.MaxDays, Unchecked: tracker.unchecked()}
+	out := &SharePreview{Content: sharedContent(s.Title, branch.steps, o.Images), Images: branch.images, Links: sharing.Links, MaxDays: sharing.MaxDays, Unchecked: tracker.unchecked()}
 	out.Refused = checkUnchecked(out.Unchecked) != nil
+	files := &sharedFiles{}
+	if out.MessageImages, out.Omitted, err = e.addImages(ctx, id, out.Content, o.MessageImages, files); err != nil {
+		return nil, nil, nil, err
+	}
+	if err := e.addFiles(ctx, id, out.Content, o.Files); err != nil {
+		return nil, nil, nil, err
+	}
 	if out.Redacted, err = out.Content.redact(tracker.values(), branch.unshared); err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
+	}
+	if err := out.Content.finishFiles(files); err != nil {
+		return nil, nil, nil, err
 	}
 	out.Addresses, out.More = out.Content.addresses()
 	data, digest, err := out.Content.encode()
-	out.Digest, out.Size = digest, int64(len(data))
-	return out, data, err
+	out.Digest, out.Size = digest, int64(len(data))+files.size
+	return out, data, files, err
 }
 
 // shareDetails holds the audit record details of a share.
@@ -181,7 +194,7 @@ func shareRecord(by account.UserID, action string, s store.Share, days int) stor
 // the conversation differs from the preview, and with [store.ErrTooMany] or a
 // [*quota.ExceededError] if the user may not store another share.
 func (e *Engine) CreateShare(ctx context.Context, p account.Principal, id string, r ShareRequest) (Share, error) {
-	preview, data, err := e.snapshotToShare(ctx, p, id, r.Images)
+	preview, data, files, err := e.snapshotToShare(ctx, p, id, r.ShareOptions)
 	if err != nil {
 		return Share{}, err
 	}
@@ -213,11 +226,11 @@ func (e *Engine) CreateShare(ctx context.Context, p account.Principal, id string
 		if has.Count >= MaxShares {
 			return fmt.Errorf("%w: limit %d shared conversations", store.ErrTooMany, MaxShares)
 		}
-		if err := e.opts.Quotas.Check(ctx, &tx.Tables, store.UserNamespace(string(p.User)), quota.Amounts{Bytes: int64(len(data))}); err != nil {
+		if err := e.opts.Quotas.Check(ctx, &tx.Tables, store.UserNamespace(string(p.User)), quota.Amounts{Bytes: preview.Size}); err != nil {
 			return err
 		}
 		made, err = tx.Shares.Create(ctx, store.Share{Link: rand.Text(), Session: id, Owner: string(p.User), Audience: string(r.Audience),
-			Title: preview.Content.Title, Expires: time.Now().AddDate(0, 0, r.Days)}, data)
+			Title: preview.Content.Title, Expires: time.Now().AddDate(0, 0, r.Days)}, data, files.files...)
 		if err != nil {
 			return err
 		}
@@ -240,26 +253,11 @@ type Shared struct {
 // deleted, or its owner is disabled. An anonymous principal may open only shares for
 // anyone with the link, and does not learn which others exist.
 func (e *Engine) OpenShare(ctx context.Context, p account.Principal, link string) (*Shared, error) {
-	if _, err := e.sharing(); errors.Is(err, ErrSharingOff) {
-		if denied := account.Check(p, account.ShareRead, account.Resource{Shared: true}); denied != nil {
-			return nil, denied
-		}
+	s, err := e.openShare(ctx, p, link)
+	if err != nil {
 		return nil, err
 	}
-	s, err := e.findShare(ctx, link)
-	hidden := errors.Is(err, store.ErrNotFound)
-	if err != nil && !hidden {
-		return nil, err
-	}
-	sharing, _ := e.sharing()
-	if hidden || !sharing.Links || Audience(s.Audience) != WithLink {
-		if denied := account.Check(p, account.ShareRead, account.Resource{Owner: account.UserID(s.Owner), Shared: true}); denied != nil {
-			return nil, denied
-		}
-	}
-	if hidden {
-		return nil, err
-	}
+
 	data, err := e.db.Shares.Snapshot(ctx, s.ID)
 	if err != nil {
 		return nil, err
@@ -272,6 +270,31 @@ func (e *Engine) OpenShare(ctx context.Context, p account.Principal, link string
 		return nil, err
 	}
 	return &Shared{shareOf(s, p.User != "" && string(p.User) == s.Owner), content}, nil
+}
+
+// openShare returns the share with the given link if the principal may open it.
+func (e *Engine) openShare(ctx context.Context, p account.Principal, link string) (store.Share, error) {
+	if _, err := e.sharing(); errors.Is(err, ErrSharingOff) {
+		if denied := account.Check(p, account.ShareRead, account.Resource{Shared: true}); denied != nil {
+			return store.Share{}, denied
+		}
+		return store.Share{}, err
+	}
+	s, err := e.findShare(ctx, link)
+	hidden := errors.Is(err, store.ErrNotFound)
+	if err != nil && !hidden {
+		return store.Share{}, err
+	}
+	sharing, _ := e.sharing()
+	if hidden || !sharing.Links || Audience(s.Audience) != WithLink {
+		if denied := account.Check(p, account.ShareRead, account.Resource{Owner: account.UserID(s.Owner), Shared: true}); denied != nil {
+			return store.Share{}, denied
+		}
+	}
+	if hidden {
+		return store.Share{}, err
+	}
+	return s, nil
 }
 
 // findShare returns the share with a link, unless its owner is disabled.

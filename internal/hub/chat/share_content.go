@@ -21,10 +21,11 @@ const MaxShareBytes = 4 << 20
 
 // SharedContent is the content of a share: what the page shows of a conversation's
 // current branch. It has no instructions, thinking, results of calls, approval
-// requests, memories or files.
+// requests or memories, and only the chosen files.
 type SharedContent struct {
 	Title    string          `json:"title"`
 	Messages []SharedMessage `json:"messages" nullable:"false"`
+	Files    []SharedFile    `json:"files,omitempty" doc:"Files that the user chose to share"`
 }
 
 // SharedMessage is a message in a share.
@@ -35,7 +36,7 @@ type SharedMessage struct {
 	Model  string        `json:"model,omitempty"`
 	Skills []string      `json:"skills,omitempty" doc:"Skill that the user named, or skills that were loaded or used for the answer"`
 	Calls  []SharedCall  `json:"calls,omitempty"`
-	Images []SharedImage `json:"images,omitempty" doc:"Images in results of calls, if the user chose to share them"`
+	Images []SharedImage `json:"images,omitempty" doc:"Images of a user's message, or images in results of calls, if the user chose to share them"`
 
 	cut bool // whether the text may end within a word: the answer was cut off
 }
@@ -50,7 +51,9 @@ type SharedCall struct {
 // SharedImage is an image in a share.
 type SharedImage struct {
 	MIMEType string `json:"mime_type" enum:"image/png,image/jpeg,image/gif,image/webp"`
-	Data     []byte `json:"data"`
+	Data     []byte `json:"data,omitempty" doc:"Of an image in the result of a call"`
+	Ref      string `json:"ref,omitempty" doc:"Of an image of a message: its content is at /api/v1/shared/LINK/files/REF, and for a preview at /api/v1/sessions/SESSION/images/REF"`
+	Name     string `json:"name,omitempty"`
 }
 
 // imageTypes are the types of images that are shared.
@@ -71,6 +74,11 @@ func sharedContent(title string, path []step, images bool) *SharedContent {
 		if l.Skill != "" {
 			m.Skills = []string{l.Skill}
 		}
+		for _, i := range l.Images {
+			if i.Ref != "" && slices.Contains(imageTypes, i.MIMEType) {
+				m.Images = append(m.Images, SharedImage{MIMEType: i.MIMEType, Ref: i.Ref, Name: i.Name})
+			}
+		}
 		for _, c := range l.Calls {
 			if c.Error || toolname.LoadedSkill(c.Name, c.Arguments) == "" { // otherwise the skill is listed
 				m.Calls = append(m.Calls, sharedCall(c.Name, c.Arguments, c.Error))
@@ -88,7 +96,7 @@ func sharedContent(title string, path []step, images bool) *SharedContent {
 		case s.Result != nil && images && at >= 0:
 			for _, image := range s.Result.Images {
 				if slices.Contains(imageTypes, image.MIMEType) {
-					out.Messages[at].Images = append(out.Messages[at].Images, SharedImage{image.MIMEType, image.Data})
+					out.Messages[at].Images = append(out.Messages[at].Images, SharedImage{MIMEType: image.MIMEType, Data: image.Data})
 				}
 			}
 		}
@@ -251,10 +259,17 @@ func (c *SharedContent) eachText(f func(text *string)) {
 	for i := range c.Messages {
 		m := &c.Messages[i]
 		f(&m.Text)
+		for n := range m.Images {
+			f(&m.Images[n].Name)
+		}
 		for n := range m.Calls {
 			f(&m.Calls[n].Name)
 			f(&m.Calls[n].What)
 		}
+	}
+	for i := range c.Files {
+		f(&c.Files[i].Path)
+		f(&c.Files[i].text)
 	}
 }
 
@@ -264,12 +279,21 @@ type storedContent struct {
 	SharedContent
 }
 
-const contentVersion = 1
+// Versions of the stored form. The second one may refer to files. It is used only if
+// there are any, so that earlier versions of the hub can read the others.
+const (
+	contentVersion      = 1
+	contentVersionFiles = 2
+)
 
 // encode returns the stored form of the content and its digest. It fails with
 // [ErrInvalid] if the content is too large.
 func (c *SharedContent) encode() (data []byte, digest string, err error) {
-	data, err = json.Marshal(storedContent{contentVersion, *c})
+	version := contentVersion
+	if len(c.Files) > 0 || slices.ContainsFunc(c.Messages, func(m SharedMessage) bool { return m.Role == llm.User && len(m.Images) > 0 }) {
+		version = contentVersionFiles
+	}
+	data, err = json.Marshal(storedContent{version, *c})
 	if err != nil {
 		return nil, "", err
 	}
@@ -282,7 +306,7 @@ func (c *SharedContent) encode() (data []byte, digest string, err error) {
 
 func decodeContent(data []byte) (*SharedContent, error) {
 	var c storedContent
-	if err := json.Unmarshal(data, &c); err != nil || c.Version != contentVersion {
+	if err := json.Unmarshal(data, &c); err != nil || c.Version < contentVersion || c.Version > contentVersionFiles {
 		return nil, fmt.Errorf("read snapshot (version %d): %w", c.Version, store.ErrCorrupt)
 	}
 	return &c.SharedContent, nil

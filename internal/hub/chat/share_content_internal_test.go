@@ -47,7 +47,7 @@ func TestSharedContent(t *testing.T) {
 			{Role: llm.Assistant, Text: "Here it is.", Time: at, Skills: []string{}},
 		}
 		if images {
-			want[1].Images = []SharedImage{{"image/png", []byte("png")}}
+			want[1].Images = []SharedImage{{MIMEType: "image/png", Data: []byte("png")}}
 		}
 		b := branchOf(path, images)
 		got := sharedContent("Tides", b.steps, images)
@@ -83,7 +83,7 @@ func TestSharedContentIsLimited(t *testing.T) {
 	if _, _, err := c.encode(); !errors.Is(err, ErrInvalid) {
 		t.Errorf("error is %v", err)
 	}
-	if _, err := decodeContent([]byte(`{"version":2,"messages":[]}`)); err == nil {
+	if _, err := decodeContent([]byte(`{"version":3,"messages":[]}`)); err == nil {
 		t.Error("a later version is read")
 	}
 }

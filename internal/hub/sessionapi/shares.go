@@ -1,7 +1,14 @@
 package sessionapi
 
 import (
+	"bytes"
 	"context"
+	"net/http"
+	"path"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/api"
@@ -10,10 +17,12 @@ import (
 
 // newShare is a request to share a conversation.
 type newShare struct {
-	Digest   string `json:"digest" minLength:"1" maxLength:"128" doc:"Digest of the preview that the user confirmed"`
-	Images   bool   `json:"images,omitempty" doc:"As in the preview"`
-	Audience string `json:"audience,omitempty" enum:"members,link" doc:"members, the default: signed-in users; link: anyone with the link, if the hub permits that"`
-	Days     int    `json:"days,omitempty" minimum:"1" maximum:"3650" doc:"Lifetime; default 30, at most max_days of the preview"`
+	Files         []string `json:"files,omitempty" maxItems:"50" doc:"As in the preview"`
+	MessageImages *bool    `json:"message_images,omitempty" doc:"As in the preview; default true"`
+	Digest        string   `json:"digest" minLength:"1" maxLength:"128" doc:"Digest of the preview that the user confirmed"`
+	Images        bool     `json:"images,omitempty" doc:"As in the preview"`
+	Audience      string   `json:"audience,omitempty" enum:"members,link" doc:"members, the default: signed-in users; link: anyone with the link, if the hub permits that"`
+	Days          int      `json:"days,omitempty" minimum:"1" maximum:"3650" doc:"Lifetime; default 30, at most max_days of the preview"`
 }
 
 // sharePath is the path parameter for a share.
@@ -32,17 +41,22 @@ func (h *Handlers) sharesAPI() {
 	api.Add(h.Server, api.Operation("list-shares", "GET", "/shares", "List shared conversations, newest first: your own, or for administrators those of all users, without titles and links"), h.listShares)
 	api.Add(h.Server, api.Operation("revoke-share", "DELETE", "/shares/{share}", "Stop sharing a conversation"), h.revokeShare)
 	api.Add(h.Server, api.PublicOperation("get-shared", "GET", "/shared/{link}", "Open a shared conversation. Needs no sign-in if it is shared with anyone who has the link"), h.openShare)
+	file := api.PublicOperation("get-shared-file", "GET", "/shared/{link}/files/{ref}", "Read an image or a file of a shared conversation. Needs no sign-in if it is shared with anyone who has the link")
+	file.Responses = streamResponses("200", "application/octet-stream", "image/png", "image/jpeg", "image/gif", "image/webp")
+	api.Add(h.Server, file, h.openShareFile)
 }
 
 func (h *Handlers) previewShare(ctx context.Context, in *struct {
 	SessionPath
-	Images bool `query:"images" doc:"Include images in results of calls"`
+	Images        bool     `query:"images" doc:"Include images in results of calls"`
+	MessageImages bool     `query:"message_images" default:"true" doc:"Include images of your messages, without their metadata"`
+	Files         []string `query:"files,explode" maxItems:"50" doc:"Paths of files of the conversation to include; in text files, secrets are redacted"`
 }) (*api.Body[*chat.SharePreview], error) {
 	p := account.FromContext(ctx)
 	if err := h.Shares.Allow(string(p.User)); err != nil {
 		return nil, err
 	}
-	preview, err := h.Chat.PreviewShare(ctx, p, in.Session, in.Images)
+	preview, err := h.Chat.PreviewShare(ctx, p, in.Session, chat.ShareOptions{Images: in.Images, MessageImages: in.MessageImages, Files: in.Files})
 	return api.BodyOf(preview, err)
 }
 
@@ -55,7 +69,8 @@ func (h *Handlers) shareSession(ctx context.Context, in *struct {
 		return nil, err
 	}
 	b := in.Body
-	made, err := h.Chat.CreateShare(ctx, p, in.Session, chat.ShareRequest{Digest: b.Digest, Images: b.Images, Audience: chat.Audience(b.Audience), Days: b.Days})
+	what := chat.ShareOptions{Images: b.Images, MessageImages: b.MessageImages == nil || *b.MessageImages, Files: b.Files}
+	made, err := h.Chat.CreateShare(ctx, p, in.Session, chat.ShareRequest{Digest: b.Digest, ShareOptions: what, Audience: chat.Audience(b.Audience), Days: b.Days})
 	return api.CreatedAt(made.Link, "shared", made, err)
 }
 
@@ -88,4 +103,27 @@ func (h *Handlers) openShare(ctx context.Context, in *linkPath) (*sharedOutput, 
 		return nil, err
 	}
 	return &sharedOutput{"noindex, nofollow", shared}, nil
+}
+
+func (h *Handlers) openShareFile(ctx context.Context, in *struct {
+	Link string `path:"link" maxLength:"64" doc:"The link of a share"`
+	Ref  string `path:"ref" pattern:"^[0-9a-f]{64}$" doc:"The ref of the image or file"`
+}) (*huma.StreamResponse, error) {
+	file, err := h.Chat.OpenShareFile(ctx, account.FromContext(ctx), in.Link, in.Ref)
+	if err != nil {
+		return nil, err
+	}
+	return &huma.StreamResponse{Body: func(ctx huma.Context) {
+		r, w := humago.Unwrap(ctx)
+		if file.Type == "" {
+			attach(w, path.Base(file.Name), "application/octet-stream") // never displayed as a page of the hub
+		} else {
+			w.Header().Set("Content-Type", file.Type)
+			w.Header().Set("Content-Disposition", "inline")
+		}
+		w.Header().Set("X-Robots-Tag", "noindex, nofollow")
+		w.Header().Set("Cache-Control", "private, no-cache") // a share may be revoked
+		w.Header().Set("ETag", `"`+in.Ref+`"`)
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(file.Data))
+	}}, nil
 }

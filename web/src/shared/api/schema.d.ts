@@ -1311,6 +1311,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/shared/{link}/files/{ref}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read an image or a file of a shared conversation. Needs no sign-in if it is shared with anyone who has the link */
+        get: operations["get-shared-file"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/shares": {
         parameters: {
             query?: never;
@@ -2354,6 +2371,20 @@ export interface components {
         ChatResolution: {
             id: string;
             outcome: string;
+        };
+        ChatSharedFile: {
+            /** @description Whether it is text, in which secrets were replaced */
+            checked?: boolean;
+            path: string;
+            /**
+             * Format: int64
+             * @description Number of secrets that were replaced in it
+             */
+            redacted?: number;
+            /** @description Its content is at /api/v1/shared/LINK/files/REF */
+            ref: string;
+            /** Format: int64 */
+            size: number;
         };
         ChatUncheckedSecret: {
             /** @description Absent for secrets of others */
@@ -3491,7 +3522,11 @@ export interface components {
             /** @description Digest of the preview that the user confirmed */
             digest: string;
             /** @description As in the preview */
+            files?: string[] | null;
+            /** @description As in the preview */
             images?: boolean;
+            /** @description As in the preview; default true */
+            message_images?: boolean;
         };
         NewToken: {
             /** Format: date-time */
@@ -4347,7 +4382,7 @@ export interface components {
             session?: string;
             /**
              * Format: int64
-             * @description Bytes of the snapshot
+             * @description Bytes of the snapshot with its images and files
              */
             size: number;
             /** @description Absent for other users' shares */
@@ -4373,15 +4408,25 @@ export interface components {
             max_days: number;
             /**
              * Format: int64
+             * @description Images of the user's messages on the branch, whether included or not
+             */
+            message_images: number;
+            /**
+             * Format: int64
              * @description Number of further addresses
              */
             more_addresses?: number;
+            /**
+             * Format: int64
+             * @description Images of messages that are not included because all images and files would exceed 50, or 16 MiB
+             */
+            omitted_images?: number;
             redacted: components["schemas"]["Redacted"];
             /** @description Whether sharing fails because of unchecked secrets that the conversation used */
             refused?: boolean;
             /**
              * Format: int64
-             * @description Bytes of the snapshot
+             * @description Bytes of the snapshot with its images and files
              */
             size: number;
             /** @description Stored secrets that cannot be decrypted, so that the content was not searched for them */
@@ -4398,17 +4443,23 @@ export interface components {
             what?: string;
         };
         SharedContent: {
+            /** @description Files that the user chose to share */
+            files?: components["schemas"]["ChatSharedFile"][] | null;
             messages: components["schemas"]["SharedMessage"][];
             title: string;
         };
         SharedImage: {
-            data: string;
+            /** @description Of an image in the result of a call */
+            data?: string;
             /** @enum {string} */
             mime_type: "image/png" | "image/jpeg" | "image/gif" | "image/webp";
+            name?: string;
+            /** @description Of an image of a message: its content is at /api/v1/shared/LINK/files/REF, and for a preview at /api/v1/sessions/SESSION/images/REF */
+            ref?: string;
         };
         SharedMessage: {
             calls?: components["schemas"]["SharedCall"][] | null;
-            /** @description Images in results of calls, if the user chose to share them */
+            /** @description Images of a user's message, or images in results of calls, if the user chose to share them */
             images?: components["schemas"]["SharedImage"][] | null;
             model?: string;
             /** @enum {string} */
@@ -8300,6 +8351,10 @@ export interface operations {
             query?: {
                 /** @description Include images in results of calls */
                 images?: boolean;
+                /** @description Include images of your messages, without their metadata */
+                message_images?: boolean;
+                /** @description Paths of files of the conversation to include; in text files, secrets are redacted */
+                files?: string[] | null;
             };
             header?: never;
             path: {
@@ -8818,6 +8873,44 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Shared"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "get-shared-file": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The link of a share */
+                link: string;
+                /** @description The ref of the image or file */
+                ref: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                    "image/gif": string;
+                    "image/jpeg": string;
+                    "image/png": string;
+                    "image/webp": string;
                 };
             };
             /** @description Error */
