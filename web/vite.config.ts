@@ -22,6 +22,36 @@ const oneFontFormat: Plugin = {
     /\/katex\.min\.css$/.test(id) ? code.replace(/,url\([^)]*\) format\("(woff|truetype)"\)/g, "") : undefined,
 };
 
+/**
+ * inlineRuntime writes the one function of Rolldown's runtime that pages use into their chunks, so
+ * that the first load needs no request for it.
+ */
+const inlineRuntime: Plugin = {
+  name: "inline-runtime",
+  enforce: "pre",
+  generateBundle(_, bundle) {
+    for (const chunk of Object.values(bundle)) {
+      if (chunk.type !== "chunk" || !chunk.fileName.startsWith("assets/page/")) continue;
+      const [whole, name] = /import\{__exportAll as (\w+)\}from"[^"]*rolldown-runtime[^"]*";/.exec(chunk.code) ?? [];
+      if (!whole) continue;
+      const code = `function ${name}(all){const out={};for(const n in all)Object.defineProperty(out,n,{get:all[n],enumerable:true});return out}`;
+      chunk.code = chunk.code.replace(whole, "") + code;
+      chunk.imports = chunk.imports.filter((path) => !path.includes("rolldown-runtime"));
+    }
+  },
+};
+
+/** apart fails the build if a chunk of packages imports code of the page, which has another address on the hub. */
+const apart: Plugin = {
+  name: "apart",
+  generateBundle(_, bundle) {
+    for (const chunk of Object.values(bundle))
+      if (chunk.type === "chunk" && !chunk.fileName.startsWith("assets/page/"))
+        for (const path of [...chunk.imports, ...chunk.dynamicImports])
+          if (path.startsWith("assets/page/") && !chunk.isEntry) this.error(`${chunk.fileName} imports ${path}`);
+  },
+};
+
 /** The groups of messages that the first pages use: the chat, the list of the library, approvals and the sign-in. */
 const startGroups = /^(account|approvals|back|chat|content|diagram|editor|form|language|library|problem|shell|ui)\./;
 
@@ -47,7 +77,13 @@ const isPackage = (id: string) =>
 // when the page changes. The page's own files are in assets/page under plain names: the hub serves that
 // directory under a name that is a hash of all of them, and a changed component replaces one file of dist.
 export default defineConfig({
-  plugins: [inertPurify, messageParts, oneFontFormat, preact({ prefreshEnabled: false, devToolsEnabled: false })],
+  plugins: [
+    inertPurify,
+    inlineRuntime,
+    messageParts,
+    oneFontFormat,
+    preact({ prefreshEnabled: false, devToolsEnabled: false }),
+  ],
   // The browser decodes HTML entities by itself: see entities.ts.
   resolve: { alias: [{ find: /^entities$/, replacement: source("shared/content/entities.ts") }] },
   experimental: { renderBuiltUrl: (_, { hostType }) => (hostType === "html" ? undefined : { relative: true }) },
@@ -69,7 +105,7 @@ export default defineConfig({
             ? "assets/[name]-[hash][extname]"
             : "assets/page/[name][extname]",
         chunkFileNames: ({ name, moduleIds }) => {
-          if (moduleIds.length > 0 && moduleIds.every(isPackage)) return "assets/[name]-[hash].js";
+          if (moduleIds.length > 0 && moduleIds.every(isPackage)) return `assets/${name.split("~")[0]}-[hash].js`;
           const [, code, part] = /\/([\w-]+)\.json\?(start|rest)$/.exec(moduleIds.join("\n")) ?? [];
           return `assets/page/${code ? `messages-${code}-${part}` : name}.js`;
         },
@@ -88,13 +124,20 @@ export default defineConfig({
               name: "markdown-it",
               test: /node_modules\/(markdown-it|linkify-it|mdurl|uc\.micro|punycode\.js)\/|content\/entities\.ts/,
             },
+            // Otherwise some of it gets into a chunk of the page, which the other chunks of Mermaid import.
             {
-              name: "shared",
-              test: /src\/shared\/(api|i18n|servertext|ui)\/(?!diagnosticpatterns)[\w-]+\.tsx?$|src\/features\/(users|skills)\/[\w-]+\.tsx?$/,
+              name: "mermaid",
+              test: /node_modules\/(mermaid\/dist\/(mermaid\.core\.mjs|chunks\/mermaid\.core\/chunk-)|stylis|es-toolkit)/,
+              entriesAware: true,
+            },
+            // The frame of all pages, with the components that they share.
+            {
+              name: "app",
+              test: /src\/main\.tsx$|src\/app\/(app|nav|navitems)\.tsx?$|src\/shared\/(api|i18n|servertext|ui)\/(?!diagnosticpatterns)[\w-]+\.tsx?$|src\/features\/((users|skills|shortcuts)\/[\w-]+|approvals\/(dialog|phrases|requests))\.tsx?$|content\/(lazyload|visibletext)\.tsx?$|pages\/chat\/images\.ts$/,
             },
             {
               name: "content",
-              test: /src\/shared\/content\/(index|code|elements|lazyload|languages|links|formula|markdown|mermaid|phrases|scrollbox|visibletext|repair)\.tsx?$/,
+              test: /src\/shared\/content\/(index|code|elements|languages|links|formula|markdown|mermaid|phrases|scrollbox|repair)\.tsx?$/,
             },
           ],
         },

@@ -20,6 +20,7 @@ var authorityOfKinds = []row{
 	{"list-kinds", "of the group", kindOfGroup("Ghost"), nil, "401 404 200 200 200 200 200", "200 read chat"},
 	{"list-kinds", "", kindNamed("Ghost"), nil, "401 200 200 200 200 200 200", "200 read chat"},
 	{"list-kinds", "skills of the group", kindOfGroup("Skill"), nil, "401 404 200 200 200 200 200", "200 read chat"},
+	{"list-agents", "", nil, nil, "401 200 200 200 200 200 200", "200 read chat"},
 	{"get-kind", "a Ghost of the group", thing("Ghost", "plan"), nil, "401 404 200 200 200 200 200", "200 read chat"},
 	{"get-kind", "a Skill of the group", thing("Skill", "prose"), nil, "401 404 200 200 200 200 200", "200 read chat"},
 	{"delete-kind", "a Bot of the group", thing("Bot", "lead"), nil, "401 404 403 403 204 204 204", "204 write"},

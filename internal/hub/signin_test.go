@@ -447,7 +447,9 @@ func TestSingleUser(t *testing.T) {
 		t.Fatal("the hub has accounts")
 	}
 	me := n.anybody()
-	me.send(t, "GET", "/api/v1/me", nil).want(t, 200)
+	if body := me.send(t, "GET", "/api/v1/me", nil).want(t, 200).body; !strings.Contains(body, `"ways":{"mode":"single"`) {
+		t.Errorf("the user is %s, want the ways to sign in", body)
+	}
 	me.send(t, "POST", "/api/v1/groups", map[string]string{"name": "web"}).want(t, 201)
 	me.send(t, "POST", "/api/v1/tokens", map[string]any{"name": "ci", "scopes": []string{"read"}}).want(t, 201)
 	me.with("X-Forwarded-For", "198.51.100.7").send(t, "GET", "/api/v1/me", nil).wantProblem(t, 403, "not_local")

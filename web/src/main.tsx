@@ -14,7 +14,7 @@ setMessageFiles(
   import.meta.glob<Messages>("./shared/i18n/*.json", { query: "?rest", import: "default" }),
 );
 
-const pages: Pages = {
+const pages = {
   Chat: lazyPart(() => import("./pages/chat")),
   Library: lazyPart(() => import("./pages/library")),
   Account: lazyPart(() => import("./pages/account")),
@@ -28,15 +28,15 @@ const pages: Pages = {
   Settings: lazyPart(() => withRest(import("./pages/settings"))),
   Admin: lazyPart(() => withRest(import("./pages/admin"))),
   Shared: lazyPart(() => withRest(import("./pages/share"))),
-  ApprovalDialog: lazyPart(() => import("./features/approvals/dialog")),
   SignInResult: lazyPart(() => withRest(import("./pages/servers/signinresult"))),
   Palette: lazyPart(() => withRest(import("./app/palette"))),
   ShortcutSheet: lazyPart(() => withRest(import("./app/shortcutsheet"))),
-};
+} satisfies Pages;
 
 // No error stays silent: one that nothing catches is shown. The browser still reports it, so tests fail.
 addEventListener("error", (e) => e.error && failed(e.error));
 addEventListener("unhandledrejection", (e) => failed(e.reason));
 
-await startLanguage();
-render(<App pages={pages} />, document.getElementById("app")!);
+// The start page needs no other part of the page, so it is loaded together with the language.
+if (/^\/(chat\/.*)?$/.test(location.pathname)) void pages.Chat.preload();
+void startLanguage().then(() => render(<App pages={pages} />, document.getElementById("app")!));

@@ -16,6 +16,7 @@ type meJSON struct {
 	Groups []membershipJSON `json:"groups" nullable:"false"`
 	Scopes []string         `json:"scopes" nullable:"false" doc:"All for a browser; a token may have fewer"`
 	Can    canJSON          `json:"can" doc:"Actions that a page should offer"`
+	Ways   waysJSON         `json:"ways"`
 }
 
 type membershipJSON struct {
@@ -37,7 +38,8 @@ func (h *Handlers) currentUser(ctx context.Context, p account.Principal) (meJSON
 		return meJSON{}, err
 	}
 	user.Full = account.Can(p, account.UserRead, account.OwnedBy(p.User))
-	return meJSON{User: newUserJSON(user), Groups: memberships(p), Scopes: p.Scopes.Names(), Can: h.canJSON(p)}, nil
+	ways, err := h.signInMethods(ctx)
+	return meJSON{User: newUserJSON(user), Groups: memberships(p), Scopes: p.Scopes.Names(), Can: h.canJSON(p), Ways: ways}, err
 }
 
 // memberships returns the groups that a principal belongs to.

@@ -36,23 +36,27 @@ type withCookie[T any] struct {
 }
 
 func (h *Handlers) signInAPI() {
-	api.Add(h.Server, api.PublicOperation("get-ways-to-sign-in", "GET", "/login", "Get the ways to sign in"), h.signInMethods)
+	api.Add(h.Server, api.PublicOperation("get-ways-to-sign-in", "GET", "/login", "Get the ways to sign in"), h.getSignInMethods)
 	api.Add(h.Server, api.PublicOperation("sign-in", "POST", "/login", "Sign a browser in by name and password"), h.login)
 	api.Add(h.Server, api.PublicOperation("make-first-admin", "POST", "/setup", "Create the first administrator, with the link that the hub printed"), h.setup)
 	api.Add(h.Server, api.PublicOperation("sign-out", "POST", "/logout", "Sign this browser out"), h.logout)
 	api.Add(h.Server, api.Operation("get-me", "GET", "/me", "Get the current user and their permissions"), h.me)
 }
 
-func (h *Handlers) signInMethods(ctx context.Context, _ *api.NoBody) (*api.Body[waysJSON], error) {
+func (h *Handlers) getSignInMethods(ctx context.Context, _ *api.NoBody) (*api.Body[waysJSON], error) {
+	return api.BodyOf(h.signInMethods(ctx))
+}
+
+func (h *Handlers) signInMethods(ctx context.Context) (waysJSON, error) {
 	if h.Single {
-		return api.BodyOf(waysJSON{Mode: "single"}, nil)
+		return waysJSON{Mode: "single"}, nil
 	}
 	vacant, err := h.Directory.SignIns.HasNoAdmin(ctx)
 	w := waysJSON{Mode: "accounts", Setup: vacant, Password: true}
 	if h.Gate.OIDC != nil {
 		w.Provider = h.Public + "/login/oidc"
 	}
-	return api.BodyOf(w, err)
+	return w, err
 }
 
 func (h *Handlers) login(ctx context.Context, in *struct{ Body Credentials }) (*withCookie[meJSON], error) {

@@ -147,6 +147,7 @@ func TestKinds(t *testing.T) {
 	c.Check(
 		request("GET", "/kinds/Bot", nil, 200, `"name":"lead" & "name":"writer" & "description":"writes" & "namespace":"default" & "generation":1`),
 		request("GET", "/kinds/Bot?limit=1", nil, 200, `"name":"lead" & !"name":"writer" & "next":`),
+		request("GET", "/agents", nil, 200, `"kind":"Ghost","metadata":{"name":"plan" & "name":"lead" & "description":"writes" & "kind":"Team" & "namespace":"default" & !"small" & !"spec"`),
 		request("GET", "/kinds/Bot?namespace=public", nil, 200, `"items":[]`),
 		request("GET", "/kinds/Bot?namespace=nowhere", nil, 404, ""),
 		request("GET", "/kinds/Skill", nil, 200, `"name":"prose" & "description":"Writes." & !prompt & "namespace":"default"`),
@@ -167,7 +168,7 @@ func TestKinds(t *testing.T) {
 		request("GET", "/kinds/Model/default/small/profile", nil, 422, "cannot hold conversations"),
 		request("GET", "/kinds/Ghost/default/none/profile", nil, 404, ""),
 	)
-	c.CheckFailures("/kinds/Bot", "/kinds/Skill?namespace=default", "/kinds/Skill/default/prose", "/kinds/Model/default/small", "/kinds/Ghost/default/plan/referrers",
+	c.CheckFailures("/agents", "/kinds/Bot", "/kinds/Skill?namespace=default", "/kinds/Skill/default/prose", "/kinds/Model/default/small", "/kinds/Ghost/default/plan/referrers",
 		"/kinds/Skill/default/prose/referrers", "/kinds/Team/default/crew/profile")
 	c.Check(
 		request("DELETE", "/kinds/Ghost/default/plan", nil, 409, `in_use & Bot \"lead\" & Bot \"writer\" & "references"`),

@@ -44,16 +44,21 @@ type kindStatusJSON struct {
 	Findings   []api.Diagnostic `json:"findings,omitempty" doc:"Problems"`
 }
 
+func newKindMetaJSON(r *agents.Resource) kindMetaJSON {
+	out := kindMetaJSON{r.Name, r.Namespace, untrusted.New(r.Description).ForPage()}
+	if out.Namespace == "" {
+		out.Namespace = api.OwnNamespace
+	}
+	return out
+}
+
 // newKindJSON returns a resource in document form. A damaged resource has no
 // spec.
 func newKindJSON(r *agents.Resource) (kindJSON, error) {
-	out := kindJSON{APIVersion: r.APIVersion, Kind: r.Kind, Metadata: kindMetaJSON{r.Name, r.Namespace, untrusted.New(r.Description).ForPage()},
+	out := kindJSON{APIVersion: r.APIVersion, Kind: r.Kind, Metadata: newKindMetaJSON(r),
 		Status: kindStatusJSON{ID: r.ID, Generation: r.Generation, CreatedBy: r.CreatedBy, ChangedBy: r.ChangedBy, Created: r.Created, Updated: r.Updated, Can: r.Can}}
 	if len(r.Findings) > 0 {
 		out.Status.Findings = api.DiagnosticsOf(r.Findings)
-	}
-	if out.Metadata.Namespace == "" {
-		out.Metadata.Namespace = api.OwnNamespace
 	}
 	if r.Spec == nil {
 		return out, nil
@@ -90,6 +95,7 @@ type Dry struct {
 func (h *Handlers) kindsAPI() {
 	h.applyAPI()
 	api.Add(h.Server, api.Operation("list-kinds", "GET", "/kinds/{kind}", "List the resources of a kind by name"), h.listKinds)
+	api.Add(h.Server, api.Operation("list-agents", "GET", "/agents", "List the Ghosts, Bots and Teams by kind and name, the first 100 of each kind without their content"), h.listAgents)
 	api.Add(h.Server, api.Operation("get-kind", "GET", "/kinds/{kind}/{namespace}/{name}", "Get a resource as a document"), h.getKind)
 	api.Add(h.Server, api.Operation("delete-kind", "DELETE", "/kinds/{kind}/{namespace}/{name}", "Delete a resource without references to it"), h.deleteKind)
 	api.Add(h.Server, api.Operation("list-referrers", "GET", "/kinds/{kind}/{namespace}/{name}/referrers", "List the references to a resource"), h.listReferrers)
@@ -113,6 +119,29 @@ func (h *Handlers) listKinds(ctx context.Context, in *struct {
 	for i, r := range found {
 		if out.Items[i], err = newKindJSON(r); err != nil {
 			return nil, err
+		}
+	}
+	return api.BodyOf(out, nil)
+}
+
+// agentJSON is a resource that a conversation can have as its agent.
+type agentJSON struct {
+	Kind     string       `json:"kind" enum:"Ghost,Bot,Team"`
+	Metadata kindMetaJSON `json:"metadata"`
+}
+
+// agentsPerKind is the number of resources of each kind that listAgents returns.
+const agentsPerKind = 100
+
+func (h *Handlers) listAgents(ctx context.Context, _ *api.NoBody) (*api.Body[api.ListBody[agentJSON]], error) {
+	out := api.ListBody[agentJSON]{Items: []agentJSON{}}
+	for _, kind := range []string{agents.GhostKind, agents.BotKind, agents.TeamKind} {
+		found, _, err := h.Agents.List(ctx, account.FromContext(ctx), kind, "", store.Page{Limit: agentsPerKind})
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range found {
+			out.Items = append(out.Items, agentJSON{kind, newKindMetaJSON(r)})
 		}
 	}
 	return api.BodyOf(out, nil)

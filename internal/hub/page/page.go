@@ -9,6 +9,7 @@ import (
 	"compress/gzip"
 	"crypto/sha256"
 	"embed"
+	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"mime"
 	"net/http"
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,7 +25,8 @@ import (
 
 // pagePolicy is the content security policy of the web page. It permits only
 // resources of the hub itself. Editors and diagrams need inline styles, which
-// cannot load resources from other hosts either.
+// cannot load resources from other hosts either. [New] adds the hashes of the
+// inline scripts of index.html.
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; " +
 	"manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
@@ -49,6 +52,7 @@ type Site struct {
 	files     fs.FS
 	ownPrefix string // path of ownAssets in URLs
 	index     *asset
+	policy    string // content security policy of index
 
 	mu     sync.Mutex // guards the fields below
 	packed map[string]*asset
@@ -74,8 +78,22 @@ func New(files fs.FS) (*Site, error) {
 	if err != nil {
 		return nil, fmt.Errorf("web page missing from this build: %w", err)
 	}
+	s.policy = strings.Replace(pagePolicy, "script-src 'self'", "script-src 'self'"+inlineHashes(index), 1)
 	s.index = newAsset("index.html", bytes.ReplaceAll(index, []byte("/"+ownAssets), []byte("/"+s.ownPrefix)))
 	return s, nil
+}
+
+var inlineScript = regexp.MustCompile(`(?s)<script>(.*?)</script>`)
+
+// inlineHashes returns the sources for a content security policy that permit
+// exactly the inline scripts of a page.
+func inlineHashes(index []byte) string {
+	var out strings.Builder
+	for _, m := range inlineScript.FindAllSubmatch(index, -1) {
+		hash := sha256.Sum256(m[1])
+		fmt.Fprintf(&out, " 'sha256-%s'", base64.StdEncoding.EncodeToString(hash[:]))
+	}
+	return out.String()
 }
 
 // hashDir returns a short hash of the names and contents of the files in dir.
@@ -152,7 +170,7 @@ func (s *Site) serve(w http.ResponseWriter, r *http.Request) bool {
 
 // serveIndex serves index.html.
 func (s *Site) serveIndex(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Security-Policy", pagePolicy)
+	w.Header().Set("Content-Security-Policy", s.policy)
 	w.Header().Set("Cache-Control", "no-cache")
 	s.index.send(w, r)
 }

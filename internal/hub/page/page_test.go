@@ -2,6 +2,8 @@ package page_test
 
 import (
 	"compress/gzip"
+	"crypto/sha256"
+	"encoding/base64"
 	"io"
 	"io/fs"
 	"net/http"
@@ -54,7 +56,7 @@ func newSite(t *testing.T, files fs.FS) *page.Site {
 	return site
 }
 
-var ownPrefix = regexp.MustCompile(`/(assets/[0-9a-f]{16}/)index\.js`)
+var ownPrefix = regexp.MustCompile(`/(assets/[0-9a-f]{16}/)\w+\.js`)
 
 // prefixOf returns the directory in the URLs of the page's own files.
 func prefixOf(t *testing.T, site *page.Site) string {
@@ -67,19 +69,36 @@ func prefixOf(t *testing.T, site *page.Site) string {
 	return m[1]
 }
 
-func TestSecurityPolicyAllowsNoInlineScript(t *testing.T) {
+func TestSecurityPolicyAllowsOnlyTheInlineScriptsOfTheBuild(t *testing.T) {
 	res := get(t, newSite(t, page.Files()), "/", map[string]string{"Accept": browserAccept})
-	policy := res.Header.Get("Content-Security-Policy")
-	for _, want := range []string{"default-src 'none'", "script-src 'self';", "connect-src 'self'", "base-uri 'none'", "frame-ancestors 'none'"} {
+	policy, index := res.Header.Get("Content-Security-Policy"), readBody(t, res)
+	scripts := "script-src 'self'"
+	for _, m := range regexp.MustCompile(`(?s)<script>(.*?)</script>`).FindAllStringSubmatch(index, -1) {
+		hash := sha256.Sum256([]byte(m[1]))
+		scripts += " 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) + "'"
+	}
+	for _, want := range []string{"default-src 'none'", scripts + ";", "connect-src 'self'", "base-uri 'none'", "frame-ancestors 'none'"} {
 		if !strings.Contains(policy, want) {
 			t.Errorf("policy %q does not contain %s", policy, want)
 		}
 	}
-	if inline := regexp.MustCompile(`<script[^>]*>[^<]|\son[a-z]+=|javascript:`).FindString(readBody(t, res)); inline != "" {
+	if inline := regexp.MustCompile(`\son[a-z]+=|javascript:`).FindString(index); inline != "" {
 		t.Errorf("index.html contains the inline script %q", inline)
 	}
 	if got := res.Header.Get("Cache-Control"); got != "no-cache" {
 		t.Errorf("Cache-Control of index.html = %q, want no-cache", got)
+	}
+}
+
+func TestInlineScriptIsPermittedByItsHash(t *testing.T) {
+	site := newSite(t, fstest.MapFS{
+		"index.html":           {Data: []byte("<script>theme()</script>")},
+		"assets/page/index.js": {Data: []byte("x")},
+	})
+	policy := get(t, site, "/", map[string]string{"Accept": browserAccept}).Header.Get("Content-Security-Policy")
+	// The hash was computed with openssl.
+	if want := "script-src 'self' 'sha256-Rfr3GgHZFiXm+TmNr+li+0sZ4J9FGllo8jsXcJF5XZ8=';"; !strings.Contains(policy, want) {
+		t.Errorf("policy %q does not contain %s", policy, want)
 	}
 }
 
@@ -115,7 +134,7 @@ func TestEachBuiltFileIsServed(t *testing.T) {
 func TestFilesAreNotCompressedForClientsWithoutGzip(t *testing.T) {
 	site := newSite(t, page.Files())
 	for _, coding := range []string{"identity", "gzip;q=0", "gzip; q=0.0", "br"} {
-		res := get(t, site, "/theme.js", map[string]string{"Accept-Encoding": coding})
+		res := get(t, site, "/icon.svg", map[string]string{"Accept-Encoding": coding})
 		if got := res.Header.Get("Content-Encoding"); got != "" {
 			t.Errorf("with Accept-Encoding %q, Content-Encoding = %q", coding, got)
 		}

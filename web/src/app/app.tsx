@@ -1,16 +1,21 @@
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ErrorBoundary, LocationProvider, Route, Router, useLocation } from "preact-iso";
+import { Everywhere } from "../features/approvals/dialog";
 import { front } from "../features/shortcuts/commands";
 import { listen, useShortcut } from "../features/shortcuts/keys";
 import { away, signedOut } from "../shared/api/client";
 import { me, meet } from "../shared/api/me";
 import { msg } from "../shared/i18n/messages";
 import { Button, Empty, Problem, Toasts, Waiting } from "../shared/ui";
-import { outdated } from "../shared/ui/lazypart";
+import { loadAhead, outdated } from "../shared/ui/lazypart";
 import { Page } from "../shared/ui/page";
 import { Nav } from "./nav";
 import "./app.css";
+// The style of the start page comes with the page, without a request of its own.
+import "../pages/chat/start.css";
+
+type Preloaded = ComponentType & { preload: () => Promise<unknown> };
 
 /** The pages of the app. Each is loaded when it is opened. */
 export type Pages = Record<
@@ -26,15 +31,13 @@ export type Pages = Record<
   | "Audit"
   | "Settings"
   | "Admin"
-  | "ApprovalDialog"
-  | "SignInResult"
-  | "Palette"
-  | "ShortcutSheet",
+  | "SignInResult",
   ComponentType
-> & {
-  /** Shows a shared conversation, also without a sign-in. It calls onRefused if that is not allowed. */
-  Shared: ComponentType<{ onRefused?: () => void }>;
-};
+> &
+  Record<"Palette" | "ShortcutSheet", Preloaded> & {
+    /** Shows a shared conversation, also without a sign-in. It calls onRefused if that is not allowed. */
+    Shared: ComponentType<{ onRefused?: () => void }>;
+  };
 
 export function App({ pages }: { pages: Pages }) {
   return (
@@ -88,9 +91,7 @@ function Inside({ pages }: { pages: Pages }) {
         {msg("shell.skip")}
       </a>
       <Nav />
-      <ErrorBoundary>
-        <pages.ApprovalDialog />
-      </ErrorBoundary>
+      <Everywhere />
       <main class="main" id="main" tabIndex={-1}>
         {away.value && (
           <div class="away" role="status">
@@ -118,6 +119,7 @@ function Inside({ pages }: { pages: Pages }) {
 function Front({ pages }: { pages: Pages }) {
   const { route } = useLocation();
   useEffect(listen, []);
+  useEffect(() => loadAhead([() => pages.Palette.preload(), () => pages.ShortcutSheet.preload()]), []);
   useShortcut("palette", () => (front.value = "palette"));
   useShortcut("sheet", () => (front.value = "sheet"));
   useShortcut("fresh", () => route("/"));

@@ -5,7 +5,7 @@ import { me, signOut, ways } from "../shared/api/me";
 import { chooseLanguage, languageName } from "../shared/i18n/choice";
 import { language } from "../shared/i18n/language";
 import { languages, msg } from "../shared/i18n/messages";
-import { Button, failed, Icon, Menu, MenuItem } from "../shared/ui";
+import { Button, failed, Icon, Logo, Menu, MenuItem } from "../shared/ui";
 import { choose, theme } from "../shared/ui/theme";
 import { type NavItem, navItems } from "./navitems";
 
@@ -50,7 +50,7 @@ export function Nav() {
       )}
       <nav class={open ? "side open" : "side"} aria-label={msg("shell.nav")}>
         <a class="brand" href="/">
-          <img src="/icon.svg" width="24" height="24" alt="" /> Loadout
+          <Logo size={24} /> Loadout
         </a>
         <Items items={work} path={path} />
         <p class="part">{msg("shell.team")}</p>

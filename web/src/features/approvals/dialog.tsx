@@ -3,10 +3,9 @@ import { ErrorBoundary, useLocation } from "preact-iso";
 import { msg } from "../../shared/i18n/messages";
 import { Button, Dialog } from "../../shared/ui";
 import { lazyPart } from "../../shared/ui/lazypart";
-import { title } from "./inline";
-import { pendingText } from "./phrases";
+import { pendingText, title } from "./phrases";
 import { pendingRequests, keepFresh, shownSession } from "./requests";
-import "./approvals.css";
+import "./bar.css";
 
 const Question = lazyPart(() => import("./request").then((m) => m.Question));
 
@@ -14,7 +13,7 @@ const Question = lazyPart(() => import("./request").then((m) => m.Question));
  * Everywhere shows a bar for requests of conversations that are not on the screen, and opens them
  * one by one.
  */
-export default function Everywhere() {
+export function Everywhere() {
   const { path } = useLocation();
   const [open, setOpen] = useState<string>();
   const [later, setLater] = useState<string[]>([]);

@@ -3,7 +3,9 @@ import { moment } from "../../shared/i18n/format";
 import { findMsg, msg } from "../../shared/i18n/messages";
 import { Icon, Tag } from "../../shared/ui";
 import { lazyPart } from "../../shared/ui/lazypart";
+import { title } from "./phrases";
 import { type ApprovalRequest, isPending } from "./requests";
+import "./approvals.css";
 
 // The form and the editor are loaded with the first request.
 const Question = lazyPart(() => import("./request").then((m) => m.Question));
@@ -42,17 +44,4 @@ export function InlineAsk({ ask, outcome }: InlineAskProps) {
       </ErrorBoundary>
     </section>
   );
-}
-
-/** title describes a request in one line. */
-export function title(ask: ApprovalRequest): string {
-  const kind =
-    {
-      approval: msg("approvals.approval"),
-      elicitation: msg("approvals.elicitation"),
-      form: msg("approvals.form"),
-      action: msg("approvals.action"),
-    }[ask.kind] ?? ask.kind;
-  const tool = ask.kind === "approval" ? (ask.payload as { tool?: string } | undefined)?.tool : undefined;
-  return tool ? `${kind}: ${tool}` : kind;
 }

@@ -6,7 +6,7 @@ import { msg } from "../../shared/i18n/messages";
 import { ActionButton, done } from "../../shared/ui";
 import { keyText, pressed, singleKeys, useShortcut } from "../shortcuts/keys";
 import { Approval } from "./approval";
-import { title } from "./inline";
+import { title } from "./phrases";
 import { type ApprovalRequest, answer } from "./requests";
 import "./approvals.css";
 

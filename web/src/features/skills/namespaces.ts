@@ -10,29 +10,29 @@ const knownUsers = signal<Schema["User"][]>();
 
 const most = 500;
 
-/** useGroups returns the user's groups once they are loaded. */
-function useGroups(): Schema["Group"][] {
+/** useGroups returns the user's groups once they are wanted and loaded. */
+function useGroups(wanted = true): Schema["Group"][] {
   useEffect(() => {
-    if (groups.value) return;
+    if (groups.value || !wanted) return;
     groups.value = [];
     got(api.GET("/api/v1/groups", { params: { query: { limit: most } } })).then(
       (page) => (groups.value = page.items),
       failed,
     );
-  }, []);
+  }, [wanted]);
   return groups.value ?? [];
 }
 
-/** useUserNames returns a function that names users. Unknown users have their ID as name. */
-export function useUserNames(): (id: string) => string {
+/** useUserNames returns a function that names users, once wanted. Unknown users have their ID as name. */
+export function useUserNames(wanted = true): (id: string) => string {
   useEffect(() => {
-    if (knownUsers.value) return;
+    if (knownUsers.value || !wanted) return;
     knownUsers.value = [];
     got(api.GET("/api/v1/users", { params: { query: { limit: most } } })).then(
       (page) => (knownUsers.value = page.items),
       () => undefined,
     );
-  }, []);
+  }, [wanted]);
   return (id) => {
     if (id === me.value?.user.id) return msg("library.you");
     const found = knownUsers.value?.find((u) => u.id === id);
@@ -40,10 +40,10 @@ export function useUserNames(): (id: string) => string {
   };
 }
 
-/** useNamespaceNames returns a function that names namespaces. */
-export function useNamespaceNames(): (namespace: string) => string {
-  const all = useGroups();
-  const person = useUserNames();
+/** useNamespaceNames returns a function that names namespaces, once wanted. */
+export function useNamespaceNames(wanted = true): (namespace: string) => string {
+  const all = useGroups(wanted);
+  const person = useUserNames(wanted);
   return (namespace) => {
     const [kind, id = ""] = namespace.split(/:(.*)/s);
     if (namespace === "public") return msg("library.everybody");

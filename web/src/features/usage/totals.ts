@@ -1,5 +1,5 @@
 import { api, got, type Schema } from "../../shared/api/client";
-import { count, short } from "../../shared/i18n/format";
+import { count, dollars, short } from "../../shared/i18n/format";
 import { language } from "../../shared/i18n/language";
 
 /** A measure that the page shows by day. */
@@ -60,13 +60,6 @@ export const amount = (s: TokenUse, measure: Measure): number =>
 
 export const percent = (part: number) =>
   part.toLocaleString(language.value, { style: "percent", maximumFractionDigits: 1 });
-
-export const dollars = (n: number) =>
-  n.toLocaleString(language.value, {
-    style: "currency",
-    currency: "USD",
-    maximumFractionDigits: n > 0 && n < 1 ? 4 : 2,
-  });
 
 /** formatAmount formats a number with the unit of its measure. */
 export const formatAmount = (n: number, measure: Measure) => (measure === "cost" ? dollars(n) : count(n));

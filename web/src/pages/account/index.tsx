@@ -4,7 +4,7 @@ import { decoded } from "../../shared/api/route";
 import { chooseLanguage, languageName } from "../../shared/i18n/choice";
 import { language } from "../../shared/i18n/language";
 import { languages, msg } from "../../shared/i18n/messages";
-import { Button, failed } from "../../shared/ui";
+import { Button, failed, Logo } from "../../shared/ui";
 import { useTitle } from "../../shared/ui/page";
 import { Setup } from "./setup";
 import { SignIn } from "./signin";
@@ -21,7 +21,7 @@ export default function SignInPage() {
     <main class="door account-door">
       <div class="card stack loose">
         <h1 class="row">
-          <img src="/icon.svg" width="32" height="32" alt="" /> {first ? msg("account.setup") : msg("account.title")}
+          <Logo size={32} /> {first ? msg("account.setup") : msg("account.title")}
         </h1>
         {first ? <Setup link={decoded(link)} /> : <SignIn stale={!!link} />}
       </div>

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { title } from "../../features/approvals/inline";
+import { title } from "../../features/approvals/phrases";
 import { Question } from "../../features/approvals/request";
 import { type ApprovalRequest, pendingRequests, known, refresh } from "../../features/approvals/requests";
 import { moment } from "../../shared/i18n/format";

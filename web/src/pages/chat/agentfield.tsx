@@ -4,20 +4,18 @@ import { msg } from "../../shared/i18n/messages";
 
 const kinds = ["Ghost", "Bot", "Team"] as const;
 
+type Agent = Schema["Agent"];
+
 /** useAgents loads the agents, by kind. */
 function useAgents() {
   return useLoad(async (signal) => {
-    const lists = await Promise.all(
-      kinds.map((kind) =>
-        got(api.GET("/api/v1/kinds/{kind}", { params: { path: { kind }, query: { limit: 100 } }, signal })),
-      ),
-    );
-    return lists.map((l) => l.items);
+    const { items } = await got(api.GET("/api/v1/agents", { signal }));
+    return kinds.map((kind) => items.filter((a) => a.kind === kind));
   }, []);
 }
 
 /** nameOf returns the name of an agent in the conversation API. */
-const nameOf = (k: Schema["Kind"]) => `${k.kind}/${k.metadata.namespace || "default"}/${k.metadata.name}`;
+const nameOf = (k: Agent) => `${k.kind}/${k.metadata.namespace || "default"}/${k.metadata.name}`;
 
 /** agentTitle returns the title of a conversation's agent. */
 export const agentTitle = (agent: string) => agent.split("/").at(-1) ?? agent;

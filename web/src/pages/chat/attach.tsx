@@ -1,9 +1,10 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { limits } from "../../shared/api/limits";
 import { size } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
-import { Button, Icon, failed } from "../../shared/ui";
-import { isImage, LargeImage, Thumb } from "./images";
+import { Button, failed } from "../../shared/ui";
+import { laterPart } from "../../shared/ui/lazypart";
+import type { AttachedProps } from "./attached";
 
 /** fit returns the files within the size limit, and reports the others. */
 async function fit(files: Iterable<File>): Promise<File[]> {
@@ -52,56 +53,13 @@ export function Attach({ onFiles, disabled }: { onFiles: (files: File[]) => void
   );
 }
 
+/** The list of the attached files, with their images. */
+const useList = laterPart(() => import("./attached"));
+
 /** Attached lists the files of a message. */
-export function Attached({
-  files,
-  disabled,
-  onRemove,
-}: {
-  files: File[];
-  disabled: boolean;
-  onRemove: (f: File) => void;
-}) {
-  const [shown, setShown] = useState<File>();
-  if (!files.length) return null;
-  return (
-    <ul class="chat-attached" aria-label={msg("chat.attached")}>
-      {files.map((f) => (
-        <li key={f.name}>
-          {isImage(f) ? <FileThumb file={f} onOpen={() => setShown(f)} /> : <Icon name="file" size={14} />}{" "}
-          <span class="truncate">{f.name}</span> <span class="muted nowrap">{size(f.size)}</span>
-          <Button
-            small
-            look="quiet"
-            icon="close"
-            label={msg("chat.noFile", { name: f.name })}
-            disabled={disabled}
-            onClick={() => onRemove(f)}
-          />
-        </li>
-      ))}
-      {shown && <LargeFile file={shown} onClose={() => setShown(undefined)} />}
-    </ul>
-  );
-}
-
-/** useAddress returns an address of a file for as long as the component is shown. */
-function useAddress(file: File): string | undefined {
-  const [address, setAddress] = useState<string>();
-  useEffect(() => {
-    const made = URL.createObjectURL(file);
-    setAddress(made);
-    return () => URL.revokeObjectURL(made);
-  }, [file]);
-  return address;
-}
-
-function FileThumb({ file, onOpen }: { file: File; onOpen: () => void }) {
-  return <Thumb name={file.name} address={useAddress(file)} onOpen={onOpen} />;
-}
-
-function LargeFile({ file, onClose }: { file: File; onClose: () => void }) {
-  return <LargeImage name={file.name} address={useAddress(file)} onClose={onClose} />;
+export function Attached(props: AttachedProps) {
+  const list = useList(!!props.files.length);
+  return list && props.files.length ? <list.AttachedList {...props} /> : null;
 }
 
 /** useFiles takes files that are dropped on the conversation around an element, or pasted outside of other fields. */

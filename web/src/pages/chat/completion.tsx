@@ -36,7 +36,7 @@ export function useComplete(
   onPick: (n: Named) => void,
 ): Completing {
   const list = useId();
-  const place = useNamespaceNames();
+  const place = useNamespaceNames(word !== undefined);
   const all = useSkills() ?? [];
   const [at, setAt] = useState(0);
   const [left, setLeft] = useState<string>();

@@ -6,6 +6,7 @@ import { me } from "../../shared/api/me";
 import { type Link, watch } from "./eventstream";
 import { put, refreshSessions, rename, sessionOf, titleFrom } from "./sessions";
 import { blank, follow, isBusy, type Transcript } from "./transcript";
+import { cached, keep } from "./transcriptcache";
 
 /** A conversation on the screen. */
 export interface Conversation {
@@ -16,22 +17,13 @@ export interface Conversation {
   ready: Signal<boolean>;
 }
 
-const kept = new Map<string, Transcript>();
-const most = 8;
-
-function keep(id: string, t: Transcript) {
-  kept.delete(id);
-  kept.set(id, t);
-  if (kept.size > most) kept.delete(kept.keys().next().value!);
-}
-
 /**
  * useConversation follows a conversation while it is shown. A conversation that was shown before
  * continues from its last event.
  */
 export function useConversation(id: string): Conversation {
   const c = useMemo<Conversation>(() => {
-    const known = kept.get(id);
+    const known = cached(id);
     return {
       id,
       transcript: signal(known ?? blank),
@@ -102,6 +94,3 @@ function useTitled(c: Conversation) {
     if (wanted) void rename(c.id, wanted).catch(() => {});
   }, [c, wanted]);
 }
-
-/** forget drops the state of a deleted conversation. */
-export const forget = (id: string) => kept.delete(id);

@@ -24,6 +24,7 @@ import { exportSession, SessionMenu, TitleField } from "./sessionrow";
 import { change, sessionOf } from "./sessions";
 import { isBusy, type Transcript, type Turn, runningTurn } from "./transcript";
 import type { TurnActions } from "./turnactions";
+import "./chat.css";
 
 interface ConversationProps {
   id: string;

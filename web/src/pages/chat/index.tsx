@@ -4,14 +4,18 @@ import { useLocation } from "preact-iso";
 import { useShortcut } from "../../features/shortcuts/keys";
 import { msg } from "../../shared/i18n/messages";
 import { store, stored } from "../../shared/i18n/storage";
-import { Button } from "../../shared/ui";
-import { ConversationView } from "./conversationpage";
+import { Button, Waiting } from "../../shared/ui";
+import { laterPart, loadAhead } from "../../shared/ui/lazypart";
 import { Drawer, useWide } from "./drawer";
 import { SessionList } from "./sessionlist";
 import { sessions, useFreshSessions } from "./sessions";
 import { Begin } from "./startpage";
 import { useVisibleHeight } from "./visualviewport";
-import "./chat.css";
+
+/** The open conversation. The start page does without its code. */
+const useConversationPage = laterPart(() => import("./conversationpage"));
+
+if (location.pathname.startsWith("/chat/")) void useConversationPage.load();
 
 const key = "loadout.chat.panel";
 
@@ -25,6 +29,8 @@ export default function Chat() {
   const [panelOpen, setPanelOpen] = useState(() => panelBeside && stored(key) !== "closed");
   useFreshSessions();
   useVisibleHeight();
+  const opened = useConversationPage(!!id);
+  useEffect(() => loadAhead([useConversationPage.load]), []);
   useEffect(() => setListOpen(false), [path]);
   useEffect(() => setPanelOpen(panelBeside && stored(key) !== "closed"), [panelBeside]);
   const show = (open: boolean) => {
@@ -75,8 +81,9 @@ export default function Chat() {
           </Drawer>
         )
       )}
-      {id ? (
-        <ConversationView
+      {!id && <Begin list={list} />}
+      {id && opened && (
+        <opened.ConversationView
           key={id}
           id={id}
           list={list}
@@ -84,8 +91,11 @@ export default function Chat() {
           panelOpen={panelOpen}
           beside={beside}
         />
-      ) : (
-        <Begin list={list} />
+      )}
+      {id && !opened && (
+        <section class="chat-talk">
+          <Waiting for={msg("chat.opening")} />
+        </section>
       )}
     </div>
   );

@@ -1,5 +1,5 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { title } from "../../features/approvals/inline";
+import { title } from "../../features/approvals/phrases";
 import { isPending } from "../../features/approvals/requests";
 import { keyText } from "../../features/shortcuts/keys";
 import { msg } from "../../shared/i18n/messages";

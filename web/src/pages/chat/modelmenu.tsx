@@ -1,5 +1,4 @@
-import { dollars } from "../../features/usage/totals";
-import { short } from "../../shared/i18n/format";
+import { dollars, short } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { Icon, Menu, MenuItem } from "../../shared/ui";
 import { type Model, modelFor, placeOf, titleOf } from "./models";

@@ -4,8 +4,8 @@ import { ways } from "../../shared/api/me";
 import { msg, withRest } from "../../shared/i18n/messages";
 import { done, failed, Menu, MenuItem, Tag, useConfirm } from "../../shared/ui";
 import { lazyPart } from "../../shared/ui/lazypart";
-import { forget } from "./conversation";
 import { remove, rename, type Session } from "./sessions";
+import { forget } from "./transcriptcache";
 
 const ShareDialog = lazyPart(() => withRest(import("../../features/sharing/sharedialog")));
 

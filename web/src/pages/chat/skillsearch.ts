@@ -18,6 +18,11 @@ const many = 200;
 /** The first 200 usable skills, and whether there are more. */
 const skills = signal<{ items: Skill[]; more: boolean; at: number }>();
 
+let loading: Promise<void> | undefined;
+
+/** load loads the skills, once at a time. */
+const load = () => (loading ??= get().finally(() => (loading = undefined)));
+
 async function get() {
   const { items, next } = await got(api.GET("/api/v1/skills", { params: { query: { limit: many } } }));
   skills.value = { items, more: next !== undefined, at: Date.now() };
@@ -26,7 +31,7 @@ async function get() {
 /** useSkills returns the usable skills. They are reloaded after a minute. */
 export function useSkills(): Skill[] | undefined {
   useEffect(() => {
-    if (!skills.value || Date.now() - skills.value.at > 60_000) void get().catch(() => {});
+    if (!skills.value || Date.now() - skills.value.at > 60_000) void load().catch(() => {});
   }, []);
   return skills.value?.items;
 }

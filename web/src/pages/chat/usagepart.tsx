@@ -1,7 +1,6 @@
 import { useId } from "preact/hooks";
-import { dollars } from "../../features/usage/totals";
 import { api, got, type Schema, useLoad } from "../../shared/api/client";
-import { count, short } from "../../shared/i18n/format";
+import { count, dollars, short } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, done } from "../../shared/ui";
 import { Known } from "./knowndetails";

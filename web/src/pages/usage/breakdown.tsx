@@ -1,7 +1,7 @@
-import { dollars, tokensOf, formatTokens, type Total, totals, type View } from "../../features/usage/totals";
+import { tokensOf, formatTokens, type Total, totals, type View } from "../../features/usage/totals";
 import { userName, namespaceName, useUserNames } from "../../features/users/users";
 import { useLoad } from "../../shared/api/client";
-import { count } from "../../shared/i18n/format";
+import { count, dollars } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { Shown, TableWrap, Tabs } from "../../shared/ui";
 import { Share } from "./chart";

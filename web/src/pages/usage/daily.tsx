@@ -2,7 +2,6 @@ import {
   amount,
   briefly,
   dayName,
-  dollars,
   everyDay,
   formatAmount,
   formatTokens,
@@ -10,7 +9,7 @@ import {
   type View,
   type Measure,
 } from "../../features/usage/totals";
-import { count } from "../../shared/i18n/format";
+import { count, dollars } from "../../shared/i18n/format";
 import { messagesOf, msg } from "../../shared/i18n/messages";
 import { SelectField, TableWrap } from "../../shared/ui";
 import { Bars } from "./chart";

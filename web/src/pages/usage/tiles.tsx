@@ -1,5 +1,5 @@
-import { dollars, percent, type TokenUse, tokensOf } from "../../features/usage/totals";
-import { count, short } from "../../shared/i18n/format";
+import { percent, type TokenUse, tokensOf } from "../../features/usage/totals";
+import { count, dollars, short } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 
 /** tokens describes the token counts and what is missing from them. */

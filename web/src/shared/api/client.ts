@@ -23,8 +23,8 @@ export const away = signal(false);
 api.use({
   async onResponse({ response, request }) {
     away.value = isAway(response.status, response.status === 503 ? await codeOf(response) : undefined);
-    // the password form shows its own error
-    if (response.status === 401 && !/\/(login|password)$/.test(request.url)) signedOut.value = true;
+    // the password form shows its own error, and meet first loads the ways to sign in
+    if (response.status === 401 && !/\/(login|password|me)$/.test(request.url)) signedOut.value = true;
   },
   onError({ error }) {
     if ((error as Error).name === "AbortError") return;

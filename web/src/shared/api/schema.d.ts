@@ -38,6 +38,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/agents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the Ghosts, Bots and Teams by kind and name, the first 100 of each kind without their content */
+        get: operations["list-agents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/apply": {
         parameters: {
             query?: never;
@@ -2106,6 +2123,11 @@ export interface components {
              */
             seen?: string;
         };
+        Agent: {
+            /** @enum {string} */
+            kind: "Ghost" | "Bot" | "Team";
+            metadata: components["schemas"]["KindMeta"];
+        };
         Amounts: {
             /**
              * Format: int64
@@ -3092,6 +3114,11 @@ export interface components {
             /** @description Pass as after to get the next page; absent on the last page */
             next?: string;
         };
+        ListBodyAgent: {
+            items: components["schemas"]["Agent"][];
+            /** @description Pass as after to get the next page; absent on the last page */
+            next?: string;
+        };
         ListBodyCandidate: {
             items: components["schemas"]["Candidate"][];
             /** @description Pass as after to get the next page; absent on the last page */
@@ -3305,6 +3332,7 @@ export interface components {
             /** @description All for a browser; a token may have fewer */
             scopes: string[];
             user: components["schemas"]["User"];
+            ways: components["schemas"]["Ways"];
         };
         Member: {
             /** @enum {string} */
@@ -5337,6 +5365,35 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["About"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-agents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListBodyAgent"];
                 };
             };
             /** @description Error */

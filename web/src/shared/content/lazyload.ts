@@ -3,9 +3,9 @@ import { useEffect, useState } from "preact/hooks";
 /**
  * heavy returns a hook that loads a module when a component first needs it. The hook returns
  * undefined until then. If loading fails, the component works without it and the next component
- * tries again.
+ * tries again. Its method load loads the module before it is needed.
  */
-export function heavy<T>(get: () => Promise<T>): (wanted?: boolean) => T | undefined {
+export function heavy<T>(get: () => Promise<T>): { (wanted?: boolean): T | undefined; load: () => Promise<void> } {
   let there: T | undefined;
   let coming: Promise<void> | undefined;
   const fetch = () =>
@@ -13,7 +13,7 @@ export function heavy<T>(get: () => Promise<T>): (wanted?: boolean) => T | undef
       (got) => void (there = got),
       () => void (coming = undefined),
     ));
-  return function useHeavy(wanted = true) {
+  function useHeavy(wanted = true) {
     const [, draw] = useState(0);
     useEffect(() => {
       if (there || !wanted) return;
@@ -22,5 +22,6 @@ export function heavy<T>(get: () => Promise<T>): (wanted?: boolean) => T | undef
       return () => void (gone = true);
     }, [wanted]);
     return there;
-  };
+  }
+  return Object.assign(useHeavy, { load: fetch });
 }

@@ -7,6 +7,14 @@ export const count = (n: number): string => n.toLocaleString(language.value);
 export const short = (n: number): string =>
   n.toLocaleString(language.value, { notation: "compact", maximumFractionDigits: 1 });
 
+/** dollars formats 0.1234 as $0.1234. */
+export const dollars = (n: number) =>
+  n.toLocaleString(language.value, {
+    style: "currency",
+    currency: "USD",
+    maximumFractionDigits: n > 0 && n < 1 ? 4 : 2,
+  });
+
 /** size formats a number of bytes as 1.2 kB. */
 export function size(bytes: number): string {
   const units = ["B", "kB", "MB", "GB"];

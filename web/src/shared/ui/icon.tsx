@@ -69,3 +69,12 @@ export function Icon({ name, size = 18 }: { name: IconName; size?: number }) {
     </svg>
   );
 }
+
+/** Logo is the sign of Loadout, as in icon.svg. It is drawn without a request. */
+export const Logo = ({ size }: { size: number }) => (
+  <svg viewBox="0 0 32 32" width={size} height={size} aria-hidden="true">
+    <rect width="32" height="32" rx="7" fill="#0b6e69" />
+    <path d="M9 7.5h4.2v13H23v4H9z" fill="#fff" />
+    <circle cx="20.5" cy="11" r="3.5" fill="#9fe3dc" />
+  </svg>
+);

@@ -1,5 +1,6 @@
 import { signal } from "@preact/signals";
 import { lazy } from "preact-iso";
+import { heavy } from "../content/lazyload";
 
 const firstWait = 300;
 const longestWait = 10_000;
@@ -13,6 +14,31 @@ export const outdated = signal(false);
  * serves another build: that page must be loaded first. An ErrorBoundary must be around the component.
  */
 export const lazyPart: typeof lazy = (load) => lazy(() => retry(load));
+
+/** laterPart returns a hook as `heavy` does, which tries again as {@link lazyPart} does if loading fails. */
+export const laterPart = <T>(load: () => Promise<T>) => heavy(() => retry(load));
+
+/**
+ * loadAhead loads parts that the user may need next, one after the other: at an idle moment, or at
+ * once when the user types or points at something. It does nothing if the browser saves data.
+ */
+export function loadAhead(parts: readonly (() => Promise<unknown>)[]): void {
+  const { connection } = navigator as { connection?: { saveData?: boolean } };
+  if (connection?.saveData) return;
+  const events = ["keydown", "pointerdown"] as const;
+  let begun = false;
+  const begin = async () => {
+    for (const event of events) removeEventListener(event, listener, true);
+    if (begun) return;
+    begun = true;
+    for (const load of parts) await load().catch(() => {}); // it is loaded again when it is needed
+  };
+  const listener = () => void begin();
+  for (const event of events) addEventListener(event, listener, true);
+  // Safari has no idle callbacks.
+  if ("requestIdleCallback" in window) requestIdleCallback(listener, { timeout: 10_000 });
+  else setTimeout(listener, 3000);
+}
 
 async function retry<T>(load: () => Promise<T>): Promise<T> {
   for (let wait = firstWait; ; wait = Math.min(2 * wait, longestWait)) {

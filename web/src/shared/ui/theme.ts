@@ -5,7 +5,7 @@ export type Theme = "system" | "light" | "dark";
 
 const kept = stored("loadout.theme");
 
-/** The chosen theme. /theme.js applies it before the first paint. */
+/** The chosen theme. A script in index.html applies it before the first paint. */
 export const theme = signal<Theme>(kept === "light" || kept === "dark" ? kept : "system");
 
 export function choose(to: Theme) {

@@ -1,1 +1,1 @@
-import{EditExisting as e,EditNew as t}from"./editor2.js";import{a as n}from"../vendor-CZ0dXDyG.js";function r({namespace:r,name:i}){return r&&i?n(e,{place:{kind:`MCPServer`,namespace:r,name:i}}):n(t,{kind:`MCPServer`})}export{r as EditServer};
+import{EditExisting as e,EditNew as t}from"./editor2.js";import{a as n}from"../vendor-CLxNCoK0.js";function r({namespace:r,name:i}){return r&&i?n(e,{place:{kind:`MCPServer`,namespace:r,name:i}}):n(t,{kind:`MCPServer`})}export{r as EditServer};

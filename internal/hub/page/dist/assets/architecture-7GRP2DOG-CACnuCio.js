@@ -1,1 +1,0 @@
-export{createArchitectureServices}from"./chunk-6AZGARVD-BZZFWc3K.js";import"./chunk-FOHPRMQF-BIOFDFTe.js";

@@ -1,1 +1,0 @@
-import{Color as e,Utils as t}from"./chunk-DU6HZSFF-tThnPyhu.js";var n=(n,r)=>t.lang.round(e.parse(n)[r]);export{n as channel};

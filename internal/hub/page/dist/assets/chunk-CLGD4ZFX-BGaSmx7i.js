@@ -1,1 +1,0 @@
-import{getConfig2 as e}from"./chunk-DU6HZSFF-tThnPyhu.js";import{__name as t}from"./chunk-Y2CYZVJY-C4Ysjpgl.js";import{select as n}from"./d3-selection-CjzNcl76.js";var r=t(t=>{let{securityLevel:r}=e(),i=n(`body`);if(r===`sandbox`){let e=n(`#i${t}`).node()?.contentDocument??document;i=n(e.body)}return i.select(`#${t}`)},`selectSvgElement`);export{r as selectSvgElement};

@@ -1,1 +1,0 @@
-export{createCynefinServices}from"./chunk-6TQVIW2G-CFRZKpad.js";import"./chunk-FOHPRMQF-BIOFDFTe.js";

@@ -1,1 +1,0 @@
-export{createEventModelingServices}from"./chunk-6EIED4P4-BqwdKS44.js";import"./chunk-FOHPRMQF-BIOFDFTe.js";

@@ -1,1 +1,0 @@
-export{createGitGraphServices}from"./chunk-KI3K4JFJ-DqIjabys.js";import"./chunk-FOHPRMQF-BIOFDFTe.js";

@@ -1,1 +1,0 @@
-export{createInfoServices}from"./chunk-5V3GS4D5-xHnpClCz.js";import"./chunk-FOHPRMQF-BIOFDFTe.js";

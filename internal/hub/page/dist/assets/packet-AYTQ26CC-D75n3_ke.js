@@ -1,1 +1,0 @@
-export{createPacketServices}from"./chunk-UY3FDG6J-B1yjoiav.js";import"./chunk-FOHPRMQF-BIOFDFTe.js";

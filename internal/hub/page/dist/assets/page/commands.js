@@ -1,2 +1,0 @@
-import{A as e,T as t,y as n}from"../vendor-CZ0dXDyG.js";var r=n(),i=n([]);function a(n){let r=t(n);r.current=n;let a=n.map(e=>e.text).join(`
-`);e(()=>{let e=r.current.map((e,t)=>({...e,run:()=>r.current[t]?.run()}));return i.value=[...i.value,...e],()=>void(i.value=i.value.filter(t=>!e.includes(t)))},[a])}export{r as front,i as shownCommands,a as useCommands};

@@ -1,1 +1,0 @@
-export{EditExisting,EditNew}from"./editor2.js";

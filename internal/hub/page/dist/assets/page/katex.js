@@ -1,1 +1,0 @@
-export{katex as default}from"../katex-hCHSK4nk.js";

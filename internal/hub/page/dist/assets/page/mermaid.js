@@ -1,1 +1,0 @@
-export{renderMermaid}from"./content.js";

@@ -1,1 +1,0 @@
-export{createPieServices}from"./chunk-3Z5EZCMW-CSaHq4VT.js";import"./chunk-FOHPRMQF-BIOFDFTe.js";

@@ -1,1 +1,0 @@
-export{createRadarServices}from"./chunk-I5DQTOEV-Cv_CM60k.js";import"./chunk-FOHPRMQF-BIOFDFTe.js";

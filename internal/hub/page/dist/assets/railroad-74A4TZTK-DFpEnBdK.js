@@ -1,1 +1,0 @@
-export{createRailroadServices}from"./chunk-OUJLGHUK-bEQgfVCC.js";import"./chunk-FOHPRMQF-BIOFDFTe.js";

@@ -1,1 +1,0 @@
-export{createRailroadAbnfServices}from"./chunk-XHIXRSVI-DVYJlXtF.js";import"./chunk-FOHPRMQF-BIOFDFTe.js";

@@ -1,1 +1,0 @@
-export{createRailroadEbnfServices}from"./chunk-2ZTRR5NV-1oSomyzi.js";import"./chunk-FOHPRMQF-BIOFDFTe.js";

@@ -1,1 +1,0 @@
-export{createRailroadPegServices}from"./chunk-747NJXEK-zQm3QGtL.js";import"./chunk-FOHPRMQF-BIOFDFTe.js";

@@ -1,1 +1,0 @@
-export{createTreeViewServices}from"./chunk-IH6LHLGP-BexdKFRD.js";import"./chunk-FOHPRMQF-BIOFDFTe.js";

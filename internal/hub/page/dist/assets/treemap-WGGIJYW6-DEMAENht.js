@@ -1,1 +1,0 @@
-export{createTreemapServices}from"./chunk-6K3QC6MW-BIEBuCcF.js";import"./chunk-FOHPRMQF-BIOFDFTe.js";

@@ -1,1 +1,0 @@
-export{createWardleyServices}from"./chunk-ICYGCRZG-BpRChMzf.js";import"./chunk-FOHPRMQF-BIOFDFTe.js";
