@@ -28,7 +28,16 @@ import (
 // cannot load resources from other hosts either. [New] adds the hashes of the
 // inline scripts of index.html.
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; " +
-	"manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+	"frame-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// previewPolicy is the content security policy of preview.html, which shows a
+// document of a conversation and runs its scripts. The document has an origin of
+// its own, also if it is opened without the page, and loads nothing: no file of
+// the hub and no other address. The policy of the page keeps its frame from
+// leaving the hub. Chromium ignores webrtc and connects to a host before it
+// refuses to open its page in a frame, so scripts can still make themselves known.
+const previewPolicy = "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; font-src data:; " +
+	"media-src data: blob:; connect-src 'none'; form-action 'none'; base-uri 'none'; frame-ancestors 'self'; webrtc 'block'"
 
 //go:embed all:dist
 var dist embed.FS
@@ -163,6 +172,10 @@ func (s *Site) serve(w http.ResponseWriter, r *http.Request) bool {
 		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 	} else {
 		w.Header().Set("Cache-Control", "public, max-age=300")
+	}
+	if name == "preview.html" {
+		w.Header().Set("Content-Security-Policy", previewPolicy)
+		w.Header().Set("X-DNS-Prefetch-Control", "off")
 	}
 	a.send(w, r)
 	return true

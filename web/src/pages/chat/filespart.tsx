@@ -141,7 +141,7 @@ function FileView({ id, file, onClose }: { id: string; file: File; onClose: () =
             endOf(file.path) === "md" ? (
               <Markdown text={seen.text} />
             ) : (
-              <Code text={seen.text} path={file.path} numbers height="60vh" />
+              <Code text={seen.text} path={file.path} numbers height="60vh" preview />
             )
           ) : (
             <p>{msg("chat.noView")}</p>

@@ -183,7 +183,7 @@ function ItemView({ item }: { item: Item }) {
 function Answer({ item }: { item: Words }) {
   return (
     <div class="chat-answer" aria-busy={item.open} data-key={item.key} tabIndex={-1}>
-      <Markdown text={item.text} streaming={item.open} level={3} breaks formulas />
+      <Markdown text={item.text} streaming={item.open} level={3} breaks formulas previews />
       {item.stop && (
         <div class="note warn">{findMsg("chat.stops", item.stop) ?? msg("chat.stopped", { why: item.stop })}</div>
       )}

@@ -37,6 +37,16 @@ interface CodeProps {
   wrap?: boolean;
   /** The label for screen readers. */
   label?: string;
+  /** Offers to show an HTML document or an SVG image instead of its code. */
+  preview?: boolean;
+}
+
+const usePreview = heavy(() => import("./preview"));
+
+/** previewKind returns how a text is previewed, if it can be. */
+function previewKind(language = "", path = ""): "html" | "svg" | undefined {
+  const [, kind] = /(?:^|\.)(html?|svg)$/i.exec(language || path) ?? [];
+  return kind ? (/svg/i.test(kind) ? "svg" : "html") : undefined;
 }
 
 const useColours = heavy(() => import("./colours"));
@@ -45,39 +55,56 @@ const useColours = heavy(() => import("./colours"));
 const first = 2000;
 
 /** Code shows code with colors and notes about its lines. */
-export function Code({ text, language, path, numbers, marks = [], height, head, line, plain, wrap, label }: CodeProps) {
+export function Code(props: CodeProps) {
+  const { text, language, path, numbers, marks = [], height, head, line, plain, wrap, label, preview } = props;
   const lines = useLines(text, plain ? undefined : known(language, path));
   const [most, setMost] = useState(first);
   const name = title(language, path);
   const cut = Math.max(most, line ?? 0);
+  const kind = preview ? previewKind(language, path) : undefined;
+  const [seen, setSeen] = useState(false);
+  const part = usePreview(!!kind && seen);
   return (
     <div class={["content-code", numbers && "numbers", wrap && "wrap"].filter(Boolean).join(" ")} dir="ltr">
-      {head && (
+      {(head || kind) && (
         <div class="head">
-          <span>{name || msg("content.code")}</span>
+          <span class="grow">{name || msg("content.code")}</span>
+          {kind && (
+            <div class="row keep" role="group" aria-label={msg("preview.view")}>
+              <Button small look="quiet" aria-pressed={!seen} onClick={() => setSeen(false)}>
+                {msg("content.code")}
+              </Button>
+              <Button small look="quiet" aria-pressed={seen} onClick={() => setSeen(true)}>
+                {msg("preview.preview")}
+              </Button>
+            </div>
+          )}
           <Copy text={text} />
         </div>
       )}
-      <Scroll
-        label={label ?? (path || name ? msg("content.codeOf", { what: path ?? name }) : msg("content.code"))}
-        height={height}
-      >
-        {parts(lines.slice(0, cut), marks).map((p) => (
-          <>
-            <Lines key={p.from} lines={p.lines} from={p.from} here={line} />
-            {p.marks.map((m, i) => (
-              <Note key={`${p.from}-${i}`} mark={m} />
-            ))}
-          </>
-        ))}
-        {lines.length > cut && (
-          <div class="rest">
-            <Button small onClick={() => setMost(Infinity)}>
-              {msg("content.more", { count: lines.length - cut })}
-            </Button>
-          </div>
-        )}
-      </Scroll>
+      {kind && seen && part && <part.default text={text} kind={kind} name={path ?? name} />}
+      {!(kind && seen && part) && (
+        <Scroll
+          label={label ?? (path || name ? msg("content.codeOf", { what: path ?? name }) : msg("content.code"))}
+          height={height}
+        >
+          {parts(lines.slice(0, cut), marks).map((p) => (
+            <>
+              <Lines key={p.from} lines={p.lines} from={p.from} here={line} />
+              {p.marks.map((m, i) => (
+                <Note key={`${p.from}-${i}`} mark={m} />
+              ))}
+            </>
+          ))}
+          {lines.length > cut && (
+            <div class="rest">
+              <Button small onClick={() => setMost(Infinity)}>
+                {msg("content.more", { count: lines.length - cut })}
+              </Button>
+            </div>
+          )}
+        </Scroll>
+      )}
     </div>
   );
 }

@@ -17,6 +17,8 @@ export interface Setting {
   breaks?: boolean;
   /** Returns the level of a heading on the page for its level in the text. */
   level: (written: number) => number;
+  /** Whether code blocks with HTML documents and SVG images have previews. */
+  previews?: boolean;
   /** Whether the last code block is unfinished. */
   unfinished?: boolean;
 }
@@ -149,7 +151,15 @@ function item(nodes: Node[], set: Setting): ComponentChildren {
 function fence(token: Token, set: Setting): ComponentChildren {
   const language = token.info.trim().split(/[\s,{]/)[0] || undefined;
   if (language?.toLowerCase() === "mermaid" && !set.unfinished) return <Mermaid source={token.content} />;
-  return <Code text={token.content} language={language} head plain={set.unfinished && token.content.length > 8000} />;
+  return (
+    <Code
+      text={token.content}
+      language={language}
+      head
+      plain={set.unfinished && token.content.length > 8000}
+      preview={set.previews && !set.unfinished}
+    />
+  );
 }
 
 function link(token: Token, nodes: Node[], set: Setting): ComponentChildren {

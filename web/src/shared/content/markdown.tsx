@@ -21,6 +21,8 @@ interface MarkdownProps {
   level?: number;
   /** Whether single line breaks are shown, as in chats. */
   breaks?: boolean;
+  /** Whether code blocks with HTML documents and SVG images have previews, as in the answers of models. */
+  previews?: boolean;
   /** Whether $…$, $$…$$, \\(…\\) and \\[…\\] are formulas, as in the answers of models. */
   formulas?: boolean;
 }
@@ -28,7 +30,7 @@ interface MarkdownProps {
 const useParser = heavy(() => import("./parse"));
 
 /** Markdown shows Markdown with code, tables and diagrams. HTML is shown as text. */
-export function Markdown({ text, streaming, file, base, level = 3, breaks, formulas }: MarkdownProps) {
+export function Markdown({ text, streaming, file, base, level = 3, breaks, previews, formulas }: MarkdownProps) {
   const parser = useParser();
   const last = useRef<Parsed | undefined>(undefined);
   const parsed = useMemo(() => {
@@ -49,6 +51,7 @@ export function Markdown({ text, streaming, file, base, level = 3, breaks, formu
           file={file}
           base={base}
           breaks={breaks}
+          previews={previews}
           unfinished={streaming && i === end && !closed(b)}
         />
       ))}
@@ -64,13 +67,22 @@ interface PartProps extends Omit<Setting, "level"> {
 }
 
 /** Part draws a block, again only when it changes. */
-function Part({ block, above, top, file, base, breaks, unfinished }: PartProps) {
+function Part({ block, above, top, file, base, breaks, previews, unfinished }: PartProps) {
   return useMemo(() => {
     const open = above ? above.split(" ").map(Number) : [];
     return (
-      <>{draw(block.tokens, { file, base, breaks, unfinished, level: (written) => descend(open, written, top) })}</>
+      <>
+        {draw(block.tokens, {
+          file,
+          base,
+          breaks,
+          previews,
+          unfinished,
+          level: (written) => descend(open, written, top),
+        })}
+      </>
     );
-  }, [block, above, top, file, base, breaks, unfinished, language.value]);
+  }, [block, above, top, file, base, breaks, previews, unfinished, language.value]);
 }
 
 /** outlines returns the open headings at the start of each block. */
