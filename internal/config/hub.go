@@ -34,6 +34,7 @@ type Hub struct {
 	Private    []string
 	ImportFrom []string
 	Runs       int
+	Titles     string
 	Sharing    string
 	ShareLinks bool
 	ShareDays  int

@@ -288,6 +288,8 @@ var settings = []setting{
 		doc: "Directories of this machine and ssh hosts from which users may import skills, such as /srv/skills and\nssh://git.example.com. The hub reads them with its own rights and ssh keys."},
 	{key: "hub.runs", env: "LOADOUT_HUB_RUNS", value: func(c *Config) any { return &c.Hub.Runs }, check: inRange(1, 1000),
 		doc: "Number of concurrent script runs per node. Further runs wait; users take turns."},
+	{key: "hub.titles", env: "LOADOUT_HUB_TITLES", value: func(c *Config) any { return &c.Hub.Titles }, check: oneOf("model", "first_message"),
+		doc: "Titles of conversations: model asks the model for one after the first answer; first_message takes the title\nfrom the first message, as does a hub without a model."},
 	{key: "hub.sharing", env: "LOADOUT_HUB_SHARING", value: func(c *Config) any { return &c.Hub.Sharing }, check: oneOf("", "off", "members", "links"),
 		doc: "Who can open shared snapshots of conversations: members (the default; signed-in users), links (also\nanyone with the link, if the owner chooses that), or off (nobody, and nothing can be shared)."},
 	{key: "hub.share_links", env: "LOADOUT_HUB_SHARE_LINKS", value: func(c *Config) any { return &c.Hub.ShareLinks },
@@ -397,7 +399,7 @@ func defaults() *Config {
 		Policy:  Policy{Presence: "cooperative", Threshold: "HIGH"},
 		Sandbox: Sandbox{Enabled: true, Backend: "auto", MinTier: 3, MemoryMB: 512, Seconds: 60, DiskMB: 64, Network: []string{"*"}},
 		Usage:   Usage{Enabled: true},
-		Hub:     Hub{Address: "127.0.0.1:8484", Admin: "admin", Runs: 4, ShareDays: 90, Rate: 100, MinDisk: 64, Drain: 10},
+		Hub:     Hub{Address: "127.0.0.1:8484", Admin: "admin", Runs: 4, Titles: "model", ShareDays: 90, Rate: 100, MinDisk: 64, Drain: 10},
 		from:    map[string]string{},
 	}
 }

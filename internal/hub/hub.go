@@ -123,6 +123,9 @@ type Options struct {
 	// Runs is the maximum number of programs running skill code at the same time on
 	// this node; 0 means 4.
 	Runs int
+	// ModelTitles lets the model of a conversation write its title after the first
+	// answer. Otherwise, the first message gives the title.
+	ModelTitles bool
 	// Sharing says who can open shares of conversations: SharingOff, SharingMembers or
 	// SharingLinks; "" means SharingMembers. ShareDays is the maximum lifetime of a
 	// share, in days; 0 means 90. On a hub without accounts, conversations cannot be

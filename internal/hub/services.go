@@ -20,6 +20,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/queue"
 	"github.com/loadout-dev/loadout/internal/hub/serverauth"
 	"github.com/loadout-dev/loadout/internal/llm/demo"
+	"github.com/loadout-dev/loadout/internal/llm/vendors"
 	"github.com/loadout-dev/loadout/llm"
 )
 
@@ -69,7 +70,7 @@ func (h *Hub) openServices(ctx context.Context) (err error) {
 	h.assemblies = assembly.New(assembly.Options{DB: h.db, Library: h.library, Agents: h.kinds, Single: h.Single(), Model: h.model, Images: o.Images, Sandbox: o.Sandbox, Bounds: o.Bounds, Packages: o.Packages, Getenv: o.Getenv, RunQueue: h.runs,
 		Executable: o.Command, Dir: node.setups, PrivateNetworks: o.Private, SignIns: h.signIns, StopTurn: h.stopTurn, OnDecision: metrics.RecordDecision, Version: o.Version, Logger: h.log})
 	h.credentialWatch = auth.NewCredentialWatch(h.directory)
-	h.chat = chat.New(h.db, chat.Options{Setup: h.assemblies.ChatSetup, Principal: h.gate.PrincipalOf, Token: h.credentialWatch.CurrentScopes, Bus: h.bus, Dir: node.chats, Node: identity.Process, Predecessor: predecessor, Trace: h.followTurn, Updates: o.Updates, Quotas: h.directory.Quotas.Quotas, Sharing: h.sharing(), Logger: h.log})
+	h.chat = chat.New(h.db, chat.Options{Setup: h.assemblies.ChatSetup, Principal: h.gate.PrincipalOf, Token: h.credentialWatch.CurrentScopes, Bus: h.bus, Dir: node.chats, Node: identity.Process, Predecessor: predecessor, Trace: h.followTurn, Updates: o.Updates, Quotas: h.directory.Quotas.Quotas, Sharing: h.sharing(), Titles: h.titles(), Logger: h.log})
 	looks, stop := context.WithCancel(context.WithoutCancel(ctx))
 	h.stopCredentialChecks = stop
 	h.credentialChecks.Go(func() { h.credentialWatch.Run(looks, h.log) })
@@ -98,6 +99,14 @@ func (h *Hub) sharing() *chat.Sharing {
 			}
 			return out, err
 		}}
+}
+
+// titles configures the titles of conversations. The demo is not asked for any.
+func (h *Hub) titles() *chat.Titles {
+	if !h.opts.ModelTitles {
+		return &chat.Titles{}
+	}
+	return &chat.Titles{AskModel: func(model string) bool { return !vendors.IsDemo(model) }}
 }
 
 // stopTurn cancels a conversation's turn on this node.

@@ -119,7 +119,7 @@ func TestSessionsBeforeFolders(t *testing.T) {
 		got, _, err := db.Sessions.List(ctx, store.SessionQuery{Owner: "ada", Unfiled: true})
 		mustDo(t, err)
 		wantEqual(t, got, []store.Session{must(db.Sessions.Get(ctx, "s"))(t)})
-		if s := got[0]; s.Title != "Tides" || s.Folder != "" || s.Pinned || s.Archived {
+		if s := got[0]; s.Title != "Tides" || s.TitleSource != "user" || s.Folder != "" || s.Pinned || s.Archived {
 			t.Errorf("got %+v", s)
 		}
 	})

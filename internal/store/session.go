@@ -11,23 +11,25 @@ import (
 // Session is a conversation. Its messages are in the event stream whose name is
 // the session's id.
 type Session struct {
-	ID         string // set by Create if ""
-	Owner      string // a user id
-	Title      string
-	Agent      string // "" for the default agent
-	Folder     string // id of a folder of the owner; "" for none
-	Pinned     bool
-	Archived   bool
-	Data       json.RawMessage
-	Generation int64 // 1 at creation; incremented by each change
-	Created    time.Time
-	Updated    time.Time
+	ID    string // set by Create if ""
+	Owner string // a user id
+	Title string
+	// TitleSource says who gave the title. It is "user" in sessions of older programs.
+	TitleSource string
+	Agent       string // "" for the default agent
+	Folder      string // id of a folder of the owner; "" for none
+	Pinned      bool
+	Archived    bool
+	Data        json.RawMessage
+	Generation  int64 // 1 at creation; incremented by each change
+	Created     time.Time
+	Updated     time.Time
 }
 
-const sessionColumns = "id, owner, title, agent, folder, pinned, archived, data, generation, created, updated"
+const sessionColumns = "id, owner, title, title_source, agent, folder, pinned, archived, data, generation, created, updated"
 
 func (s *Session) fields() []any {
-	return []any{&s.ID, &s.Owner, &s.Title, &s.Agent, &s.Folder, &s.Pinned, &s.Archived, (*jsonText)(&s.Data), &s.Generation, (*timestamp)(&s.Created), (*timestamp)(&s.Updated)}
+	return []any{&s.ID, &s.Owner, &s.Title, &s.TitleSource, &s.Agent, &s.Folder, &s.Pinned, &s.Archived, (*jsonText)(&s.Data), &s.Generation, (*timestamp)(&s.Created), (*timestamp)(&s.Updated)}
 }
 
 // Sessions stores conversations.
@@ -59,8 +61,8 @@ func (t Sessions) Get(ctx context.Context, id string) (Session, error) {
 // generation in s.
 func (t Sessions) Update(ctx context.Context, s Session) (int64, error) {
 	err := t.c.inTransaction(ctx, func(c conn) error {
-		n, err := c.exec(ctx, `UPDATE sessions SET title = $3, agent = $4, data = $5, updated = $6, folder = $7, pinned = $8, archived = $9, generation = generation + 1
-			WHERE id = $1 AND generation = $2`, s.ID, s.Generation, s.Title, s.Agent, jsonText(s.Data), timestamp(now()), s.Folder, s.Pinned, s.Archived)
+		n, err := c.exec(ctx, `UPDATE sessions SET title = $3, agent = $4, data = $5, updated = $6, folder = $7, pinned = $8, archived = $9, title_source = $10, generation = generation + 1
+			WHERE id = $1 AND generation = $2`, s.ID, s.Generation, s.Title, s.Agent, jsonText(s.Data), timestamp(now()), s.Folder, s.Pinned, s.Archived, s.TitleSource)
 		if err == nil && n == 0 {
 			return c.generationConflict(ctx, "sessions", s.ID)
 		}

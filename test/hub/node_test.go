@@ -54,7 +54,7 @@ func newHub(t testing.TB, database, redis string, args ...string) *hub {
 	rand.Read(key[:])
 	h := &hub{t: t, exe: must(command())(t), client: &http.Client{Transport: transport}, database: database}
 	h.args = append([]string{"serve", "--json", "--addr", "127.0.0.1:0", "--accounts", "--admin-password-file", password, "--private", "127.0.0.0/8", "--log", "json"}, args...)
-	h.env = []string{"LOADOUT_DATABASE=" + database, "LOADOUT_REDIS=" + redis, "LOADOUT_HUB_RATE=100000",
+	h.env = []string{"LOADOUT_DATABASE=" + database, "LOADOUT_REDIS=" + redis, "LOADOUT_HUB_RATE=100000", "LOADOUT_HUB_TITLES=first_message",
 		"LOADOUT_HUB_KEY=" + base64.StdEncoding.EncodeToString(key[:])}
 	return h
 }

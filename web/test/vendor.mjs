@@ -7,6 +7,9 @@ export class Vendor {
   heard = [];
   keys = new Set();
   models = ["fake"];
+  /** The answer to requests for titles, which `heard` omits and `titled` counts. "" gives none. */
+  title = "";
+  titled = 0;
 
   /**
    * start starts a vendor with responses: {text} or {call: [name, arguments]}. A text may have the promise `rest`,
@@ -37,9 +40,14 @@ export class Vendor {
       res.end(JSON.stringify({ object: "list", data: this.models.map((id) => ({ id, object: "model" })) }));
       return;
     }
-    this.heard.push(JSON.parse(text));
-    await this.held;
-    const next = this.answers.shift() ?? { text: "That was all." };
+    const request = JSON.parse(text);
+    const titles = JSON.stringify(request.messages[0]).includes("Write a title for a conversation.");
+    if (titles) this.titled++;
+    else {
+      this.heard.push(request);
+      await this.held;
+    }
+    const next = titles ? { text: this.title } : (this.answers.shift() ?? { text: "That was all." });
     res.writeHead(200, { "Content-Type": "text/event-stream" });
     const say = (delta, finish = null) =>
       res.write(

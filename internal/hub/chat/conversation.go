@@ -137,7 +137,7 @@ func (e *Engine) create(ctx context.Context, p account.Principal, agent, title s
 		if err := e.opts.Quotas.Check(ctx, &tx.Tables, store.UserNamespace(string(p.User)), add); err != nil {
 			return err
 		}
-		if made, err = tx.Sessions.Create(ctx, store.Session{Owner: string(p.User), Title: title, Agent: agent, Data: data}); err != nil {
+		if made, err = tx.Sessions.Create(ctx, store.Session{Owner: string(p.User), Title: title, TitleSource: titleSourceOf(title), Agent: agent, Data: data}); err != nil {
 			return err
 		}
 		if err := indexTitle(ctx, &tx.Tables, made.ID, title); err != nil {
@@ -250,11 +250,14 @@ func (e *Engine) Change(ctx context.Context, p account.Principal, id string, cha
 			return err
 		}
 		if change.Title != nil {
-			s.Title = *change.Title
+			s.Title, s.TitleSource = *change.Title, titleSourceOf(*change.Title)
 			if err := indexTitle(ctx, &c.Tables, id, s.Title); err != nil {
 				return err
 			}
 			if err := c.Audit.Append(ctx, auditRecord(p.User, "session.rename", id, nil)); err != nil {
+				return err
+			}
+			if err := c.publish(ctx, eventRow{Event: Event{Type: TitleChanged, Text: s.Title}}); err != nil {
 				return err
 			}
 		}

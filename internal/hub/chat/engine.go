@@ -83,7 +83,8 @@ type Request struct {
 type Setup struct {
 	// Runtime provides the skills that the principal may use.
 	Runtime *loadout.Runtime
-	Model   llm.Model
+	// Model answers. It may be asked for a title after Close.
+	Model llm.Model
 	// ReadsImages reports whether the model reads images. Otherwise it is told the
 	// names of the images of messages instead.
 	ReadsImages bool
@@ -177,6 +178,8 @@ type Options struct {
 	// Sharing configures shares of conversations. If it is nil, conversations
 	// cannot be shared.
 	Sharing *Sharing
+	// Titles configures titles of conversations. If it is nil, only users give titles.
+	Titles *Titles
 	// Retention, Budget and Updates are passed to sessions; see [session.Options].
 	Retention, Budget int
 	Updates           session.UpdateMode
@@ -242,7 +245,8 @@ type Engine struct {
 
 	ends      streamEnds
 	snapshots *snapshotCache
-	storing   sync.Mutex // held while a snapshot is stored
+	storing   sync.Mutex    // held while a snapshot is stored
+	titling   chan struct{} // holds a value for each request for a title
 
 	ctx     context.Context // context of all background work; cancelled by stop
 	stop    context.CancelCauseFunc
@@ -266,7 +270,7 @@ func New(db *store.DB, o Options) *Engine {
 		panic("chat: Setup and Principal are required")
 	}
 	o = o.orDefaults()
-	e := &Engine{db: db, opts: o, node: o.Node, draining: make(chan struct{}), idle: make(chan struct{}), liveTurns: map[string]liveTurn{}, snapshots: newSnapshotCache(maxSnapshotBytes)}
+	e := &Engine{db: db, opts: o, node: o.Node, draining: make(chan struct{}), idle: make(chan struct{}), liveTurns: map[string]liveTurn{}, snapshots: newSnapshotCache(maxSnapshotBytes), titling: make(chan struct{}, titlesAtOnce)}
 	e.notifier = &notifier{db: db, bus: e.opts.Bus, listeners: map[string]map[*listener]bool{}}
 	e.turns = queue.New(e.opts.Turns, maxSlots)
 	e.ctx, e.stop = context.WithCancelCause(context.Background())

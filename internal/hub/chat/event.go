@@ -29,6 +29,7 @@ const (
 	Notice            Type = "notice" // a notice for the user
 	ApprovalRequested Type = "ask"    // a user or client must answer a request
 	ApprovalResolved  Type = "answered"
+	TitleChanged      Type = "title" // the user or a model gave the conversation the title in Text
 )
 
 // Event is an entry in a conversation's event stream. Its type determines which

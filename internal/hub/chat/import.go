@@ -139,7 +139,7 @@ func (i *Importer) Import(ctx context.Context, imported Imported, write func(ses
 		if err != nil {
 			return err
 		}
-		if _, err := c.Sessions.Create(ctx, store.Session{ID: id, Owner: string(i.p.User), Title: title, Data: data, Created: imported.Last}); err != nil {
+		if _, err := c.Sessions.Create(ctx, store.Session{ID: id, Owner: string(i.p.User), Title: title, TitleSource: titleSourceOf(title), Data: data, Created: imported.Last}); err != nil {
 			return err
 		}
 		if err := indexTitle(ctx, &c.Tables, id, title); err != nil {

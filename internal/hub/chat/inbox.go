@@ -292,6 +292,11 @@ func (c *conversationTx) appendInput(ctx context.Context, s store.Session, st st
 	}
 	if in.Kind == MessageInput {
 		s.Archived = false
+		if s.Title == "" && c.titles {
+			if err := c.setMessageTitle(ctx, &s, in); err != nil {
+				return 0, err
+			}
+		}
 	}
 	if err := c.setState(ctx, s, st); err != nil || in.Kind.isNote() {
 		return st.Wanted, err

@@ -19,6 +19,7 @@ type conversationTx struct {
 	*store.Tx
 	id       string
 	quotas   quota.Quotas
+	titles   bool             // whether a message gives a title to a conversation without one
 	left     *quota.Allowance // remaining storage of the owner; nil until bytes are reserved
 	queued   []store.NewEvents
 	written  map[string][]store.Event // events that flush has appended, by stream
@@ -38,7 +39,7 @@ const maxCommitAttempts = 20
 // calls f again, so f must have no effects outside the transaction.
 func (e *Engine) update(ctx context.Context, id string, f func(c *conversationTx) error) error {
 	for try := 1; ; try++ {
-		c := &conversationTx{id: id, quotas: e.opts.Quotas}
+		c := &conversationTx{id: id, quotas: e.opts.Quotas, titles: e.opts.Titles != nil}
 		if try == 1 {
 			c.ends = &e.ends
 		}

@@ -19,6 +19,7 @@ type worker struct {
 	journal   *journal
 	approvals *approvalQueue
 	active    *activeConversation // nil until the first input is processed
+	answered  bool                // whether the last input that ended was a message
 	lost      atomic.Bool         // whether this node no longer holds the lease
 
 	mu    sync.Mutex // guards lease
@@ -76,6 +77,7 @@ func (w *worker) processInputs(ctx context.Context, job *job) error {
 		if ended, err = w.runInput(ctx, job); err != nil {
 			return err
 		}
+		w.answered = job.Kind == MessageInput
 		job = nil
 	}
 }
@@ -145,7 +147,8 @@ type job struct {
 // single transaction, so that no input is missed.
 func (w *worker) nextJob(ctx context.Context, ended *Event) (*job, error) {
 	var out *job
-	var stopping bool
+	var stopping, asking bool
+	var row store.Session
 	err := w.update(context.WithoutCancel(ctx), func(c *conversationTx) error {
 		out = nil
 		s, st, err := c.state(ctx)
@@ -158,6 +161,8 @@ func (w *worker) nextJob(ctx context.Context, ended *Event) (*job, error) {
 				return err
 			}
 		}
+		asking = w.claimTitle(&s, ended)
+		row = s
 		switch stopping = w.e.isClosing() && (st.Running || st.Wanted > st.Taken); {
 		case stopping:
 			return c.setState(ctx, s, st)
@@ -171,6 +176,9 @@ func (w *worker) nextJob(ctx context.Context, ended *Event) (*job, error) {
 		}
 		return c.Leases.Release(ctx, w.currentLease())
 	})
+	if err == nil && asking {
+		w.startTitle(row)
+	}
 	if err == nil && stopping {
 		err = errStopping
 	}

@@ -31,7 +31,7 @@ type SessionPath struct {
 
 type newSession struct {
 	Agent   agentName `json:"agent,omitempty" doc:"Bot/NAMESPACE/NAME or {kind, namespace, name} of a Ghost, Bot or Team; default the default agent"`
-	Title   string    `json:"title,omitempty" maxLength:"1024"`
+	Title   string    `json:"title,omitempty" maxLength:"1024" doc:"Default a title from the first message, which a model may replace"`
 	Model   string    `json:"model,omitempty" maxLength:"64" doc:"ID of a Model that you may use; default that of the agent"`
 	Message string    `json:"message,omitempty" maxLength:"262144" doc:"First message"`
 	// Variables are stored encrypted and never returned.
@@ -151,8 +151,10 @@ func (h *Handlers) startSession(ctx context.Context, in *struct{ Body newSession
 	if err != nil {
 		return nil, err
 	}
-	began.Model = in.Body.Model
 	input, err := h.setUpSession(ctx, p, began.ID, in.Body)
+	if err == nil && (input > 0 || in.Body.Model != "") {
+		began, err = h.Chat.Get(ctx, p, began.ID) // with its title and model
+	}
 	if err != nil {
 		return nil, errors.Join(err, h.Chat.Delete(context.WithoutCancel(ctx), p, began.ID)) // no client knows of the conversation yet
 	}

@@ -2,6 +2,7 @@ package usage
 
 import (
 	"strings"
+	"time"
 
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/toolname"
@@ -100,4 +101,15 @@ func toolNames(calls []llm.Call) map[string]string {
 		out[c.ID] = c.Name
 	}
 	return out
+}
+
+// CountResponse returns entry with the tokens of a response that is in no transcript.
+func CountResponse(entry store.MeterEntry, model string, u llm.Usage, at time.Time) store.MeterEntry {
+	entry.Model, entry.Date = truncateModelName(model), at
+	if !IsReported(&u) {
+		entry.Unreported++
+		return entry
+	}
+	entry.Add(store.MeterEntry{Input: int64(u.Input), Output: int64(u.Output), CacheRead: int64(u.CacheRead), CacheWrite: int64(u.CacheWrite)})
+	return entry
 }
