@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { fits, launch, open, pictures, reached } from "./browser.mjs";
+import { accessible, fits, launch, open, pictures, reached } from "./browser.mjs";
 import { over } from "./furnish.mjs";
 import { Hub, skill, zip } from "./hub.mjs";
 import { Guarded } from "./issuer.mjs";
@@ -1942,6 +1942,140 @@ test("share a conversation: a preview without secrets, opened by another user, u
   await stranger.screenshot({ path: join(pictures, "shared-link.png") });
   for (const address of [link, open]) assert.ok(!hub.log.includes(address.split("/").at(-1)), "a link is in the log");
   for (const page of [root, ada, ben, stranger]) page.calm();
+});
+
+test("share pictures and files: in every view the dialog, the shared page and the lists fit and are accessible", async (t) => {
+  const vendor = await Vendor.start([
+    { text: "High water is at [14:20](https://tides.test/table?page=2&signature=a1b2c3d4e5)." },
+  ]);
+  t.after(() => vendor.end());
+  const hub = await scene(t, {
+    accounts: true,
+    env: { LOADOUT_HUB_SHARING: "links", OPENAI_API_KEY: "none" },
+    config: `models:\n  default: openai:fake\n  base_url: ${vendor.url}\n`,
+  });
+  const root = await window_(t, hub);
+  root.allowed = [/status of 401/];
+  await root.goto(await hub.setupPath());
+  await root.getByLabel("Name", { exact: true }).fill("root");
+  await root.getByLabel("Password", { exact: true }).fill(password);
+  await root.getByRole("button", { name: "Create account" }).click();
+  await root.getByRole("navigation", { name: "Menu" }).waitFor();
+  const as = async (page, method, path, options = {}) => {
+    const headers = { Origin: hub.url, ...(options.type && { "Content-Type": options.type }) };
+    const answer = await page.request.fetch(`/api/v1${path}`, { method, data: options.data, headers });
+    assert.ok(answer.ok(), `${method} ${path}: ${answer.status()} ${await answer.text()}`);
+    return answer.status() === 204 || options.type ? undefined : answer.json();
+  };
+  const title = "High water at Saint-Malo-and-a-name-that-is-as-long-as-any-title-of-a-conversation";
+  const { id } = await as(root, "POST", "/sessions", { data: { title } });
+  const bytes = { type: "application/octet-stream" };
+  await as(root, "PUT", `/sessions/${id}/files/chart.png`, { data: await picture(root, "red"), ...bytes });
+  await as(root, "PUT", `/sessions/${id}/files/notes/tides.txt`, {
+    data: Buffer.from("password: hunter2hunter2\n"),
+    ...bytes,
+  });
+  const text = "What does [the table](https://ada:pw@tides.test/table?token=abc) say?";
+  await as(root, "POST", `/sessions/${id}/messages`, { data: { text, images: [{ path: "chart.png" }] } });
+  while ((await as(root, "GET", `/sessions/${id}`)).busy) await new Promise((resolve) => setTimeout(resolve, 100));
+
+  const views = [
+    { name: "wide-light", width: 1440, height: 900, scheme: "light" },
+    { name: "wide-dark", width: 1440, height: 900, scheme: "dark" },
+    { name: "narrow-light", width: 360, height: 740, scheme: "light" },
+    { name: "narrow-dark", width: 360, height: 740, scheme: "dark" },
+    { name: "chinese-narrow", width: 360, height: 740, scheme: "light", language: "zh-CN" },
+  ];
+  let link;
+  for (const view of views) {
+    const page = await open(browser, hub, { ...view, axe: true });
+    page.allowed = [/status of 401/, /status of 404/];
+    await page.context().addCookies(await root.context().cookies());
+    const check = async (name) => {
+      await page.screenshot({ path: join(pictures, `${name}-${view.name}.png`) });
+      await fits(page, `${name} (${view.name})`);
+      await accessible(page, `${name} (${view.name})`);
+    };
+    const openDialog = async () => {
+      await page.goto(`/chat/${id}`);
+      await page.locator(".chat-head button[aria-haspopup]").last().click();
+      await page.getByRole("menuitem").nth(1).click();
+      const dialog = page.getByRole("dialog");
+      await dialog.locator(".share-preview .shared-question img").waitFor();
+      return dialog;
+    };
+    const dialog = await openDialog();
+    await dialog.getByRole("checkbox", { name: /notes\/tides\.txt/ }).check();
+    await dialog.locator(".shared-files", { hasText: "notes/tides.txt" }).waitFor();
+    assert.ok(!/hunter2|ada:pw|token=abc|a1b2c3d4e5/.test(await dialog.innerText()));
+    await dialog.getByText("https://tides.test/table?page=2&signature=•••", { exact: true }).waitFor();
+    await check("share-dialog");
+    await dialog.locator(".share-preview").scrollIntoViewIfNeeded();
+    await check("share-dialog-end");
+    if (!link) {
+      await dialog.getByRole("button", { name: "Share", exact: true }).click();
+      link = await dialog.getByLabel("Link", { exact: true }).inputValue();
+      await check("share-made");
+      // Opting out of images and files leaves them out.
+      await openDialog();
+      await dialog.getByRole("checkbox", { name: /of your messages/ }).uncheck();
+      await dialog.locator(".share-preview .shared-question img").waitFor({ state: "detached" });
+      assert.equal(await dialog.locator(".shared-files").count(), 0);
+    }
+    await page.goto(link);
+    await page.locator("main .shared-question img").waitFor();
+    const drawn = (image) => image.complete && image.naturalWidth > 0;
+    assert.ok(await page.locator("main .shared-question img").evaluate(drawn));
+    await check("shared-files");
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("link", { name: "notes/tides.txt" }).click(),
+    ]);
+    assert.equal(await readFile(await download.path(), "utf8"), "password: •••\n");
+    for (const path of ["/admin/shares", "/settings/shares"]) {
+      await page.goto(path);
+      await page.locator("table tbody tr").first().waitFor();
+      await check(path.slice(1).replace("/", "-"));
+    }
+    page.calm();
+    await page.context().close();
+  }
+
+  // A page that stays open shows nothing any more once the share is revoked.
+  const reader = await window_(t, hub);
+  reader.allowed = [/status of 401/, /status of 404/];
+  await reader.context().addCookies(await root.context().cookies());
+  await reader.goto(link);
+  await reader.locator("main .shared-question img").waitFor();
+  const { items } = await as(root, "GET", "/shares");
+  await as(root, "DELETE", `/shares/${items[0].id}`);
+  await reader.evaluate(() => window.dispatchEvent(new window.Event("focus")));
+  await reader.getByText("This conversation is not shared").waitFor();
+  assert.equal(await reader.locator("main .shared-question").count(), 0);
+});
+
+test("sharing can be switched off: no button, and a link says so", async (t) => {
+  const hub = await scene(t, { accounts: true, env: { LOADOUT_HUB_SHARING: "off" } });
+  const root = await window_(t, hub);
+  root.allowed = [/status of 401/, /status of 403/];
+  await root.goto(await hub.setupPath());
+  await root.getByLabel("Name", { exact: true }).fill("root");
+  await root.getByLabel("Password", { exact: true }).fill(password);
+  await root.getByRole("button", { name: "Create account" }).click();
+  await root.getByRole("navigation", { name: "Menu" }).waitFor();
+  const headers = { Origin: hub.url };
+  const answer = await root.request.fetch("/api/v1/sessions", { method: "POST", data: { title: "Tides" }, headers });
+  await root.goto(`/chat/${(await answer.json()).id}`);
+  await root
+    .locator(".chat-head")
+    .getByRole("button", { name: /^Actions/ })
+    .click();
+  await root.getByRole("menuitem", { name: "Rename" }).waitFor();
+  assert.equal(await root.getByRole("menuitem", { name: "Share…" }).count(), 0);
+  await root.goto("/settings/shares");
+  await root.getByText("Sharing is switched off on this hub").waitFor();
+  await root.goto(`/shared/${"A".repeat(26)}`);
+  await root.getByText("Sharing is off").waitFor();
 });
 
 test("export and import: a conversation comes back as it was, once", async (t) => {

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { api, got, Refusal, type Schema, useLoad } from "../../shared/api/client";
-import { moment } from "../../shared/i18n/format";
+import { moment, size } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, Button, Check, Copy, Dialog, Problem, SelectField, Shown } from "../../shared/ui";
 import { SharedView } from "./sharedview";
@@ -18,23 +18,30 @@ interface ShareDialogProps {
  */
 export default function ShareDialog({ session, title, onClose }: ShareDialogProps) {
   const [images, setImages] = useState(false);
+  const [messageImages, setMessageImages] = useState(true);
+  const [chosen, setChosen] = useState<string[]>([]);
   const [audience, setAudience] = useState<Share["audience"]>("members");
   const [days, setDays] = useState(30);
   const [made, setMade] = useState<Share>();
   const [error, setError] = useState<unknown>();
+  const what = { images, message_images: messageImages, files: chosen };
   const preview = useLoad(
     (signal) =>
-      got(api.GET("/api/v1/sessions/{session}/share", { params: { path: { session }, query: { images } }, signal })),
-    [session, images],
+      got(api.GET("/api/v1/sessions/{session}/share", { params: { path: { session }, query: what }, signal })),
+    [session, images, messageImages, chosen],
+  );
+  const files = useLoad(
+    (signal) => got(api.GET("/api/v1/sessions/{session}/files", { params: { path: { session } }, signal })),
+    [session],
   );
   const shares = useShares("me");
   const own = shares.data?.filter((s) => s.session === session) ?? [];
-  const ready = preview.data && !preview.busy && !preview.error ? preview.data : undefined;
+  const ready = preview.data && !preview.busy && !preview.error && !preview.data.refused ? preview.data : undefined;
   const lifetime = Math.min(days, preview.data?.max_days ?? days);
   const share = async () => {
     setError(undefined);
     try {
-      const body = { digest: ready!.digest, images, audience, days: lifetime };
+      const body = { digest: ready!.digest, ...what, audience, days: lifetime };
       setMade(await got(api.POST("/api/v1/sessions/{session}/share", { params: { path: { session } }, body })));
       await shares.again();
     } catch (refused) {
@@ -99,16 +106,37 @@ export default function ShareDialog({ session, title, onClose }: ShareDialogProp
                       onCheck={setImages}
                     />
                   )}
+                  {p.message_images > 0 && (
+                    <Check
+                      label={msg("share.messageImages", { count: p.message_images })}
+                      hint={
+                        p.omitted_images
+                          ? msg("share.omittedImages", { count: p.omitted_images })
+                          : msg("share.messageImagesHint")
+                      }
+                      checked={messageImages}
+                      onCheck={setMessageImages}
+                    />
+                  )}
+                  {files.data && files.data.items.length > 0 && (
+                    <ChosenFiles files={files.data.items} chosen={chosen} onChoose={setChosen} />
+                  )}
                 </div>
                 <Redacted counts={p.redacted} />
-                <section class="stack tight" aria-label={msg("share.preview")}>
+                {p.unchecked && <Unchecked secrets={p.unchecked} refused={p.refused === true} />}
+                {p.addresses && <Addresses addresses={p.addresses} more={p.more_addresses ?? 0} />}
+                <section class="stack tight">
                   <h3>{msg("share.preview")}</h3>
                   <p class="small muted">{msg("share.previewHint")}</p>
                   <div class="share-preview" tabIndex={0} role="region" aria-label={msg("share.preview")}>
                     <p>
                       <strong>{p.content.title || msg("share.untitled")}</strong>
                     </p>
-                    <SharedView content={p.content} level={3} />
+                    <SharedView
+                      content={p.content}
+                      level={3}
+                      imageAddress={(ref) => `/api/v1/sessions/${session}/images/${ref}`}
+                    />
                   </div>
                 </section>
               </>
@@ -137,6 +165,69 @@ function Redacted({ counts: { stored, recognized } }: { counts: Schema["Redacted
       <strong>{msg("share.redacted", { count: stored + recognized })}</strong>
       <div>{msg("share.redactedText", { stored, recognized })}</div>
     </div>
+  );
+}
+
+interface ChosenFilesProps {
+  files: Schema["ChatFile"][];
+  chosen: string[];
+  onChoose: (paths: string[]) => void;
+}
+
+/** ChosenFiles chooses the files to share, none at first. */
+function ChosenFiles({ files, chosen, onChoose }: ChosenFilesProps) {
+  const choose = (path: string, on: boolean) =>
+    onChoose(files.map((f) => f.path).filter((p) => (p === path ? on : chosen.includes(p))));
+  return (
+    <fieldset class="share-files stack tight">
+      <legend>{msg("share.files")}</legend>
+      <p class="small muted">{msg("share.filesHint")}</p>
+      <div class="share-list stack tight">
+        {files.map((f) => (
+          <Check
+            key={f.path}
+            label={msg("share.file", { path: f.path, size: size(f.size) })}
+            checked={chosen.includes(f.path)}
+            onCheck={(on) => choose(f.path, on)}
+          />
+        ))}
+      </div>
+    </fieldset>
+  );
+}
+
+/** Unchecked names the stored secrets for which the preview was not searched. */
+function Unchecked({ secrets, refused }: { secrets: Schema["ChatUncheckedSecret"][]; refused: boolean }) {
+  return (
+    <div class={refused ? "note bad" : "note warn"} role={refused ? "alert" : undefined}>
+      <strong>{msg(refused ? "share.refused" : "share.unchecked")}</strong>
+      <ul>
+        {secrets.map((s, i) => (
+          <li key={i}>
+            {s.name ? <code>{s.name}</code> : msg("share.groupSecret")} {s.used && msg("share.usedSecret")}
+          </li>
+        ))}
+      </ul>
+      <div>{msg("share.uncheckedText")}</div>
+    </div>
+  );
+}
+
+/** Addresses lists the addresses behind links and images. */
+function Addresses({ addresses, more }: { addresses: string[]; more: number }) {
+  return (
+    <details class="share-addresses" open={addresses.length <= 10}>
+      <summary>{msg("share.addresses", { count: addresses.length + more })}</summary>
+      <p class="small muted">{msg("share.addressesHint")}</p>
+      <ul class="share-list small" tabIndex={0} aria-label={msg("share.addresses", { count: addresses.length + more })}>
+        {addresses.map((a) => (
+          <li key={a}>
+            <code>{a}</code>
+          </li>
+        ))}
+        {more > 0 && <li>{msg("share.moreAddresses", { count: more })}</li>}
+      </ul>
+    </details>
   );
 }
 

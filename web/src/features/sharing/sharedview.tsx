@@ -1,6 +1,6 @@
 import type { Schema } from "../../shared/api/client";
 import { Markdown } from "../../shared/content";
-import { moment } from "../../shared/i18n/format";
+import { moment, size } from "../../shared/i18n/format";
 import { findMsg, msg } from "../../shared/i18n/messages";
 import { Icon } from "../../shared/ui";
 import "./sharing.css";
@@ -8,10 +8,20 @@ import "./sharing.css";
 type Message = Schema["SharedMessage"];
 type Call = NonNullable<Message["calls"]>[number];
 
+interface SharedViewProps {
+  content: Schema["SharedContent"];
+  level: 2 | 3;
+  /** imageAddress returns where the image of a message is. */
+  imageAddress: (ref: string) => string;
+  /** fileAddress returns where a file is. A preview has none. */
+  fileAddress?: (ref: string) => string;
+}
+
 /** SharedView shows the content of a shared conversation. Nothing in it can be changed. */
-export function SharedView({ content, level }: { content: Schema["SharedContent"]; level: 2 | 3 }) {
+export function SharedView({ content, level, imageAddress, fileAddress }: SharedViewProps) {
   const Heading = `h${level}` as "h2" | "h3";
-  if (!content.messages.length) return <p class="muted">{msg("share.empty")}</p>;
+  const files = content.files ?? [];
+  if (!content.messages.length && !files.length) return <p class="muted">{msg("share.empty")}</p>;
   return (
     <div class="shared-messages">
       {content.messages.map((m, i) => (
@@ -19,18 +29,59 @@ export function SharedView({ content, level }: { content: Schema["SharedContent"
           <Heading class="visually-hidden">
             {msg(m.role === "user" ? "share.question" : "share.answer", { n: i + 1 })}
           </Heading>
-          {m.role === "user" ? <Question message={m} /> : <Answer message={m} level={level + 1} />}
+          {m.role === "user" ? (
+            <Question message={m} imageAddress={imageAddress} />
+          ) : (
+            <Answer message={m} level={level + 1} />
+          )}
         </article>
       ))}
+      {files.length > 0 && (
+        <section>
+          <Heading>{msg("share.files")}</Heading>
+          <ul class="shared-files">
+            {files.map((f) => (
+              <li key={f.path}>
+                <Icon name="file" size={14} />{" "}
+                {fileAddress ? (
+                  <a href={fileAddress(f.ref)} download={f.path.split("/").at(-1)}>
+                    {f.path}
+                  </a>
+                ) : (
+                  f.path
+                )}{" "}
+                <span class="small muted">
+                  {size(f.size)}
+                  {!fileAddress && " · " + checkedText(f)}
+                </span>
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
     </div>
   );
 }
 
-function Question({ message }: { message: Message }) {
+/** checkedText says whether a file was searched for secrets, and what was found. */
+function checkedText({ checked, redacted }: NonNullable<Schema["SharedContent"]["files"]>[number]) {
+  if (!checked) return msg("share.fileUnchecked");
+  return redacted ? msg("share.redacted", { count: redacted }) : msg("share.fileClean");
+}
+
+function Question({ message, imageAddress }: { message: Message; imageAddress: SharedViewProps["imageAddress"] }) {
   return (
     <div class="shared-question" title={moment(message.time)}>
       <Skills names={message.skills} />
       {message.text && <div class="text">{message.text}</div>}
+      {message.images?.map((image, i) => (
+        <img
+          key={i}
+          class="shared-image"
+          alt={image.name || msg("share.image", { n: i + 1 })}
+          src={imageAddress(image.ref ?? "")}
+        />
+      ))}
     </div>
   );
 }

@@ -41,7 +41,6 @@ export function ShareTable({ shares, load, owners }: { shares: Share[]; load: Pa
           <thead>
             <tr>
               <th scope="col">{owners ? msg("share.owner") : msg("share.conversation")}</th>
-              <th scope="col">{msg("share.audience")}</th>
               <th scope="col">{msg("share.expires")}</th>
               <th scope="col">
                 <span class="visually-hidden">{msg("share.actions")}</span>
@@ -55,13 +54,12 @@ export function ShareTable({ shares, load, owners }: { shares: Share[]; load: Pa
                   {owners ? <OwnerName id={s.owner} /> : <a href={`/shared/${s.link}`}>{name(s)}</a>}
                   <br />
                   <span class="small muted">
-                    {moment(s.created)} · {size(s.size)}
+                    {moment(s.created)} · {size(s.size)} · {audienceText(s.audience)}
                   </span>
                 </td>
-                <td>{audienceText(s.audience)}</td>
-                <td class="nowrap">{moment(s.expires)}</td>
+                <td>{moment(s.expires)}</td>
                 <td>
-                  <span class="row keep">
+                  <span class="row">
                     {s.link && <Copy text={addressOf(s)} label={msg("share.copy", { title: name(s) })} />}
                     <Button
                       small

@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ErrorBoundary, useLocation } from "preact-iso";
-import { ways } from "../../shared/api/me";
+import { me } from "../../shared/api/me";
 import { msg, withRest } from "../../shared/i18n/messages";
 import { done, failed, Menu, MenuItem, Tag, useConfirm } from "../../shared/ui";
 import { lazyPart } from "../../shared/ui/lazypart";
@@ -51,7 +51,7 @@ export function SessionMenu({ session, onRename, place }: { session: Session; on
     <>
       <Menu small label={msg("chat.actions", { title })} place={place}>
         <MenuItem onClick={onRename}>{msg("chat.rename")}</MenuItem>
-        {ways.value?.mode !== "single" && <MenuItem onClick={() => setSharing(true)}>{msg("chat.share")}</MenuItem>}
+        {me.value?.can.share && <MenuItem onClick={() => setSharing(true)}>{msg("chat.share")}</MenuItem>}
         <MenuItem onClick={() => exportSession(session.id, "markdown")}>{msg("chat.exportMarkdown")}</MenuItem>
         <MenuItem onClick={() => exportSession(session.id, "jsonl")}>{msg("chat.exportLines")}</MenuItem>
         <MenuItem

@@ -1,4 +1,5 @@
 import { ShareTable, useShares } from "../../features/sharing/shares";
+import { me } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import { Empty, Shown } from "../../shared/ui";
 import { Part } from "../../shared/ui/sections";
@@ -8,6 +9,7 @@ export function Shares() {
   const load = useShares("me");
   return (
     <Part title={msg("settings.tabs.shares")} lead={msg("share.own")}>
+      {me.value?.can.share === false && <div class="note">{msg("share.offText")}</div>}
       <Shown asked={load}>
         {(shares) =>
           shares.length ? (

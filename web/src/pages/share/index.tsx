@@ -22,23 +22,45 @@ export default function SharedPage({ onRefused }: { onRefused?: () => void }) {
   useEffect(() => {
     if (status === 401) onRefused?.();
   }, [status]);
+  const expires = load.data?.share.expires;
+  useEffect(() => {
+    // A page that stays open does not show a share longer than it lasts.
+    const again = () => document.visibilityState === "visible" && void load.again();
+    document.addEventListener("visibilitychange", again);
+    window.addEventListener("focus", again);
+    const left = expires ? Date.parse(expires) - Date.now() : Infinity;
+    const timer = left < 2 ** 31 ? setTimeout(() => void load.again(), Math.max(left, 0) + 1000) : undefined;
+    return () => {
+      document.removeEventListener("visibilitychange", again);
+      window.removeEventListener("focus", again);
+      clearTimeout(timer);
+    };
+  }, [load.again, expires]);
   if (status === 404)
     return (
       <Page title={msg("share.gone")}>
         <Empty title={msg("share.goneTitle")}>{msg("share.goneText")}</Empty>
       </Page>
     );
-  if (load.error && status !== 401)
+  const { code } = load.error instanceof Refusal ? load.error.problem : {};
+  if (code === "sharing_disabled")
+    return (
+      <Page title={msg("share.gone")}>
+        <Empty title={msg("share.off")}>{msg("share.offText")}</Empty>
+      </Page>
+    );
+  if (load.error && status !== 401 && !(load.data && status === 0))
     return (
       <Page title={msg("share.shared")}>
         <Problem error={load.error} again={() => void load.again()} />
       </Page>
     );
-  if (!load.data) return <Waiting />;
+  if (!load.data || status === 401) return <Waiting />;
   const { share, content } = load.data;
+  const fileAddress = (ref: string) => `/api/v1/shared/${encodeURIComponent(link)}/files/${ref}`;
   return (
     <Page title={content.title || msg("share.untitled")} lead={<About share={share} />}>
-      <SharedView content={content} level={2} />
+      <SharedView content={content} level={2} imageAddress={fileAddress} fileAddress={fileAddress} />
     </Page>
   );
 }

@@ -3528,6 +3528,7 @@ export interface components {
             message?: string;
             /** @description ID of a Model that you may use; default that of the agent */
             model?: string;
+            /** @description Default a title from the first message, which a model may replace */
             title?: string;
             /** @description Platform values for servers that write ${{NAME}}, by name, for example task_token; at most 8 KiB each. Stored encrypted, deleted with the conversation and never returned. They need your grants, and take precedence over those of Ghosts and groups. Replace one with PUT /secrets/variable.NAME?owner=session:ID */
             variables?: {
