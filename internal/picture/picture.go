@@ -51,7 +51,7 @@ func Inspect(data []byte) (Info, error) {
 
 // WithoutMetadata returns an image without its metadata: Exif, XMP, IPTC, comments,
 // and whatever follows the image. The color profile and the orientation of a JPEG
-// image stay. It fails with [ErrFormat].
+// or WebP image stay. It fails with [ErrFormat].
 func WithoutMetadata(data []byte) ([]byte, error) {
 	var out []byte
 	var ok bool
@@ -187,12 +187,23 @@ func orientation(tiff []byte) uint16 {
 	return 0
 }
 
-// orientationSegment returns a JPEG segment with Exif data that contain only an
-// orientation.
+// orientationData returns Exif data that contain only an orientation.
+func orientationData(o uint16) []byte {
+	tiff := []byte("MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00")
+	binary.BigEndian.PutUint16(tiff[18:], o)
+	return tiff
+}
+
+// orientationSegment returns a JPEG segment that contains only an orientation.
 func orientationSegment(o uint16) []byte {
-	exif := []byte("Exif\x00\x00MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00")
-	binary.BigEndian.PutUint16(exif[24:], o)
+	exif := append([]byte("Exif\x00\x00"), orientationData(o)...)
 	return append([]byte{0xff, 0xe1, 0, byte(len(exif) + 2)}, exif...)
+}
+
+// orientationChunk returns a WebP chunk that contains only an orientation.
+func orientationChunk(o uint16) []byte {
+	tiff := orientationData(o)
+	return append(binary.LittleEndian.AppendUint32([]byte("EXIF"), uint32(len(tiff))), tiff...)
 }
 
 func stripGIF(data []byte) ([]byte, bool) {
@@ -280,6 +291,7 @@ func stripWebP(data []byte) ([]byte, bool) {
 	if size < webpHead || size > int64(len(data)) {
 		return nil, false
 	}
+	var flags int // index of the flags in out; 0 before them
 	for rest := data[webpHead:size]; len(rest) > 0; {
 		chunk, after, ok := webpChunk(rest)
 		if !ok {
@@ -287,14 +299,20 @@ func stripWebP(data []byte) ([]byte, bool) {
 		}
 		rest = after
 		switch string(chunk[:4]) {
-		case "EXIF", "XMP ":
+		case "XMP ":
+		case "EXIF":
+			// Some writers put the header of a JPEG segment before the data.
+			if o := orientation(bytes.TrimPrefix(chunk[8:], []byte("Exif\x00\x00"))); flags > 0 && out[flags]&0x08 == 0 && o > 1 && o <= 8 {
+				out = append(out, orientationChunk(o)...)
+				out[flags] |= 0x08
+			}
 		case "VP8X":
 			if len(chunk) < 18 {
 				return nil, false
 			}
-			at := len(out)
+			flags = len(out) + 8
 			out = append(out, chunk...)
-			out[at+8] &^= 0x0c // there is neither Exif nor XMP
+			out[flags] &^= 0x0c // neither Exif nor XMP yet
 		default:
 			out = append(out, chunk...)
 		}

@@ -134,6 +134,18 @@ func TestWithoutMetadata(t *testing.T) {
 	if err != nil || !bytes.Contains(turned, []byte("Exif\x00\x00MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00\x06")) {
 		t.Errorf("the orientation is lost: %v", err)
 	}
+	for name, data := range map[string][]byte{"with a header": exif(6), "without a header": exif(6)[6:]} {
+		at := insert(webp(t), 12, vp8x)
+		at = append(at, webpChunk("EXIF", string(data)+strings.Repeat(" ", len(data)%2))...)
+		binary.LittleEndian.PutUint32(at[4:], uint32(len(at)-8))
+		out, err := picture.WithoutMetadata(at)
+		if err != nil || bytes.Contains(out, []byte(place)) || out[20] != 0x08 || !bytes.HasSuffix(out, []byte("EXIF\x1a\x00\x00\x00MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00\x06\x00\x00\x00\x00\x00\x00")) {
+			t.Errorf("the orientation of a WebP image %s is lost, or more stays: %q, %v", name, out, err)
+		}
+		if again, err := picture.WithoutMetadata(out); err != nil || !bytes.Equal(again, out) {
+			t.Errorf("it changes again: %v", err)
+		}
+	}
 	if img, err := jpeg.Decode(bytes.NewReader(turned)); err != nil || img.Bounds().Dx() != 24 {
 		t.Errorf("the turned image does not decode: %v", err)
 	}
