@@ -2,6 +2,7 @@ package hub
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/rand"
 	"fmt"
 	"io"
@@ -76,9 +77,10 @@ func (h *Hub) finishRequest(w *responseRecorder, r *http.Request, v *api.Request
 		w.status = http.StatusOK // as net/http does
 	}
 	took := time.Since(v.Began)
-	h.metrics.CountRequest(v.Route, w.status, took, w.finish())
+	status := cmp.Or(v.Failure, w.status)
+	h.metrics.CountRequest(v.Route, status, took, w.finish())
 	h.log.LogAttrs(r.Context(), slog.LevelInfo, "request", slog.String("request", v.ID), slog.String("method", r.Method), slog.String("route", v.Route),
-		slog.Int("status", w.status), slog.Int64("bytes", w.bytes), slog.Duration("took", took), slog.String("user", string(v.Principal.User)), slog.String("client", v.Client.String()))
+		slog.Int("status", status), slog.Int64("bytes", w.bytes), slog.Duration("took", took), slog.String("user", string(v.Principal.User)), slog.String("client", v.Client.String()))
 	if cause == http.ErrAbortHandler || cause != nil && begun {
 		panic(http.ErrAbortHandler) // abort the connection: the response is incomplete
 	}

@@ -41,6 +41,7 @@ func WithProgress(s *Server, op huma.Operation) huma.Operation {
 		stream.run(func() {
 			next(humago.NewContext(ctx.Operation(), r.WithContext(library.WithProgress(ctx.Context(), stream.report)), stream))
 		})
+		RequestFrom(ctx.Context()).Failure = stream.failure()
 	})
 	return op
 }
@@ -124,6 +125,15 @@ func (w *progressWriter) send(text string) {
 	to.SetWriteDeadline(time.Now().Add(ResponseTimeout)) // not supported by every server
 	io.WriteString(w.ResponseWriter, text)
 	to.Flush() // not supported by every server
+}
+
+// failure returns the status of a failure that the stream reported as its last
+// event, or 0.
+func (w *progressWriter) failure() int {
+	if w.begun && w.status >= http.StatusBadRequest {
+		return w.status
+	}
+	return 0
 }
 
 // end sends the response of the operation.

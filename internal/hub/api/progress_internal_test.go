@@ -40,6 +40,10 @@ func TestProgressEndsWithTheResponse(t *testing.T) {
 				if got := r.Body.String(); got != tt.want || r.Code != tt.status || r.Header().Get("Content-Type") != tt.kind {
 					t.Errorf("the response is %d %s\n%s\nwant %d %s\n%s", r.Code, r.Header().Get("Content-Type"), got, tt.status, tt.kind, tt.want)
 				}
+				// Metrics count a failure in the stream with its own status.
+				if want := map[string]int{"a failure": 502}[tt.name]; w.failure() != want {
+					t.Errorf("the failure in the stream is %d, want %d", w.failure(), want)
+				}
 			})
 		})
 	}

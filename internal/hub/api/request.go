@@ -30,6 +30,7 @@ type Request struct {
 	Route         string     // mux pattern, once known
 	Principal     account.Principal
 	Login         []byte // hash of the browser's sign-in token, if authenticated by cookie
+	Failure       int    // status of a failure after the response began with status 200; 0 if none
 	tooManyValues bool   // whether the body had too many values
 }
 
