@@ -174,6 +174,7 @@ func (s *Site) serve(w http.ResponseWriter, r *http.Request) bool {
 		w.Header().Set("Cache-Control", "public, max-age=300")
 	}
 	if name == "preview.html" {
+		w.Header().Set("X-Frame-Options", "SAMEORIGIN") // for browsers without frame-ancestors
 		w.Header().Set("Content-Security-Policy", previewPolicy)
 		w.Header().Set("X-DNS-Prefetch-Control", "off")
 	}

@@ -102,6 +102,26 @@ func TestInlineScriptIsPermittedByItsHash(t *testing.T) {
 	}
 }
 
+// The document in a preview gets nothing but its own content, and only the page may
+// show it in a frame.
+func TestPreviewHasItsOwnPolicy(t *testing.T) {
+	res := get(t, newSite(t, page.Files()), "/preview.html", map[string]string{"Accept": browserAccept})
+	policy := res.Header.Get("Content-Security-Policy")
+	for _, want := range []string{"sandbox allow-scripts;", "default-src 'none';", "connect-src 'none';", "form-action 'none';", "frame-ancestors 'self';"} {
+		if !strings.Contains(policy, want) {
+			t.Errorf("policy %q does not contain %s", policy, want)
+		}
+	}
+	for _, bad := range []string{"allow-same-origin", "allow-top-navigation", "allow-popups", "http", "'self' ", "*"} {
+		if strings.Contains(policy, bad) {
+			t.Errorf("policy %q contains %s", policy, bad)
+		}
+	}
+	if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/html; charset=utf-8" || res.Header.Get("X-Frame-Options") != "SAMEORIGIN" {
+		t.Errorf("the response is %d with %v", res.StatusCode, res.Header)
+	}
+}
+
 func TestEachBuiltFileIsServed(t *testing.T) {
 	site := newSite(t, page.Files())
 	prefix := prefixOf(t, site)
