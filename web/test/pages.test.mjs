@@ -61,6 +61,75 @@ for (const view of views.filter((v) => process.env.LOADOUT_TEST_VIEWS === "all" 
   });
 }
 
+/** What opens in front of a page, and what it leaves visible. */
+const opened = {
+  palette: async (page) => {
+    await page.keyboard.press("Control+k");
+    await page.getByRole("dialog").getByRole("option").first().waitFor();
+  },
+  shortcuts: async (page) => {
+    await page.locator("h1").first().click(); // the keys belong to the message box otherwise
+    await page.keyboard.press("?");
+    await page.getByRole("dialog").locator("dd").first().waitFor();
+  },
+  models: async (page) => {
+    await page.locator(".chat-model button").first().click();
+    await page.getByRole("menuitem").first().waitFor();
+  },
+  thumbnails: async (page) => {
+    const bytes = await page.screenshot({ clip: { x: 0, y: 0, width: 64, height: 48 } });
+    const files = [1, 2, 3].map((n) => ({ name: `harbour-${n}.png`, mimeType: "image/png", buffer: bytes }));
+    await page.locator(".chat-composer input[type=file]").setInputFiles(files);
+    await page.locator(".chat-attached img").nth(2).waitFor();
+  },
+};
+
+for (const view of views.filter((v) => /^(360-(light|dark)-en-US|360-light-zh-CN|1440-dark-en-US)$/.test(v.name)))
+  test(`what opens in front of the page fits and is accessible: ${view.name}`, async () => {
+    await hub.ask("PUT", "/kinds/Model/default/second", {
+      kind: "Model",
+      metadata: { name: "second" },
+      spec: { vendor: "openai", model: "a-model-with-a-rather-long-name-2026-11-30", baseUrl: "http://127.0.0.1:9/v1" },
+    });
+    const page = await open(browser, hub, { ...view, axe: true });
+    for (const [name, show] of Object.entries(opened)) {
+      const what = `${name} (${view.name})`;
+      await page.goto("/");
+      await page.locator("h1").first().waitFor();
+      await settled(page);
+      await show(page);
+      await page.screenshot({ path: join(pictures, `${name}-${view.name}.png`) });
+      await fits(page, what);
+      await reached(page, what);
+      await accessible(page, what);
+      const cut = await page.evaluate(() => {
+        const parts = document.querySelectorAll("dialog[open], dialog[open] button, [role=menu], .chat-attached li");
+        return [...parts]
+          .map((e) => [e.className || e.textContent, e.getBoundingClientRect()])
+          .filter(([, r]) => r.width && (r.left < 0 || r.right > innerWidth))
+          .map(([text]) => text);
+      });
+      assert.deepEqual(cut, [], what);
+    }
+    page.calm();
+    await page.context().close();
+  });
+
+test("the message box stays above an on-screen keyboard", async () => {
+  const page = await open(browser, hub, { width: 360, height: 740 });
+  for (const path of ["/", places.conversation]) {
+    await page.goto(path);
+    await page.locator(".chat-input").click();
+    await page.setViewportSize({ width: 360, height: 380 }); // as browsers do with interactive-widget=resizes-content
+    const { top, bottom } = await page.locator(".chat-foot-area").evaluate((e) => e.getBoundingClientRect());
+    assert.ok(top >= 0 && bottom <= 380, `${path}: the message box is at ${top} to ${bottom} of 380`);
+    await page.setViewportSize({ width: 360, height: 740 });
+  }
+  assert.match(await page.locator("meta[name=viewport]").getAttribute("content"), /interactive-widget=resizes-content/);
+  page.calm();
+  await page.context().close();
+});
+
 test("settings have a list of sections on a wide screen and a select on a narrow one", async () => {
   for (const [width, list, select] of [
     [1440, true, false],
