@@ -24,9 +24,9 @@ func heldChanges(list []execution.HeldChange) (out []HeldChange) {
 	return out
 }
 
-// toAgree adapts approve, which asks the user about held changes, for package
-// execution. It returns nil if approve is nil.
-func toAgree(approve func(context.Context, []HeldChange) (bool, error)) execution.Agree {
+// approveChanges returns approve, which asks the user to approve held changes, as
+// a callback of package execution. It returns nil if approve is nil.
+func approveChanges(approve func(context.Context, []HeldChange) (bool, error)) execution.Agree {
 	if approve == nil {
 		return nil
 	}

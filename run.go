@@ -134,7 +134,7 @@ func (r *Runtime) Run(ctx context.Context, run Run) (*RunResult, error) {
 		Skill: run.Skill, Script: run.Script, Args: run.Args, Inputs: executionInputs(run.Inputs), Caller: c,
 		Streams:   execution.Streams{Stdin: run.Stdin, Stdout: run.Stdout, Stderr: run.Stderr, Unlimited: run.ByUser || run.FullOutput},
 		Output:    execution.Output{FolderDir: r.scripts.FolderDir, Folder: run.Folder, NewFolder: run.NewFolder, Dir: run.OutputDir},
-		Workspace: run.Workspace, Agree: toAgree(run.ApproveChanges), Env: run.Env, Secrets: run.Secrets, Timeout: run.Timeout, Progress: run.Progress,
+		Workspace: run.Workspace, Agree: approveChanges(run.ApproveChanges), Env: run.Env, Secrets: run.Secrets, Timeout: run.Timeout, Progress: run.Progress,
 	}
 	out, err := r.Runner().Run(ctx, req)
 	return runResult(out), err
@@ -239,7 +239,7 @@ func (r *Runtime) Command(ctx context.Context, c Command) (*RunResult, error) {
 	}
 	out, err := r.newRunner(nil).RunCommand(ctx, &execution.Command{
 		Args: c.Args, Skills: skills, Caller: execution.Caller{Principal: c.Principal, Session: c.Session}, Inputs: executionInputs(c.Inputs), Timeout: c.Timeout, Output: execution.Output{Dir: c.OutputDir},
-		Workspace: c.Folder, Access: access, Agree: toAgree(c.ApproveChanges), HeldChanges: r.scripts.heldChanges(),
+		Workspace: c.Folder, Access: access, Agree: approveChanges(c.ApproveChanges), HeldChanges: r.scripts.heldChanges(),
 		Streams: execution.Streams{Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, Unlimited: true}})
 	return runResult(out), err
 }

@@ -123,12 +123,12 @@ func (d *dirSource) scan(ctx context.Context, shared *sharedBudget) (Listing, er
 	defer d.mu.Unlock()
 	b, err := openBoundary(d.opts.Within)
 	if err != nil {
-		return d.unlisted(err)
+		return d.unavailable(err)
 	}
 	defer b.close()
 	fd, err := b.openDir(d.root)
 	if err != nil {
-		return d.unlisted(err)
+		return d.unavailable(err)
 	}
 	defer fd.close()
 	if !d.indexed {
@@ -160,8 +160,8 @@ func (d *dirSource) scan(ctx context.Context, shared *sharedBudget) (Listing, er
 	return d.listing(tree, s.problems), nil
 }
 
-// unlisted returns the listing of a source whose root cannot be opened.
-func (d *dirSource) unlisted(err error) (Listing, error) {
+// unavailable returns the listing of a source whose root cannot be opened.
+func (d *dirSource) unavailable(err error) (Listing, error) {
 	if out, ok := errors.AsType[*outsideError](err); ok {
 		d.tree = nil
 		return Listing{Problems: []Problem{{Path: d.root, Origin: d.origin, Diagnostic: outsideProblem(out)}}}, nil

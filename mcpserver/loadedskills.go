@@ -60,8 +60,8 @@ func (l *loadedSkills) mayDiffer(now *catalog.Snapshot) (entries []*catalog.Entr
 
 type deliveredKey struct{}
 
-// withDelivered returns a context and a list. Calls of noteDelivered with the
-// context add to the list.
+// withDelivered returns a copy of ctx and the list to which noteDelivered adds
+// skills when it is called with that context.
 func withDelivered(ctx context.Context) (context.Context, *[]*session.Skill) {
 	all := &[]*session.Skill{}
 	return context.WithValue(ctx, deliveredKey{}, all), all

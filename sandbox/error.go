@@ -81,7 +81,7 @@ type Report struct {
 	Layers  []Layer `json:"layers"`            // sorted by name
 }
 
-// Layer is a protection that a backend enforces or lacks.
+// Layer is a kind of protection, and whether a backend provides it.
 type Layer struct {
 	Name     string `json:"name"` // as in [State.Enforced]
 	Enforced bool   `json:"enforced"`

@@ -82,7 +82,7 @@ func decodePrices(v *map[string]Price, n *yaml.Node) error {
 // to the input price.
 func decodePrice(n *yaml.Node) (Price, error) {
 	if n.Kind != yaml.MappingNode {
-		return Price{}, errors.New("expected input, output, cache_read and cache_write")
+		return Price{}, errors.New("invalid price; expected input, output, cache_read and cache_write")
 	}
 	given := map[string]float64{}
 	for i := 0; i+1 < len(n.Content); i += 2 {

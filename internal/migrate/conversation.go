@@ -106,11 +106,11 @@ func (r *reader) addConversation(c *PastConversation) {
 		return
 	}
 	if len(r.plan.Conversations) == maxConversations {
-		r.plan.lose(Conversation, c.Title, c.From, "too many conversations (limit %d)", maxConversations)
+		r.plan.addLost(Conversation, c.Title, c.From, "too many conversations (limit %d)", maxConversations)
 		return
 	}
 	if err := c.setID(r.plan.System); err != nil {
-		r.plan.lose(Conversation, c.Title, c.From, "cannot encode: %v", err)
+		r.plan.addLost(Conversation, c.Title, c.From, "cannot encode: %v", err)
 		return
 	}
 	c.Title = cmp.Or(c.Title, c.ID)
@@ -118,7 +118,7 @@ func (r *reader) addConversation(c *PastConversation) {
 	if i < 0 {
 		r.plan.Conversations = append(r.plan.Conversations, c)
 	} else if same := r.plan.Conversations[i].source; c.source != same && c.source != "" && same != "" {
-		r.plan.lose(Conversation, c.Title, c.From, "it has the same messages as another conversation")
+		r.plan.addLost(Conversation, c.Title, c.From, "it has the same messages as another conversation")
 	}
 }
 

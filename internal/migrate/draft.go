@@ -32,9 +32,9 @@ func (r *reader) parsePython(p string, data []byte) {
 	switch {
 	case errors.Is(err, pythonskill.ErrNoManifest):
 	case err != nil:
-		r.plan.lose(Skill, path.Base(p), p, "%v", err)
+		r.plan.addLost(Skill, path.Base(p), p, "%v", err)
 	case len(r.plan.Drafts) == maxDrafts:
-		r.plan.lose(Skill, d.Name, p, "too many skills (limit %d)", maxDrafts)
+		r.plan.addLost(Skill, d.Name, p, "too many skills (limit %d)", maxDrafts)
 	default:
 		d.Instructions = describeTools(d)
 		d.Description, _ = pythonskill.TruncateDescription(d.Description)

@@ -24,16 +24,16 @@ func (r *reader) parseExport(p string, data []byte) {
 	case !bytes.Contains(data, []byte(`"role"`)) && !bytes.Contains(data, []byte(`"title"`)):
 		return
 	case hasManyValues(data):
-		r.plan.lose(File, path.Base(p), p, "too many JSON values (limit %d)", maxValues)
+		r.plan.addLost(File, path.Base(p), p, "too many JSON values (limit %d)", maxValues)
 		return
 	case json.Unmarshal(data, &v) != nil:
 		if bytes.Contains(data, []byte(`"role"`)) {
-			r.plan.lose(File, path.Base(p), p, "invalid JSON; no conversations were read")
+			r.plan.addLost(File, path.Base(p), p, "invalid JSON; no conversations were read")
 		}
 		return
 	}
 	if n := r.findConversations(p, "", v, 0); n > 0 {
-		r.plan.lose(File, path.Base(p), p, "not read: %s nested over %d levels", pluralize(n, "value"), maxNesting)
+		r.plan.addLost(File, path.Base(p), p, "not read: %s nested over %d levels", pluralize(n, "value"), maxNesting)
 	}
 }
 
@@ -129,7 +129,7 @@ func (r *reader) addMessages(p, title string, list []any) {
 		}
 		c := r.exports[key]
 		if c == nil && len(r.exports) == maxConversations {
-			r.plan.lose(File, path.Base(p), p, "too many conversations (limit %d)", maxConversations)
+			r.plan.addLost(File, path.Base(p), p, "too many conversations (limit %d)", maxConversations)
 			return
 		}
 		if c == nil {

@@ -22,7 +22,7 @@ func (r *reader) parseMemory(p string, data []byte) {
 	name := path.Base(p)
 	switch name {
 	case "AGENTS.md", "CLAUDE.md", "SOUL.md":
-		r.plan.lose(File, name, p, "instructions of ba-agent itself; copy what you want to keep to the AGENTS.md of a project")
+		r.plan.addLost(File, name, p, "instructions of ba-agent itself; copy what you want to keep to the AGENTS.md of a project")
 		return
 	}
 	text, truncated := cleanText(string(data))
@@ -30,13 +30,13 @@ func (r *reader) parseMemory(p string, data []byte) {
 		return
 	}
 	if truncated {
-		r.plan.lose(File, name, p, "only the first %d bytes are kept", maxText)
+		r.plan.addLost(File, name, p, "only the first %d bytes are kept", maxText)
 	}
 	if r.memory.From == "" {
 		r.memory.Title, r.memory.From = "Memory of ba-agent", path.Dir(p)
 	}
 	text = "From the memory of ba-agent, file " + clip(untrusted.New(p).ForModel()) + ":\n\n" + text
 	if !r.memory.add(PastMessage{PastMessage: session.PastMessage{Role: llm.User, Text: text}}) {
-		r.plan.lose(File, name, p, "too much in the memory (limit %d files, %d bytes)", maxMessages, maxAllText)
+		r.plan.addLost(File, name, p, "too much in the memory (limit %d files, %d bytes)", maxMessages, maxAllText)
 	}
 }

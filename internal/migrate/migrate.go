@@ -134,8 +134,8 @@ func ReadUpTo(ctx context.Context, system System, files fs.FS, maxBytes int64) (
 	return r.plan, nil
 }
 
-// lose records an item that cannot be migrated.
-func (p *Plan) lose(kind Kind, name, from, format string, args ...any) {
+// addLost records an item that cannot be migrated.
+func (p *Plan) addLost(kind Kind, name, from, format string, args ...any) {
 	if len(p.Lost) == maxLost {
 		p.unlisted++
 		return
@@ -144,8 +144,8 @@ func (p *Plan) lose(kind Kind, name, from, format string, args ...any) {
 	p.Lost[len(p.Lost)-1].Clip()
 }
 
-// Clip makes the fields of an item printable and truncates them, because other
-// programs wrote their text. The field Does has already been truncated.
+// Clip makes the fields of an item, which come from other programs, printable and
+// truncates them. Does is truncated where it is set.
 func (i *Item) Clip() {
 	i.Name, i.From = clip(i.Name), clip(i.From)
 	for n := range i.Details {

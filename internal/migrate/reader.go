@@ -63,7 +63,7 @@ func (r *reader) walk() error {
 		case err != nil && p == ".":
 			return err
 		case err != nil:
-			r.plan.lose(File, path.Base(p), p, "cannot be read: %v", causeOf(err))
+			r.plan.addLost(File, path.Base(p), p, "cannot be read: %v", causeOf(err))
 			return fs.SkipDir
 		case d.IsDir():
 			if p != "." && (skippedDirs[d.Name()] || strings.Count(p, "/") >= maxDepth) || r.isSkill(p) {
@@ -149,20 +149,20 @@ func (r *reader) parserOf(p string) func(p string, data []byte) {
 func (r *reader) read(p string, d fs.DirEntry) ([]byte, bool) {
 	info, err := d.Info()
 	if err != nil {
-		r.plan.lose(File, d.Name(), p, "cannot be read: %v", causeOf(err))
+		r.plan.addLost(File, d.Name(), p, "cannot be read: %v", causeOf(err))
 		return nil, false
 	}
 	switch {
 	case info.Size() > maxFileBytes:
-		r.plan.lose(File, d.Name(), p, "too large (%d bytes, limit %d)", info.Size(), maxFileBytes)
+		r.plan.addLost(File, d.Name(), p, "too large (%d bytes, limit %d)", info.Size(), maxFileBytes)
 		return nil, false
 	case r.count == maxFiles || r.bytes+info.Size() > r.maxBytes:
-		r.plan.lose(File, d.Name(), p, "not read: more than %d files or %d bytes in all; migrate a subdirectory", maxFiles, r.maxBytes)
+		r.plan.addLost(File, d.Name(), p, "not read: more than %d files or %d bytes in all; migrate a subdirectory", maxFiles, r.maxBytes)
 		return nil, false
 	}
 	f, err := r.files.Open(p)
 	if err != nil {
-		r.plan.lose(File, d.Name(), p, "cannot be read: %v", causeOf(err))
+		r.plan.addLost(File, d.Name(), p, "cannot be read: %v", causeOf(err))
 		return nil, false
 	}
 	defer f.Close()
@@ -170,7 +170,7 @@ func (r *reader) read(p string, d fs.DirEntry) ([]byte, bool) {
 	r.count++
 	r.bytes += int64(len(data))
 	if err != nil {
-		r.plan.lose(File, d.Name(), p, "cannot be read: %v", causeOf(err))
+		r.plan.addLost(File, d.Name(), p, "cannot be read: %v", causeOf(err))
 		return nil, false
 	}
 	return data, true

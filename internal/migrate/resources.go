@@ -14,8 +14,8 @@ import (
 // resourceKinds lists the kinds of Wegent documents that a hub accepts.
 var resourceKinds = map[string]bool{"Ghost": true, "Bot": true, "Team": true, "Model": true, "Skill": true, "MCPServer": true}
 
-// isResource reports whether a hub accepts documents of this kind.
-func isResource(doc map[string]any) bool {
+// isHubDocument reports whether a hub accepts documents of this kind.
+func isHubDocument(doc map[string]any) bool {
 	kind, _ := doc["kind"].(string)
 	meta, _ := doc["metadata"].(map[string]any)
 	return resourceKinds[kind] && doc["apiVersion"] != nil && meta["name"] != nil
@@ -39,7 +39,7 @@ func namesResource(data []byte) bool {
 // countResource counts a document that a hub accepts.
 func (r *reader) countResource(p string, doc any) {
 	top, _ := doc.(map[string]any)
-	if !isResource(top) {
+	if !isHubDocument(top) {
 		return
 	}
 	kind, _ := top["kind"].(string)
@@ -47,7 +47,7 @@ func (r *reader) countResource(p string, doc any) {
 	if last < 0 || r.plan.Resources[last].From != p {
 		if len(r.plan.Resources) == maxResources {
 			if r.ignored != p {
-				r.plan.lose(File, path.Base(p), p, "too many files with documents (limit %d)", maxResources)
+				r.plan.addLost(File, path.Base(p), p, "too many files with documents (limit %d)", maxResources)
 			}
 			r.ignored = p
 			return

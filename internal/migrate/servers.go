@@ -25,7 +25,7 @@ func (r *reader) parseConfig(p string, data []byte) {
 	docs, err := configfile.Parse(data, configfile.FormatOf(p, data))
 	if err != nil {
 		if servers || own && r.seemsOwn(p, data) {
-			r.plan.lose(File, path.Base(p), p, "invalid file: %s; no servers or documents were read", err.Message)
+			r.plan.addLost(File, path.Base(p), p, "invalid file: %s; no servers or documents were read", err.Message)
 		}
 		return
 	}
@@ -83,7 +83,7 @@ func isServerFile(p string) bool {
 // Ghost or Bot of Wegent.
 func (r *reader) addServersOf(p string, doc any) {
 	top, _ := doc.(map[string]any)
-	inDocument := r.plan.System == Wegent && isResource(top)
+	inDocument := r.plan.System == Wegent && isHubDocument(top)
 	if spec, ok := top["spec"].(map[string]any); ok && top["kind"] != nil {
 		top = spec
 	}
@@ -110,18 +110,18 @@ func (r *reader) addServers(p string, servers map[string]any, inDocument bool) {
 		}
 		text, err := json.Marshal(value)
 		if err != nil {
-			r.plan.lose(Server, name, p, "cannot encode: %v", err)
+			r.plan.addLost(Server, name, p, "cannot encode: %v", err)
 			continue
 		}
 		key := definitionKey{name, sha256.Sum256(text)}
 		same, known := r.servers[key]
 		switch {
 		case bytes.Contains(text, []byte("PLUGIN_ROOT}")): // only the program that installs plugins knows the directory
-			r.plan.lose(Server, name, p, "it belongs to a plugin: its configuration refers to the directory of the plugin")
+			r.plan.addLost(Server, name, p, "it belongs to a plugin: its configuration refers to the directory of the plugin")
 		case known:
 			r.plan.Servers[same].InDocument = r.plan.Servers[same].InDocument && inDocument
 		case len(r.plan.Servers) == maxServers:
-			r.plan.lose(Server, name, p, "too many servers (limit %d)", maxServers)
+			r.plan.addLost(Server, name, p, "too many servers (limit %d)", maxServers)
 		default:
 			r.servers[key] = len(r.plan.Servers)
 			r.plan.Servers = append(r.plan.Servers, ServerDefinition{clientimport.Definition{Name: name, Value: value}, p, inDocument})
@@ -149,7 +149,7 @@ func (r *reader) parseEnv(p string, data []byte) {
 		}
 		docs, err := configfile.Parse([]byte(value), configfile.JSON)
 		if err != nil || len(docs) != 1 {
-			r.plan.lose(File, path.Base(p), p, "%s is not valid JSON", name)
+			r.plan.addLost(File, path.Base(p), p, "%s is not valid JSON", name)
 			continue
 		}
 		var v any

@@ -20,7 +20,7 @@ func (r *reader) addServices(p string, doc any) {
 			continue
 		}
 		if header := unnamedHeader(service); header != "" {
-			r.plan.lose(Server, name, p, "WeKnora does not export the value of its header %s; add the server yourself", header)
+			r.plan.addLost(Server, name, p, "WeKnora does not export the value of its header %s; add the server yourself", header)
 			continue
 		}
 		r.addServer(p, name, serviceConfig(service))

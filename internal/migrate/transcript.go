@@ -29,7 +29,7 @@ func (r *reader) parseEvents(p string, data []byte) {
 	if branched {
 		ok := true
 		if branch, ok = currentBranch(data); !ok {
-			r.plan.lose(File, path.Base(p), p, "too many events of a conversation with branches (limit %d)", maxBranchedEvents)
+			r.plan.addLost(File, path.Base(p), p, "too many events of a conversation with branches (limit %d)", maxBranchedEvents)
 			return
 		}
 	}
@@ -38,7 +38,7 @@ func (r *reader) parseEvents(p string, data []byte) {
 		var event session.Event
 		n++
 		if hasManyValues(line) {
-			r.plan.lose(File, path.Base(p), p, "line %d has too many JSON values (limit %d)", n, maxValues)
+			r.plan.addLost(File, path.Base(p), p, "line %d has too many JSON values (limit %d)", n, maxValues)
 			return
 		}
 		if err := json.Unmarshal(line, &event); err != nil || event.Seq != n {
@@ -46,7 +46,7 @@ func (r *reader) parseEvents(p string, data []byte) {
 				break // the program was still writing it
 			}
 			if n > 1 {
-				r.plan.lose(File, path.Base(p), p, "line %d is not an event of a conversation", n)
+				r.plan.addLost(File, path.Base(p), p, "line %d is not an event of a conversation", n)
 			}
 			return
 		}
@@ -57,7 +57,7 @@ func (r *reader) parseEvents(p string, data []byte) {
 			loads++
 		}
 		if loads > maxLoads {
-			r.plan.lose(File, path.Base(p), p, "line %d: too many loads of skills (limit %d)", n, maxLoads)
+			r.plan.addLost(File, path.Base(p), p, "line %d: too many loads of skills (limit %d)", n, maxLoads)
 			return
 		}
 		if branched {

@@ -67,8 +67,8 @@ func OpenDir(dir string) (*os.Root, error) {
 }
 
 // OpenFile opens a file in root after checking that only this user can write to
-// it. It creates the file if flag has os.O_CREATE. An [*UnsafeError] contains
-// path.
+// it. It creates the file if flag has os.O_CREATE. If the check
+// fails, it returns an [*UnsafeError] with path.
 func OpenFile(root *os.Root, name, path string, flag int) (*os.File, error) {
 	before, err := root.Lstat(name) // opening a pipe would block
 	if err == nil {

@@ -70,8 +70,8 @@ func UserCredential(ctx context.Context, host string) (*Credential, error) {
 }
 
 // userCredential returns the environment's token for the host, or else the
-// credential from the user's git, without a prompt. It returns nil if a helper
-// fails or times out.
+// one from the user's git credential helpers, without prompting. It returns nil if
+// a helper fails or times out.
 func (c *Client) userCredential(ctx context.Context, host string) (*Credential, error) {
 	if t := EnvironmentCredential(host); t != nil {
 		return t, nil

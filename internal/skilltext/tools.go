@@ -25,7 +25,7 @@ type Tool struct {
 }
 
 // WriteTools writes a list of tools, one per line. If schemas is set, the
-// schema of a tool follows on another line.
+// schema of each tool is on the next line.
 func WriteTools(b *strings.Builder, all []Tool, schemas bool) {
 	for _, t := range all {
 		fmt.Fprintf(b, "- %s: %s", t.Name, untrusted.New(t.Description).ForModel())

@@ -66,7 +66,7 @@ func (t ConversationWords) SetTitle(ctx context.Context, session string, words [
 		steps[w] = 0
 	}
 	if err := t.c.putWords(ctx, wordsPart{session, 0, formatWords(steps)}); err != nil {
-		return fmt.Errorf("set words of the title of session %q: %w", session, toNotFound(err))
+		return fmt.Errorf("index title of session %q: %w", session, toNotFound(err))
 	}
 	return nil
 }

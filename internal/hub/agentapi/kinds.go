@@ -40,7 +40,7 @@ type kindStatusJSON struct {
 	ChangedBy  string           `json:"changedBy,omitempty"`
 	Created    time.Time        `json:"created"`
 	Updated    time.Time        `json:"updated"`
-	Can        []account.Action `json:"can,omitempty" doc:"Changes that you may make: kind.apply or server.apply, and kind.delete; absent in lists"`
+	Can        []account.Action `json:"can,omitempty" doc:"What you may do with it: kind.use, kind.apply or server.apply, and kind.delete; absent in lists"`
 	Findings   []api.Diagnostic `json:"findings,omitempty" doc:"Problems"`
 }
 

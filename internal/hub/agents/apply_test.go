@@ -192,15 +192,15 @@ func TestApplyGroupReferences(t *testing.T) {
 	wantEqual(t, h.profile("reporter", agents.BotKind, "team", "b").SystemPrompt, "")
 }
 
-// A reader of a resource learns which changes are allowed.
-func TestGetReturnsAllowedChanges(t *testing.T) {
+// A reader of a resource learns what else is allowed.
+func TestGetReturnsAllowedActions(t *testing.T) {
 	h := newHub(t, sqlite(t), nil)
 	h.apply("maintainer", in("team", head("Ghost")))
 	for who, want := range map[string][]account.Action{
-		"reporter":   nil,
-		"developer":  {account.KindApply},
-		"maintainer": {account.KindApply, account.KindDelete},
-		"owner":      {account.KindApply, account.KindDelete},
+		"reporter":   {account.KindUse},
+		"developer":  {account.KindUse, account.KindApply},
+		"maintainer": {account.KindUse, account.KindApply, account.KindDelete},
+		"owner":      {account.KindUse, account.KindApply, account.KindDelete},
 		"admin":      {account.KindApply, account.KindDelete},
 	} {
 		got, err := h.Get(t.Context(), h.people[who], agents.GhostKind, "team", "x")

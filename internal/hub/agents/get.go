@@ -26,7 +26,8 @@ type Resource struct {
 	ServersBy string
 	Created   time.Time
 	Updated   time.Time
-	// Can lists the changes that the principal may make. Only [Registry.Get] sets it.
+	// Can lists what the principal may do with it, apart from reading. Only
+	// [Registry.Get] sets it.
 	Can []account.Action
 }
 
@@ -42,7 +43,7 @@ func (r *Registry) Get(ctx context.Context, p account.Principal, kind, namespace
 	if err != nil {
 		return nil, err
 	}
-	for _, action := range []account.Action{applyAction(kind), account.KindDelete} {
+	for _, action := range []account.Action{account.KindUse, applyAction(kind), account.KindDelete} {
 		if account.Can(p, action, accountResource(k.Namespace, k.CreatedBy)) {
 			res.Can = append(res.Can, action)
 		}

@@ -110,7 +110,8 @@ const (
 
 var errClosed = errors.New("server is shutting down; try again")
 
-// Assembler opens setups. It is safe for concurrent use.
+// Assembler resolves the skills, servers and model of each conversation into a
+// [chat.Setup]. It is safe for concurrent use.
 type Assembler struct {
 	o        Options
 	pool     *upstream.Pool

@@ -179,7 +179,7 @@ func (d *uploadedDocument) describe() {
 	d.does = strings.Join(does, "; ")
 }
 
-// tooLarge is the reason why a document that does not fit is lost.
+// tooLarge is the reason that is reported for a document above the size limit.
 const tooLarge = "documents and servers are too large (limit 1 MiB in total); migrate some of the files at a time"
 
 // fits reports whether the text of documents fits. If so, it adds its size.

@@ -20,8 +20,8 @@ const (
 	maxWait      = 500 * time.Millisecond
 )
 
-// tokenStore stores the sign-ins to a server definition in the database. It holds a
-// lease during each change, so that no two nodes use the same refresh token.
+// tokenStore stores the OAuth tokens for a server in the database. It holds a lease
+// during each change, so that no two nodes use the same refresh token.
 type tokenStore struct {
 	s   *Servers
 	key func(at string) []byte // returns the row key for an address of the server

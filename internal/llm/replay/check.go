@@ -46,7 +46,7 @@ func (m *message) check() error {
 
 func checkParts(parts []part, depth int) error {
 	if depth == 0 && len(parts) > 0 {
-		return errors.New("result contains another result")
+		return errors.New("nested result")
 	}
 	for _, p := range parts {
 		if count(p.Text != nil, p.Image != nil, p.Thinking != nil, p.Call != nil, p.Result != nil) != 1 {

@@ -15,7 +15,7 @@ import (
 )
 
 // stream hashes the files of a tree while sending them. If a file does not
-// match the manifest, stream returns an error, and the stage must not continue.
+// match the manifest, stream returns an error, and the caller must end the stage.
 func (s *Sandbox) stream(t *sandbox.Tree) error {
 	for _, f := range t.Files {
 		if err := s.streamFile(t, f); err != nil {

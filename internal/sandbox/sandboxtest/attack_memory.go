@@ -19,28 +19,28 @@ import (
 func memoryAttacks() []attack {
 	memory, filter := []string{"memory"}, []string{"syscalls"}
 	return []attack{
-		{"M01", "private memory of eight processes", memory, nil, takesMemory("M01")},
-		{"M02", "page tables", memory, nil, takesMemory("M02")},
-		{"M03", "shared memory, unmapped by MADV_DONTNEED", memory, nil, takesMemory("M03")},
-		{"M04", "shared mappings of /dev/zero, shrunk", memory, nil, takesMemory("M04")},
-		{"M05", "memfds", memory, []need{needFeature("memfd")}, takesMemory("M05")},
-		{"M06", "message queues", filter, nil, takesMemory("M06")},
-		{"M07", "System V segments, unmapped by MADV_DONTNEED", filter, nil, takesMemory("M07")},
-		{"M08", "buffers of Unix sockets", memory, nil, takesMemory("M08")},
-		{"M09", "buffers of TCP connections", memory, nil, takesMemory("M09")},
-		{"M10", "huge pages in pipes", filter, []need{needHugePages, needLimit(unix.RLIMIT_NOFILE, 128)}, takesMemory("M10")},
-		{"M11", "memory of processes without a first thread", memory, nil, takesMemory("M11")},
-		{"M12", "pages of files in sockets, by splice", filter, nil, takesMemory("M12")},
-		{"M13", "pages of files in sockets, by sendfile", filter, nil, takesMemory("M13")},
+		{"M01", "private memory of eight processes", memory, nil, exhaustsMemory("M01")},
+		{"M02", "page tables", memory, nil, exhaustsMemory("M02")},
+		{"M03", "shared memory, unmapped by MADV_DONTNEED", memory, nil, exhaustsMemory("M03")},
+		{"M04", "shared mappings of /dev/zero, shrunk", memory, nil, exhaustsMemory("M04")},
+		{"M05", "memfds", memory, []need{needFeature("memfd")}, exhaustsMemory("M05")},
+		{"M06", "message queues", filter, nil, exhaustsMemory("M06")},
+		{"M07", "System V segments, unmapped by MADV_DONTNEED", filter, nil, exhaustsMemory("M07")},
+		{"M08", "buffers of Unix sockets", memory, nil, exhaustsMemory("M08")},
+		{"M09", "buffers of TCP connections", memory, nil, exhaustsMemory("M09")},
+		{"M10", "huge pages in pipes", filter, []need{needHugePages, needLimit(unix.RLIMIT_NOFILE, 128)}, exhaustsMemory("M10")},
+		{"M11", "memory of processes without a first thread", memory, nil, exhaustsMemory("M11")},
+		{"M12", "pages of files in sockets, by splice", filter, nil, exhaustsMemory("M12")},
+		{"M13", "pages of files in sockets, by sendfile", filter, nil, exhaustsMemory("M13")},
 	}
 }
 
-// takesMemory runs an attack that tries to allocate three times the limit. It
+// exhaustsMemory runs an attack that tries to allocate three times the limit. It
 // reports whether the attack held more than one and a half times the limit at
 // once without being killed. Less is tolerated, because a backend that polls
 // the memory use detects a burst only at its next check. The limit is low, so
 // that a successful attack does little harm to the machine.
-func takesMemory(id string) func(*trial) bool {
+func exhaustsMemory(id string) func(*trial) bool {
 	return func(x *trial) bool {
 		const limit, children = 128, 8 // MiB
 		limits := PolicyLimits()

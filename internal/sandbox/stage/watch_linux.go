@@ -76,8 +76,8 @@ func memoryPerSecond() int64 { return int64(min(runtime.NumCPU(), 8)) * (4 << 30
 // files.
 const filesPerSecond = 200_000
 
-// freeInodes returns how many more files can be created in the fullest of the
-// file systems in Counted, or filesPerSecond if that is less.
+// freeInodes returns the smallest number of free inodes among the file systems in
+// Counted, but no more than filesPerSecond.
 func (s *stage) freeInodes() int64 {
 	room := int64(filesPerSecond)
 	for _, p := range s.seal.Counted {

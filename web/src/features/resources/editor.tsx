@@ -56,7 +56,8 @@ function Editor({ saved, place, fresh, onSaved }: EditorProps) {
   const draft = useDraft(place ? pageOf(place) : `new ${kind}`, base, saved?.status.generation);
   const [faults, setFaults] = useState<Fault[]>([]);
   const [removing, remove] = useState(false);
-  const talks = kind === "Ghost" || kind === "Bot" || kind === "Team";
+  const may = (action: string) => !saved || !!saved.status.can?.includes(action);
+  const talks = (kind === "Ghost" || kind === "Bot" || kind === "Team") && may("kind.use");
   const profile = useLoad(
     async (signal) =>
       place && talks
@@ -71,7 +72,6 @@ function Editor({ saved, place, fresh, onSaved }: EditorProps) {
         : undefined,
     [],
   );
-  const may = (action: string) => !saved || !!saved.status.can?.includes(action);
   const changes = may(kind === "Model" || kind === "MCPServer" ? "server.apply" : "kind.apply");
   const part: PartProps = { draft, place, profile: profile.data, base };
   const actions = place && (

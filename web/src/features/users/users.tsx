@@ -46,13 +46,13 @@ export async function regroup() {
 /** useUserNames makes a component redraw when names are loaded. */
 export function useUserNames() {
   useEffect(() => {
-    asked ??= find().catch(() => (asked = undefined));
+    if (!asked) void again();
   }, []);
   return { users: users.value, groups: groups.value };
 }
 
-/** again loads the users again, for example after a new one. */
-export const again = () => (asked = find());
+/** again loads the users again, for example after a new one. If that fails, the names stay as they are. */
+export const again = () => (asked = find().catch(() => (asked = undefined)));
 
 /** forget clears the names, because another user may see other names. */
 export function forget() {

@@ -3048,7 +3048,7 @@ export interface components {
             namespace: string;
         };
         KindStatus: {
-            /** @description Changes that you may make: kind.apply or server.apply, and kind.delete; absent in lists */
+            /** @description What you may do with it: kind.use, kind.apply or server.apply, and kind.delete; absent in lists */
             can?: string[] | null;
             changedBy?: string;
             /** Format: date-time */
