@@ -22,6 +22,7 @@ var authorityOfSessions = []row{
 	{"begin-session", "", nil, aSession, "401 201 201 201 201 201 201", "201 chat"},
 	{"begin-session", "with a draft", nil, aTrial, "401 201 201 201 201 201 201", "201 chat"},
 	{"begin-session", "with a draft of a user's skill", nil, aTrialOfTheirSkill, "401 404 404 404 404 404 201", "201 chat"},
+	{"begin-session", "with an agent of the group", nil, anAgentOfTheGroup, "401 422 403 201 201 201 201", "403 any"},
 	{"get-session", "", theirSession, nil, "401 404 404 404 404 404 403", "403 any"},
 	{"get-session", "of oneself", mySession, nil, "401 200 200 200 200 200 200", "200 read chat"},
 	{"change-session", "", theirSession, aTitle, "401 404 404 404 404 404 403", "403 any"},
@@ -156,6 +157,12 @@ func theFolderOfAnother(s *scene) any {
 
 func aShare(*scene) any   { return map[string]string{"digest": "sha256:none"} }
 func aSession(*scene) any { return map[string]string{"title": "Tides"} }
+
+// anAgentOfTheGroup is an agent that is not saved.
+func anAgentOfTheGroup(s *scene) any {
+	in := "group:" + s.group
+	return map[string]string{"agent": "Ghost/" + in + "/pilot", "documents": "{kind: Ghost, metadata: {name: pilot, namespace: \"" + in + "\"}}"}
+}
 
 // aModelOfTheGroup selects a Model of the group.
 func aModelOfTheGroup(s *scene) any {

@@ -100,7 +100,8 @@ func (h *Hub) sweep(ctx context.Context) error {
 	_, pruned := h.db.ToolDefinitions.Prune(ctx, time.Now().AddDate(0, 0, -1))
 	_, secrets := h.db.Secrets.Prune(ctx)
 	_, shares := h.db.Shares.Prune(ctx)
-	return errors.Join(err, pruned, secrets, shares, h.signIns.Prune(ctx))
+	trials := h.chat.PruneTrials(ctx)
+	return errors.Join(err, pruned, secrets, shares, trials, h.signIns.Prune(ctx))
 }
 
 // indexConversations indexes the conversations of older programs for searches. If it

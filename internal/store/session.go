@@ -87,7 +87,7 @@ type SessionQuery struct {
 }
 
 // List returns a user's sessions, the pinned ones first and then newest first, and
-// the cursor of the next page.
+// the cursor of the next page. It omits those in [TrialAgents].
 func (t Sessions) List(ctx context.Context, q SessionQuery) ([]Session, string, error) {
 	query, args, err := q.sql()
 	if err != nil {
@@ -106,7 +106,7 @@ func (q SessionQuery) sql() (string, []any, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	where, args := "owner = $1 AND archived = $2", []any{q.Owner, q.Archived, q.Size() + 1}
+	where, args := "owner = $1 AND archived = $2 AND NOT EXISTS (SELECT 1 FROM trial_agents WHERE session = sessions.id)", []any{q.Owner, q.Archived, q.Size() + 1}
 	if q.After != "" {
 		pinned, err := strconv.ParseBool(keys[0])
 		if err != nil {

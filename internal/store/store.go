@@ -117,6 +117,7 @@ type Tables struct {
 	Durations       Durations
 	Shares          Shares
 	Folders         Folders
+	TrialAgents     TrialAgents
 
 	ConversationWords ConversationWords
 	Comments          Comments
@@ -132,7 +133,7 @@ func tables(c conn) Tables {
 		Notifications: Notifications{c}, Ratings: Ratings{c}, Defaults: Defaults{c},
 		Attachments: Attachments{c},
 		Meter:       Meter{c}, ToolDefinitions: ToolDefinitions{c}, Drafts: Drafts{c}, SignIns: SignIns{c}, SentMessages: SentMessages{c}, Requests: Requests{c},
-		Storage: Storage{c}, Snapshots: Snapshots{c}, Durations: Durations{c}, Shares: Shares{c}, Folders: Folders{c},
+		Storage: Storage{c}, Snapshots: Snapshots{c}, Durations: Durations{c}, Shares: Shares{c}, Folders: Folders{c}, TrialAgents: TrialAgents{c},
 		ConversationWords: ConversationWords{c},
 		Comments:          Comments{c},
 	}

@@ -146,7 +146,7 @@ func (r *Registry) apply(ctx context.Context, p account.Principal, docs []*Docum
 		if err := before(tx); err != nil {
 			return err
 		}
-		a = &documentBatch{actor: actor{tx.Tables, p}, r: r, tx: tx, docs: docs,
+		a = &documentBatch{actor: actor{Tables: tx.Tables, p: p}, r: r, tx: tx, docs: docs,
 			result: &Result{Changes: make([]Change, len(docs))}, namespaces: make([]store.Namespace, len(docs)), declared: map[identity]int{}}
 		if err := a.run(ctx); err != nil {
 			return err

@@ -49,7 +49,7 @@ func (r *Registry) ListToolChanges(ctx context.Context, server string) ([]store.
 // AcceptTools accepts none and returns [store.ErrConflict].
 func (r *Registry) AcceptTools(ctx context.Context, p account.Principal, subject Subject, digests []string) (tools []string, err error) {
 	err = r.db.Tx(ctx, func(tx *store.Tx) error {
-		a := actor{tx.Tables, p}
+		a := actor{Tables: tx.Tables, p: p}
 		s, err := r.serverToAccept(ctx, a, subject)
 		if err != nil {
 			return err
@@ -100,7 +100,7 @@ func (r *Registry) operatorServer(a actor, name string) (Server, error) {
 // an operator server.
 func (r *Registry) AuthorizeRestart(ctx context.Context, p account.Principal, subject Subject) (digest string, err error) {
 	err = r.db.Tx(ctx, func(tx *store.Tx) error {
-		a := actor{tx.Tables, p}
+		a := actor{Tables: tx.Tables, p: p}
 		s, err := r.serverToTest(ctx, a, subject)
 		if err != nil {
 			return err

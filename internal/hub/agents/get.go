@@ -159,7 +159,7 @@ func (e *ReferencedError) Is(target error) bool { return target == store.ErrRefe
 // other resources refer to it. If dry is set, it changes nothing.
 func (r *Registry) Delete(ctx context.Context, p account.Principal, kind, namespace, name string, dry bool) error {
 	err := r.db.Tx(ctx, func(tx *store.Tx) error {
-		a := actor{tx.Tables, p}
+		a := actor{Tables: tx.Tables, p: p}
 		k, err := a.getKind(ctx, account.KindDelete, kind, namespace, name)
 		if err != nil {
 			return err
@@ -237,7 +237,7 @@ func (a actor) refersTo(ctx context.Context, source store.Kind, ref store.Refere
 	if ref.ToNamespace != "" {
 		return ref.ToNamespace == target.Namespace, nil
 	}
-	owner := actor{a.Tables, account.Principal{User: account.UserID(source.Namespace.User())}}
+	owner := actor{Tables: a.Tables, p: account.Principal{User: account.UserID(source.Namespace.User())}}
 	if source.Namespace.User() != "" {
 		groups, err := a.Groups.ListMemberships(ctx, source.Namespace.User())
 		if err != nil {

@@ -105,7 +105,7 @@ func (r *Registry) ConnectDefaultModel(ctx context.Context, p account.Principal,
 		if err != nil {
 			return ignoreNotFound(err)
 		}
-		m, err := actor{tx.Tables, p}.modelChoice(ctx, k)
+		m, err := actor{Tables: tx.Tables, p: p}.modelChoice(ctx, k)
 		if err == nil && m.Digest != replace {
 			return &DefaultModelError{m}
 		}
@@ -128,7 +128,7 @@ func (r *Registry) ConnectDefaultModel(ctx context.Context, p account.Principal,
 			return err
 		}
 		subject := Subject{Kind: ModelKind, Namespace: string(store.Public), Name: DefaultModelName}
-		digest, err := actor{tx.Tables, p}.withReadScope().subjectDigest(ctx, subject)
+		digest, err := actor{Tables: tx.Tables, p: p}.withReadScope().subjectDigest(ctx, subject)
 		if err != nil {
 			return err
 		}

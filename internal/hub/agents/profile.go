@@ -56,6 +56,7 @@ type Profile struct {
 	Filter catalog.Filter
 	// Problems describes unavailable skills, members and servers.
 	Problems []string
+	trial    trialDocuments // of [Registry.TrialProfile]
 	// Revision is the [store.KindsRevision] at which the profile was read.
 	Revision int64
 }

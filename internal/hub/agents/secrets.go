@@ -135,7 +135,7 @@ func (a actor) ownerResource(ctx context.Context, o Owner) (store.Namespace, acc
 func (s *Secrets) update(ctx context.Context, p account.Principal, action account.Action, o Owner, name string, change func(actor) (map[string]any, error)) error {
 	subject := "secret/" + string(o) + "/" + name
 	authorized := func(tx *store.Tx) error {
-		a := actor{tx.Tables, p}
+		a := actor{Tables: tx.Tables, p: p}
 		in, res, err := a.ownerResource(ctx, o)
 		if err == nil {
 			err = a.checkAccess(action, res, "secret", name)

@@ -169,7 +169,7 @@ func (r *Registry) ReviewServer(ctx context.Context, p account.Principal, subjec
 		return fmt.Errorf("review %s: %w", subject, store.ErrInvalid)
 	}
 	err := r.db.Tx(ctx, func(tx *store.Tx) error {
-		a := actor{tx.Tables, p}
+		a := actor{Tables: tx.Tables, p: p}
 		s, err := a.withReadScope().getServer(ctx, subject)
 		if err != nil {
 			return err

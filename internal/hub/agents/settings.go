@@ -74,7 +74,7 @@ func (r *Registry) SetSkillSettings(ctx context.Context, p account.Principal, sc
 		return err
 	}
 	err := r.db.Tx(ctx, func(tx *store.Tx) error {
-		a := actor{tx.Tables, p}
+		a := actor{Tables: tx.Tables, p: p}
 		kept, res, err := a.resolveScope(ctx, scope)
 		if err == nil {
 			err = a.checkAccess(account.SettingsWrite, res, "settings of", scope)

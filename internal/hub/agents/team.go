@@ -29,7 +29,12 @@ const HandOffTool = "hand_task"
 func (r *Registry) MemberProfile(ctx context.Context, p account.Principal, team *Profile, name string) (*Profile, error) {
 	return r.readConsistent(ctx, func() (*Profile, error) {
 		a := r.newActor(p)
-		k, err := a.Kinds.Get(ctx, team.ID)
+		a.trial = team.trial
+		k, ok := a.trial.byID(team.ID)
+		var err error
+		if !ok {
+			k, err = a.Kinds.Get(ctx, team.ID)
+		}
 		if err == nil {
 			err = a.checkAccess(account.KindUse, accountResource(k.Namespace, k.CreatedBy), k.Kind, k.Name)
 		}

@@ -225,6 +225,9 @@ type Request struct {
 	// Draft adds the conversation's draft skill, which takes precedence over all
 	// other skills.
 	Draft bool
+	// Trial takes the documents of the agent from the conversation instead of those
+	// that are saved.
+	Trial bool
 
 	profile *agents.Profile // profile of a Team member; replaces Kind, Namespace and Name
 }

@@ -50,7 +50,7 @@ func (k *Assembler) ChatSetup(ctx context.Context, r chat.Request) (*chat.Setup,
 
 // parseRequest converts a request from package chat to a [Request].
 func parseRequest(r chat.Request) (Request, error) {
-	w := Request{Principal: r.Principal, Session: r.Conversation.ID, Model: r.Conversation.Model, Draft: r.Conversation.Draft != ""}
+	w := Request{Principal: r.Principal, Session: r.Conversation.ID, Model: r.Conversation.Model, Draft: r.Conversation.Draft != "", Trial: r.Conversation.Trial}
 	if r.Conversation.Agent == "" {
 		return w, nil
 	}

@@ -112,6 +112,14 @@ func (k *Assembler) planAgent(ctx context.Context, p *plan, w Request) error {
 		servers, p.problems, err = k.o.Agents.GlobalServers(ctx, w.Principal)
 		p.servers = usableServers(servers)
 		return err
+	case w.Trial:
+		documents, err := k.o.DB.TrialAgents.Documents(ctx, w.Session)
+		if err != nil {
+			return err
+		}
+		if profile, err = k.o.Agents.TrialProfile(ctx, w.Principal, documents, w.Kind, w.Namespace, w.Name); err != nil {
+			return err
+		}
 	default:
 		if profile, err = k.o.Agents.Profile(ctx, w.Principal, w.Kind, w.Namespace, w.Name); err != nil {
 			return err

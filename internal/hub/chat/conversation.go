@@ -23,6 +23,7 @@ type Conversation struct {
 	Title    string         `json:"title"`
 	Agent    string         `json:"agent,omitempty" doc:"Bot/NAMESPACE/NAME; absent for the default agent"`
 	Draft    string         `json:"draft,omitempty" doc:"Name of the draft skill that is tried"`
+	Trial    bool           `json:"trial,omitempty" doc:"Whether its agent is not saved. It is then not listed, and is deleted a day after its last turn"`
 	Model    string         `json:"model,omitempty" doc:"ID of the Model for the next message; absent for that of the agent"`
 	Folder   string         `json:"folder,omitempty" doc:"ID of the folder that contains it; absent without one"`
 	Pinned   bool           `json:"pinned,omitempty" doc:"Whether lists start with it"`
@@ -50,6 +51,8 @@ type state struct {
 	Tries   int  `json:"tries,omitempty"`
 	// Draft names the draft skill under test.
 	Draft string `json:"draft,omitempty"`
+	// Trial is set if the documents of the agent are in [store.TrialAgents].
+	Trial bool `json:"trial,omitempty"`
 	// Model is the ID of the Model that the user chose for further inputs; "" if none
 	// was chosen.
 	Model string `json:"model,omitempty"`
@@ -66,7 +69,7 @@ func (st state) ended() int64 {
 func conversation(s store.Session) Conversation {
 	var st state
 	_ = json.Unmarshal(s.Data, &st) // the state method reports damage
-	return Conversation{ID: s.ID, Owner: account.UserID(s.Owner), Title: s.Title, Agent: s.Agent, Draft: st.Draft, Model: st.Model,
+	return Conversation{ID: s.ID, Owner: account.UserID(s.Owner), Title: s.Title, Agent: s.Agent, Draft: st.Draft, Trial: st.Trial, Model: st.Model,
 		Folder: s.Folder, Pinned: s.Pinned, Archived: s.Archived, Busy: st.Running, Created: s.Created, Updated: s.Updated}
 }
 
@@ -74,7 +77,7 @@ func conversation(s store.Session) Conversation {
 // if agent is "". agent has the form KIND/NAMESPACE/NAME. Create fails with a
 // [*quota.ExceededError] if the user may not store another conversation.
 func (e *Engine) Create(ctx context.Context, p account.Principal, agent, title string) (Conversation, error) {
-	return e.create(ctx, p, agent, title, nil)
+	return e.create(ctx, p, agent, title, nil, nil)
 }
 
 // Draft is an unpublished skill to test in a conversation.
@@ -102,7 +105,7 @@ func (e *DraftLimitError) Error() string {
 // conversation. It fails with a [*DraftLimitError] if the draft would exceed one
 // of the user's limits.
 func (e *Engine) CreateWithDraft(ctx context.Context, p account.Principal, agent, title string, d Draft) (Conversation, error) {
-	return e.create(ctx, p, agent, title, &d)
+	return e.create(ctx, p, agent, title, &d, nil)
 }
 
 // draftDetails holds the audit record details for a conversation with a draft.
@@ -111,7 +114,7 @@ type draftDetails struct {
 	Digest string `json:"digest"`
 }
 
-func (e *Engine) create(ctx context.Context, p account.Principal, agent, title string, d *Draft) (Conversation, error) {
+func (e *Engine) create(ctx context.Context, p account.Principal, agent, title string, d *Draft, documents []byte) (Conversation, error) {
 	if err := account.Check(p, account.SessionWrite, account.OwnedBy(p.User)); err != nil {
 		return Conversation{}, err
 	}
@@ -119,8 +122,11 @@ func (e *Engine) create(ctx context.Context, p account.Principal, agent, title s
 	if err != nil {
 		return Conversation{}, err
 	}
-	var first state
+	first := state{Trial: documents != nil}
 	var details any
+	if documents != nil {
+		details = map[string]bool{"trial": true}
+	}
 	if d != nil {
 		first.Draft, details = d.Name, draftDetails{d.Name, d.Digest}
 	}
@@ -148,6 +154,11 @@ func (e *Engine) create(ctx context.Context, p account.Principal, agent, title s
 				return err
 			}
 			if err := tx.Drafts.Add(ctx, store.Draft{Session: made.ID, Name: d.Name, Digest: d.Digest}, d.Package); err != nil {
+				return err
+			}
+		}
+		if documents != nil {
+			if err := tx.TrialAgents.Add(ctx, made.ID, documents); err != nil {
 				return err
 			}
 		}
@@ -319,6 +330,11 @@ func (e *Engine) Delete(ctx context.Context, p account.Principal, id string) err
 	if _, err := e.authorize(ctx, p, account.SessionDelete, id); err != nil {
 		return err
 	}
+	return e.remove(ctx, id, p.User)
+}
+
+// remove deletes a conversation on behalf of a user.
+func (e *Engine) remove(ctx context.Context, id string, by account.UserID) error {
 	err := e.update(ctx, id, func(c *conversationTx) error {
 		for _, stream := range []string{inboxStream(id), eventStream(id)} {
 			if err := c.Events.Delete(ctx, stream); err != nil {
@@ -329,7 +345,7 @@ func (e *Engine) Delete(ctx context.Context, p account.Principal, id string) err
 		if err := c.Sessions.Delete(ctx, id); err != nil {
 			return err
 		}
-		return c.Audit.Append(ctx, auditRecord(p.User, "session.delete", id, nil))
+		return c.Audit.Append(ctx, auditRecord(by, "session.delete", id, nil))
 	})
 	if err != nil {
 		return fmt.Errorf("delete conversation %q: %w", id, err)

@@ -56,12 +56,16 @@ func (e *Engine) Search(ctx context.Context, p account.Principal, query string, 
 	if err != nil {
 		return nil, "", err
 	}
-	out := make([]Found, len(matches))
-	for i, m := range matches {
-		out[i] = Found{Conversation: conversation(m.Session)}
-		if err := e.addExcerpt(ctx, &out[i], m.Steps, words); err != nil {
+	out := make([]Found, 0, len(matches))
+	for _, m := range matches {
+		f := Found{Conversation: conversation(m.Session)}
+		if f.Trial {
+			continue
+		}
+		if err := e.addExcerpt(ctx, &f, m.Steps, words); err != nil {
 			return nil, "", err
 		}
+		out = append(out, f)
 	}
 	return out, next, nil
 }

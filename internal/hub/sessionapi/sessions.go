@@ -39,6 +39,8 @@ type newSession struct {
 	// Draft is a pointer, so that a draft without files, which is rejected,
 	// differs from no draft.
 	Draft *api.Draft `json:"draft,omitempty" doc:"Draft skill to try in this conversation only, instead of others of its name. Its code runs only after these files are saved and approved"`
+	// Documents describes an agent that is not saved.
+	Documents string `json:"documents,omitempty" maxLength:"262144" doc:"Documents of the agent to try, as for POST /apply; at most 43. They are not saved, and replace the saved ones of their names in this conversation only. agent names one of them. The conversation is not listed, and is deleted a day after its last turn or when you start five others"`
 	// Version, like Draft, replaces other skills of its name in this conversation.
 	Version *triedVersion `json:"version,omitempty" doc:"Version of a skill to try in this conversation only, instead of others of its name. Its code runs only after an approval. Only the uploader and the reviewers may try a version that is awaiting review"`
 }
@@ -143,7 +145,7 @@ func (h *Handlers) searchSessions(ctx context.Context, in *struct {
 
 func (h *Handlers) startSession(ctx context.Context, in *struct{ Body newSession }) (*api.CreatedBody[startedJSON], error) {
 	p := account.FromContext(ctx)
-	agent, err := h.findAgent(ctx, p, in.Body.Agent)
+	agent, err := h.findAgent(ctx, p, in.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -186,6 +188,10 @@ func (h *Handlers) createSession(ctx context.Context, p account.Principal, agent
 	var packed *library.DraftPackage
 	var err error
 	switch {
+	case n.Documents != "" && (n.Draft != nil || n.Version != nil):
+		err = &api.Problem{Status: 422, Code: "invalid", Detail: "a conversation cannot try both an agent and a skill", Next: "omit documents, or draft and version"}
+	case n.Documents != "":
+		return h.Chat.CreateTrial(ctx, p, agent, n.Title, []byte(n.Documents))
 	case n.Draft == nil && n.Version == nil:
 		return h.Chat.Create(ctx, p, agent, n.Title)
 	case n.Version == nil:
@@ -313,11 +319,21 @@ func (h *Handlers) compactSession(ctx context.Context, in *SessionPath) (*api.Bo
 
 // findAgent resolves the agent of a conversation. The principal must be allowed
 // to use the agent.
-func (h *Handlers) findAgent(ctx context.Context, p account.Principal, a agentName) (string, error) {
-	if a == (agentName{}) {
+func (h *Handlers) findAgent(ctx context.Context, p account.Principal, n newSession) (string, error) {
+	a := n.Agent
+	var profile *agents.Profile
+	var err error
+	switch {
+	case n.Documents != "":
+		if err := h.checkTrial(ctx, p, n.Documents); err != nil {
+			return "", err
+		}
+		profile, err = h.Agents.TrialProfile(ctx, p, []byte(n.Documents), a.Kind, a.Namespace, a.Name)
+	case a == (agentName{}):
 		return "", nil
+	default:
+		profile, err = h.Agents.Profile(ctx, p, a.Kind, a.Namespace, a.Name)
 	}
-	profile, err := h.Agents.Profile(ctx, p, a.Kind, a.Namespace, a.Name)
 	if errors.Is(err, store.ErrNotFound) {
 		return "", &api.Problem{Status: 422, Code: "no_agent", Detail: fmt.Sprintf("%.20s %.100q not found, incomplete, or not available to you", a.Kind, a.Name),
 			Next: "list them: GET " + api.Prefix + "/kinds/" + a.Kind}
@@ -330,4 +346,22 @@ func (h *Handlers) findAgent(ctx context.Context, p account.Principal, a agentNa
 		in = "default" // the user's own agent, not the nearest one with the name
 	}
 	return profile.Kind + "/" + in + "/" + profile.Name, nil
+}
+
+// checkTrial returns an error unless the documents of an agent could be saved.
+func (h *Handlers) checkTrial(ctx context.Context, p account.Principal, documents string) error {
+	result, err := h.Agents.Apply(ctx, p, agents.Parse([]byte(documents), "documents.yaml"), true)
+	if err != nil || !result.HasRefused() {
+		return err
+	}
+	out := &api.Problem{Status: 422, Code: "refused", Detail: "the documents of the agent cannot be saved", Next: "apply them with dry=true to get all findings"}
+	if result.OnlyDenied() {
+		out.Status, out.Code = 403, "forbidden"
+	}
+	for _, c := range result.Changes {
+		if c.Outcome == agents.Refused && len(out.Errors) < 20 {
+			out.Errors = append(out.Errors, api.Fault{Where: "body.documents", Message: fmt.Sprintf("line %d: %.20s %.100q is refused", c.Line, c.Kind, c.Name)})
+		}
+	}
+	return out
 }
