@@ -13,6 +13,7 @@ const pages = [
   "audit",
   "chat",
   "compose",
+  "docs",
   "library",
   "review",
   "servers",

@@ -21,6 +21,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/loadout-dev/loadout/docs"
 )
 
 // pagePolicy is the content security policy of the web page. It permits only
@@ -55,7 +57,10 @@ func Files() fs.FS {
 // their names. In URLs, a hash of all these files replaces "page" in the path.
 const ownAssets = "assets/page/"
 
-// Site serves the files of the web page. For other paths that a browser opens, it
+// docsDir is the directory of the documentation in URLs. Its pages end in .md.
+const docsDir = "docs/"
+
+// Site serves the files of the web page and the documentation. For other paths that a browser opens, it
 // serves index.html, which selects the view based on the path.
 type Site struct {
 	files     fs.FS
@@ -127,7 +132,11 @@ func (s *Site) asset(name string) (*asset, error) {
 	if a := s.packed[name]; a != nil {
 		return a, nil
 	}
-	data, err := fs.ReadFile(s.files, name)
+	files, in := s.files, name
+	if doc, ok := strings.CutPrefix(name, docsDir); ok {
+		files, in = docs.Files, doc
+	}
+	data, err := fs.ReadFile(files, in)
 	if err != nil {
 		return nil, err
 	}
@@ -139,6 +148,8 @@ func (s *Site) asset(name string) (*asset, error) {
 func newAsset(name string, data []byte) *asset {
 	a := &asset{kind: mime.TypeByExtension(path.Ext(name)), plain: data}
 	switch {
+	case path.Ext(name) == ".md":
+		a.kind = "text/markdown; charset=utf-8"
 	case path.Ext(name) == ".woff2":
 		a.kind = "font/woff2" // not every system knows it
 	case a.kind == "":

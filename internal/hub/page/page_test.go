@@ -185,3 +185,23 @@ func TestChangedFileChangesTheURLsOfThePage(t *testing.T) {
 		}
 	}
 }
+
+// The documentation is served as text; a browser that opens one of its pages gets the
+// web page, which renders it.
+func TestDocumentationIsServed(t *testing.T) {
+	site := newSite(t, page.Files())
+	for name, want := range map[string]string{"web.md": "# The web page", "zh/web.md": "# 网页", "mcp.md": "MCP"} {
+		res := get(t, site, "/docs/"+name, nil)
+		if got := readBody(t, res); res.StatusCode != 200 || !strings.Contains(got, want) || res.Header.Get("Content-Type") != "text/markdown; charset=utf-8" {
+			t.Errorf("%s: %d %s %.40q", name, res.StatusCode, res.Header.Get("Content-Type"), got)
+		}
+	}
+	for _, name := range []string{"web_test.go", "files.go", "../go.mod", "nothing.md"} {
+		if res := get(t, site, "/docs/"+name, nil); res.StatusCode != 404 {
+			t.Errorf("%s: %d", name, res.StatusCode)
+		}
+	}
+	if res := get(t, site, "/docs/web", map[string]string{"Accept": browserAccept}); !strings.Contains(readBody(t, res), "<html") {
+		t.Error("a browser that opens /docs/web does not get the web page")
+	}
+}

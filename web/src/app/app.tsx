@@ -2,6 +2,7 @@ import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ErrorBoundary, LocationProvider, Route, Router, useLocation } from "preact-iso";
 import { Everywhere } from "../features/approvals/dialog";
+import type { TestChatPart } from "../features/resources/testchat";
 import { front } from "../features/shortcuts/commands";
 import { listen, useShortcut } from "../features/shortcuts/keys";
 import { away, signedOut } from "../shared/api/client";
@@ -25,11 +26,11 @@ export type Pages = Record<
   | "Approvals"
   | "Review"
   | "Compose"
-  | "Agents"
   | "Servers"
   | "Usage"
   | "Audit"
   | "Settings"
+  | "Docs"
   | "Admin"
   | "SignInResult",
   ComponentType
@@ -37,6 +38,8 @@ export type Pages = Record<
   Record<"Palette" | "ShortcutSheet", Preloaded> & {
     /** Shows a shared conversation, also without a sign-in. It calls onRefused if that is not allowed. */
     Shared: ComponentType<{ onRefused?: () => void }>;
+    Agents: ComponentType<{ TestChat: TestChatPart }>;
+    TestChat: TestChatPart;
   };
 
 export function App({ pages }: { pages: Pages }) {
@@ -145,8 +148,8 @@ function Routes({ pages }: { pages: Pages }) {
         <Route path="/review/*" component={pages.Review} />
         <Route path="/compose" component={pages.Compose} />
         <Route path="/compose/*" component={pages.Compose} />
-        <Route path="/agents" component={pages.Agents} />
-        <Route path="/agents/*" component={pages.Agents} />
+        <Route path="/agents" component={pages.Agents} TestChat={pages.TestChat} />
+        <Route path="/agents/*" component={pages.Agents} TestChat={pages.TestChat} />
         <Route path="/servers" component={pages.Servers} />
         <Route path="/servers/*" component={pages.Servers} />
         <Route path="/asks" component={pages.Approvals} />
@@ -154,6 +157,8 @@ function Routes({ pages }: { pages: Pages }) {
         <Route path="/audit" component={pages.Audit} />
         <Route path="/settings" component={pages.Settings} />
         <Route path="/settings/*" component={pages.Settings} />
+        <Route path="/docs" component={pages.Docs} />
+        <Route path="/docs/*" component={pages.Docs} />
         <Route path="/shared/*" component={pages.Shared} />
         <Route path="/admin" component={pages.Admin} />
         <Route path="/admin/*" component={pages.Admin} />

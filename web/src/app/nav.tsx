@@ -7,6 +7,7 @@ import { language } from "../shared/i18n/language";
 import { languages, msg } from "../shared/i18n/messages";
 import { Button, failed, Icon, Logo, Menu, MenuItem } from "../shared/ui";
 import { choose, theme } from "../shared/ui/theme";
+import { helpFor } from "./helplinks";
 import { type NavItem, navItems } from "./navitems";
 
 /** Nav lists the pages, on narrow screens in a menu. */
@@ -55,6 +56,10 @@ export function Nav() {
         <Items items={work} path={path} />
         <p class="part">{msg("shell.team")}</p>
         <Items items={team} path={path} />
+        <a class="item" href={helpFor(path)} aria-current={path.startsWith("/docs") ? "page" : undefined}>
+          <Icon name="info" />
+          {msg("shell.help")}
+        </a>
         <Foot />
       </nav>
     </>
