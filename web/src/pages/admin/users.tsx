@@ -1,11 +1,14 @@
 import { useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
+import { save } from "../../features/users/csv";
 import { again as know, UserField } from "../../features/users/users";
 import { api, got, type Schema, usePages } from "../../shared/api/client";
 import { me, ways } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
-import { Button, More, Shown, Tag, When } from "../../shared/ui";
+import { ActionButton, Button, More, Shown, Tag, When } from "../../shared/ui";
 import { Part } from "../../shared/ui/sections";
+import { usersAsCSV } from "./alluserslist";
+import { ImportUsers } from "./importusers";
 import { MakeUser } from "./user";
 import { UserActions } from "./useractions";
 
@@ -14,6 +17,7 @@ export function Users() {
   const { query, route } = useLocation();
   const name = query.name ?? "";
   const [making, make] = useState(false);
+  const [loading, load] = useState(false);
   const pages = usePages(
     (after, signal) =>
       got(api.GET("/api/v1/users", { params: { query: { after, limit: 100, name: name || undefined } }, signal })),
@@ -31,11 +35,20 @@ export function Users() {
       title={msg("admin.tabs.users")}
       lead={msg("admin.usersText")}
       action={
-        <Button look="primary" icon="plus" onClick={() => make(true)}>
-          {msg("admin.makeUser")}
-        </Button>
+        <div class="row">
+          <Button icon="upload" onClick={() => load(true)}>
+            {msg("admin.csvImport")}
+          </Button>
+          <ActionButton icon="download" act={async () => save("users.csv", "text/csv", await usersAsCSV())}>
+            {msg("admin.csvExport")}
+          </ActionButton>
+          <Button look="primary" icon="plus" onClick={() => make(true)}>
+            {msg("admin.makeUser")}
+          </Button>
+        </div>
       }
     >
+      {loading && <ImportUsers onMade={refresh} onClose={() => load(false)} />}
       {making && <MakeUser onMade={refresh} onClose={() => make(false)} />}
       <Find
         key={name}

@@ -1,3 +1,4 @@
+import { writeCSV } from "../../features/users/csv";
 import type { Schema } from "../../shared/api/client";
 
 type Record = Schema["Record"];
@@ -16,23 +17,7 @@ export function asCSV(records: Record[], nameOf: (id: string) => string): string
     r.decision,
     r.details === undefined ? "" : JSON.stringify(r.details),
   ]);
-  return [head, ...rows].map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
-}
-
-function cell(value: unknown): string {
-  let text = value === undefined ? "" : String(value);
-  if (/^[=+\-@\t\r]/.test(text)) text = "'" + text;
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  return writeCSV([head, ...rows]);
 }
 
 export const asJSON = (records: Record[]) => JSON.stringify(records, null, 2) + "\n";
-
-/** save makes the browser save a text as a file. */
-export function save(name: string, type: string, text: string) {
-  const url = URL.createObjectURL(new Blob([text], { type }));
-  const link = document.createElement("a");
-  link.href = url;
-  link.download = name.replace(/[^\w.-]+/g, "-");
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 1000);
-}

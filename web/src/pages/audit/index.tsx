@@ -1,11 +1,12 @@
 import { useLocation } from "preact-iso";
+import { save } from "../../features/users/csv";
 import { userName, useUserNames } from "../../features/users/users";
 import { Refusal, usePages } from "../../shared/api/client";
 import { isAdmin } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, Button, Empty, Menu, MenuItem, Shown } from "../../shared/ui";
 import { Page } from "../../shared/ui/page";
-import { asCSV, asJSON, save } from "./export";
+import { asCSV, asJSON } from "./export";
 import { addressOf, type Filter, filterOf, records } from "./filter";
 import { Filters } from "./filters";
 import { shownRecords } from "./phrases";

@@ -1,0 +1,100 @@
+import { msg } from "../../shared/i18n/messages";
+import { parseCSV, type Row } from "./csv";
+
+/** The limits of a file with users. */
+export const maxRows = 1000;
+export const maxBytes = 1 << 20;
+
+export const roles = ["reporter", "developer", "maintainer", "owner"] as const;
+export type Role = (typeof roles)[number];
+
+/** A user to create, as a line of a file describes it. */
+export interface NewUser {
+  line: number;
+  name: string;
+  display: string;
+  email: string;
+  /** The IDs of the groups. */
+  groups: string[];
+  role: Role;
+  /** What is wrong with the line. */
+  errors: string[];
+}
+
+/** What the lines of a file are checked against. */
+export interface Known {
+  /** The names of the users. */
+  users: ReadonlySet<string>;
+  /** The IDs of the groups, by name. */
+  groups: ReadonlyMap<string, string>;
+}
+
+const columns = ["name", "display", "email", "groups", "role"] as const;
+type Column = (typeof columns)[number];
+
+/**
+ * readUsers reads users from a CSV file. The first line names the columns, of which only name is required.
+ * Problems of a line are in its errors; it throws an error about the whole file.
+ */
+export function readUsers(text: string, known: Known): NewUser[] {
+  if (new TextEncoder().encode(text).length > maxBytes) throw new Error(msg("admin.csvTooLarge"));
+  let rows: Row[];
+  try {
+    rows = parseCSV(text);
+  } catch (error) {
+    throw new Error(msg("admin.csvQuote", { where: (error as Error).message }), { cause: error });
+  }
+  const [head, ...lines] = rows;
+  const names = (head?.cells ?? []).map((c) => c.toLowerCase());
+  if (!names.includes("name")) throw new Error(msg("admin.csvHead"));
+  const other = names.find((n, i) => !columns.includes(n as Column) || names.indexOf(n) !== i);
+  if (other !== undefined) throw new Error(msg("admin.csvColumn", { name: other || "?" }));
+  if (lines.length > maxRows) throw new Error(msg("admin.csvTooMany", { n: lines.length, most: maxRows }));
+  const first = new Map<string, number>(); // the line of each name
+  return lines.map((row) => {
+    const cell = (c: Column) => row.cells[names.indexOf(c)] ?? "";
+    const user = check(row, cell, known, row.cells.length > names.length);
+    const before = first.get(user.name);
+    if (before !== undefined) user.errors.push(msg("admin.csvTwice", { line: before }));
+    else first.set(user.name, row.line);
+    return user;
+  });
+}
+
+function check(row: Row, cell: (c: Column) => string, known: Known, tooLong: boolean): NewUser {
+  const errors: string[] = [];
+  const name = cell("name");
+  if (!/^[a-z0-9][a-z0-9._-]{0,63}$/.test(name)) errors.push(msg("admin.csvName"));
+  else if (known.users.has(name)) errors.push(msg("admin.csvTaken"));
+  const email = cell("email");
+  if (email && !/^[^\s@]+@\S+$/.test(email)) errors.push(msg("admin.csvEmail"));
+  if (email.length > 254 || cell("display").length > 200) errors.push(msg("admin.csvLong"));
+  const written = cell("role").toLowerCase() || "reporter";
+  const role = roles.find((r) => r === written);
+  if (!role) errors.push(msg("admin.csvRole", { name: written, roles: roles.join(", ") }));
+  const groups: string[] = [];
+  for (const g of cell("groups").split(/[;,|]/)) {
+    const id = known.groups.get(g.trim().toLowerCase());
+    if (id) groups.push(id);
+    else if (g.trim()) errors.push(msg("admin.csvGroup", { name: g.trim() }));
+  }
+  if (tooLong) errors.push(msg("admin.csvCells"));
+  return {
+    line: row.line,
+    name,
+    display: cell("display"),
+    email,
+    groups: [...new Set(groups)],
+    role: role ?? "reporter",
+    errors,
+  };
+}
+
+/** newPassword returns a random password without characters that look alike. */
+export function newPassword(): string {
+  const letters = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"; // 56 of 256 values each, no bias below 224
+  let out = "";
+  while (out.length < 20)
+    for (const b of crypto.getRandomValues(new Uint8Array(32))) if (b < 224 && out.length < 20) out += letters[b % 56];
+  return out;
+}
