@@ -80,6 +80,7 @@ export async function furnish(hub) {
     migrate: "/settings/migrate",
     admin: "/admin",
     quotas: "/admin/quotas",
+    docs: "/docs/web",
   };
 }
 

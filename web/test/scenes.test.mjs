@@ -1461,6 +1461,122 @@ test("make an agent: from a template, with a skill and a member, and its documen
   page.calm();
 });
 
+test("try an agent by keyboard: before it is saved, in a conversation that is gone afterwards", async (t) => {
+  const hub = await scene(t);
+  const page = await window_(t, hub);
+  await page.goto("/agents/new");
+  const talk = page.getByRole("region", { name: "Try it" });
+  await page.getByLabel("Description").fill("Knows tides");
+  await page.getByRole("radio", { name: "Only these skills" }).focus();
+  await page.keyboard.press("Space");
+  const search = page.getByRole("combobox", { name: /Add skill/ });
+  await search.focus();
+  await page.keyboard.type("csv-analysis");
+  await page.getByRole("option", { name: /csv-analysis/ }).waitFor();
+  await page.keyboard.press("Enter");
+  await page.getByText("csv-analysis", { exact: true }).first().waitFor();
+  const message = talk.getByLabel("Message");
+  await message.focus();
+  await page.keyboard.type("use the skill csv-analysis");
+  await page.keyboard.press("Enter");
+  await talk
+    .getByText(/csv-analysis/)
+    .nth(1)
+    .waitFor();
+  await page.screenshot({ path: join(pictures, "agent-test.png") });
+  assert.deepEqual((await hub.ask("GET", "/sessions")).items, []);
+  assert.deepEqual((await hub.ask("GET", "/kinds/Ghost")).items, []);
+  await page.getByLabel("Description").fill("Knows tables");
+  await talk.getByText("The agent has changed").waitFor();
+  await page.setViewportSize({ width: 360, height: 740 });
+  await fits(page, "the form of an agent with its test chat");
+  await talk.scrollIntoViewIfNeeded();
+  await page.screenshot({ path: join(pictures, "agent-test-narrow.png") });
+  const gone = page.waitForResponse((r) => r.request().method() === "DELETE" && r.url().includes("/sessions/"));
+  await talk.getByRole("button", { name: "Start again" }).press("Enter");
+  assert.equal((await gone).status(), 204);
+  page.calm();
+});
+
+test("users by CSV: lines with errors are shown and skipped, the others are created with passwords", async (t) => {
+  const hub = await scene(t, { accounts: true });
+  const page = await window_(t, hub);
+  page.allowed = [/status of 401/];
+  await page.goto(await hub.setupPath());
+  await page.getByLabel("Name", { exact: true }).fill("root");
+  await page.getByLabel("Password", { exact: true }).fill(password);
+  await page.getByRole("button", { name: "Create account" }).click();
+  await page.getByRole("navigation", { name: "Menu" }).waitFor();
+  const made = await page.request.post("/api/v1/groups", { data: { name: "sea" }, headers: { Origin: hub.url } });
+  const group = (await made.json()).id;
+  await page.goto("/admin/users");
+  await page.getByRole("button", { name: "Import CSV" }).press("Enter");
+  const dialog = page.getByRole("dialog", { name: "Import users" });
+  const choose = (text) =>
+    dialog.getByLabel("CSV file").setInputFiles({ name: "u.csv", mimeType: "text/csv", buffer: Buffer.from(text) });
+  await choose("email\na@b");
+  await dialog.getByText(/must name the columns/).waitFor();
+  await choose("name,email,groups,role\nada,ada@example.com,sea,developer\n=cmd(),,,\nbob,,lake,\nroot,,,\neve,,,\n");
+  await dialog.getByText("5 users in the file. 3 have errors and are skipped.").waitFor();
+  await page.screenshot({ path: join(pictures, "users-csv.png") });
+  await dialog.getByRole("button", { name: "Create 2 users" }).press("Enter");
+  await dialog.getByText("The passwords are shown only here").waitFor();
+  const secret = await dialog.getByRole("row", { name: /ada/ }).locator("code").textContent();
+  await page.setViewportSize({ width: 360, height: 740 });
+  await fits(page, "the import of users");
+  await page.screenshot({ path: join(pictures, "users-csv-narrow.png") });
+  await page.setViewportSize({ width: 1280, height: 800 });
+  const [passwords] = await Promise.all([
+    page.waitForEvent("download"),
+    dialog.getByRole("button", { name: "Download passwords" }).click(),
+  ]);
+  assert.match(await readFile(await passwords.path(), "utf8"), new RegExp(`ada,ada@example.com,${secret}`));
+  await dialog.locator("footer").getByRole("button", { name: "Close" }).click();
+  await page.getByText("eve", { exact: true }).waitFor();
+  const members = await (await page.request.get(`/api/v1/groups/${group}/members`)).json();
+  assert.deepEqual(
+    members.items.map((m) => `${m.user.name} ${m.role}`),
+    ["ada developer"],
+  );
+  const [users] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("button", { name: "Export CSV" }).click(),
+  ]);
+  assert.match(await readFile(await users.path(), "utf8"), /\nada,,ada@example.com,sea:developer,false,false,/);
+  const colleague = await window_(t, hub);
+  colleague.allowed = page.allowed;
+  await colleague.goto("/");
+  await colleague.getByLabel("Name", { exact: true }).fill("ada");
+  await colleague.getByLabel("Password", { exact: true }).fill(secret);
+  await colleague.getByRole("button", { name: "Sign in", exact: true }).click();
+  await colleague.getByRole("navigation", { name: "Menu" }).waitFor();
+  page.calm();
+  colleague.calm();
+});
+
+test("help: the link of a page opens its section of the documentation, in both languages", async (t) => {
+  const hub = await scene(t);
+  const page = await window_(t, hub);
+  await page.goto("/agents");
+  const help = page.getByRole("navigation", { name: "Menu" }).getByRole("link", { name: "Help" });
+  await help.press("Enter");
+  const section = page.getByRole("heading", { name: "Agents", exact: true });
+  await section.waitFor();
+  await page.waitForFunction(() => document.activeElement?.dataset?.slug === "agents");
+  assert.ok((await section.boundingBox()).y < 400);
+  await page.screenshot({ path: join(pictures, "docs.png") });
+  await page.getByRole("button", { name: "Language" }).click();
+  await page.getByRole("menuitem", { name: /中文/ }).click();
+  await page.getByRole("heading", { name: "智能体", exact: true }).waitFor();
+  await page.goto("/docs");
+  await page.getByRole("main").getByRole("link").nth(2).waitFor();
+  await page.setViewportSize({ width: 360, height: 740 });
+  await page.goto("/docs/hub");
+  await page.getByRole("heading", { level: 2 }).first().waitFor();
+  await fits(page, "the documentation");
+  page.calm();
+});
+
 test("two users change one agent: the later one keeps the input, sees who was faster, and saves anyway", async (t) => {
   const hub = await scene(t);
   const put = (description) =>

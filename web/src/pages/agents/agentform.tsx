@@ -9,6 +9,7 @@ import { Faults, type Fault } from "../../features/resources/faults";
 import { Instructions } from "../../features/resources/ghost";
 import { Naming } from "../../features/resources/naming";
 import { Skills } from "../../features/resources/skills";
+import type { TestChatPart } from "../../features/resources/testchat";
 import { namespaceName } from "../../features/servers/serverlist";
 import { useLoad } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
@@ -20,11 +21,11 @@ import { useInput, type InputState } from "./inputstate";
 import { MembersField } from "./membersfield";
 import { ModelField } from "./modelfield";
 import { RemoveAgent } from "./removeagent";
-import { saveAgent, type Stale } from "./saveagent";
+import { saveAgent, tryAgent, type Stale } from "./saveagent";
 import { TemplateList } from "./templatelist";
 
 /** AgentForm is the page that makes an agent, or changes the agent of a name. */
-export function AgentForm({ place }: { place?: Place }) {
+export function AgentForm({ place, TestChat }: { place?: Place; TestChat: TestChatPart }) {
   const load = useLoad((signal) => loadAgents(place, signal), []);
   if (!load.data)
     return (
@@ -47,7 +48,7 @@ export function AgentForm({ place }: { place?: Place }) {
       </Page>
     );
   if (saved && !formOf(saved)) return <EditExisting place={refOf(talkTo(saved))} />;
-  return <Form key={generationsOf(saved)} saved={saved} all={all} again={load.again} />;
+  return <Form key={generationsOf(saved)} saved={saved} all={all} again={load.again} TestChat={TestChat} />;
 }
 
 interface Place {
@@ -68,9 +69,10 @@ interface FormProps {
   saved?: Agent;
   all: Agent[];
   again: () => Promise<void>;
+  TestChat: TestChatPart;
 }
 
-function Form({ saved: now, all, again }: FormProps) {
+function Form({ saved: now, all, again, TestChat }: FormProps) {
   const { route } = useLocation();
   const state = useInput(now ? formOf(now)! : "new", now);
   const { input, saved } = state;
@@ -106,6 +108,13 @@ function Form({ saved: now, all, again }: FormProps) {
       setBusy(false);
     }
   };
+  const begin = async () => {
+    clear();
+    const result = await tryAgent(input, saved, all);
+    if (result.session) return result.session;
+    setFaults(result.faults);
+    throw new Error(msg("agents.cannotTry"));
+  };
   const changes = !now || may(now, "kind.apply");
   const part: PartProps = {
     draft: state.ghost,
@@ -138,26 +147,29 @@ function Form({ saved: now, all, again }: FormProps) {
         />
       )}
       <Faults.Provider value={faults}>
-        <form
-          class="agents-form"
-          ref={form}
-          noValidate
-          onSubmit={(e) => {
-            e.preventDefault();
-            void save();
-          }}
-        >
-          <div class="stack loose agents-fields">
-            {!now && <TemplateList state={state} onTake={clear} />}
-            {!changes && <p class="note">{msg("agents.readOnly")}</p>}
-            <Refusals faults={faults} />
-            {stale && <StaleNote stale={stale} onSave={() => void save(stale)} />}
-            {!!problem && <Problem error={problem} />}
-            <Fields state={state} part={part} all={all} fresh={!now} />
-            <Documents input={input} saved={saved} all={all} />
-            {changes && <Bar state={state} fresh={!now} busy={busy} onDiscard={clear} />}
-          </div>
-        </form>
+        <div class="agents-columns">
+          <form
+            class="agents-form"
+            ref={form}
+            noValidate
+            onSubmit={(e) => {
+              e.preventDefault();
+              void save();
+            }}
+          >
+            <div class="stack loose agents-fields">
+              {!now && <TemplateList state={state} onTake={clear} />}
+              {!changes && <p class="note">{msg("agents.readOnly")}</p>}
+              <Refusals faults={faults} />
+              {stale && <StaleNote stale={stale} onSave={() => void save(stale)} />}
+              {!!problem && <Problem error={problem} />}
+              <Fields state={state} part={part} all={all} fresh={!now} />
+              <Documents input={input} saved={saved} all={all} />
+              {changes && <Bar state={state} fresh={!now} busy={busy} onDiscard={clear} />}
+            </div>
+          </form>
+          {changes && <TestChat begin={begin} version={JSON.stringify(input)} />}
+        </div>
       </Faults.Provider>
     </Page>
   );

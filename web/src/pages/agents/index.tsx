@@ -1,5 +1,6 @@
 import { useLocation } from "preact-iso";
 import { agentKinds, type AgentKind } from "../../features/resources/document";
+import type { TestChatPart } from "../../features/resources/testchat";
 import { decoded } from "../../shared/api/route";
 import { lazyPart } from "../../shared/ui/lazypart";
 import { List } from "./list";
@@ -13,13 +14,14 @@ const AgentForm = lazyPart(() => import("./agentform").then((m) => m.AgentForm))
 const isKind = (kind: string | undefined): kind is AgentKind => agentKinds.includes(kind as AgentKind);
 
 /** Agents shows the list of agents and models, the form of an agent, or the editor of a document. */
-export default function Agents() {
+export default function Agents({ TestChat }: { TestChat: TestChatPart }) {
   const { path, query } = useLocation();
   const [kind, namespace, name] = path.split("/").slice(2).map(decoded);
   if (kind === "new" && isKind(query.kind))
     return <EditNew key={query.kind} kind={query.kind} namespace={query.namespace} />;
-  if (kind === "new") return <AgentForm key="new" />;
-  if (kind === "edit" && namespace && name) return <AgentForm key={path} place={{ namespace, name }} />;
+  if (kind === "new") return <AgentForm key="new" TestChat={TestChat} />;
+  if (kind === "edit" && namespace && name)
+    return <AgentForm key={path} TestChat={TestChat} place={{ namespace, name }} />;
   if (isKind(kind) && namespace && name) return <EditExisting key={path} place={{ kind, namespace, name }} />;
   return <List />;
 }

@@ -3,7 +3,7 @@ import type { Change } from "../../features/resources/changes";
 import { pathOf, type Kind } from "../../features/resources/document";
 import type { Fault } from "../../features/resources/faults";
 import { changedBy } from "../../features/resources/phrases";
-import { api, got, Refusal } from "../../shared/api/client";
+import { api, got, Refusal, type Schema } from "../../shared/api/client";
 import { moment } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { documentsOf, faultsOf, printDocuments, type AgentInput, type SavedDoc } from "./form";
@@ -48,6 +48,38 @@ export async function saveAgent(
   if (saved?.team && !input.members.length) await remove(saved, ["Team"]);
   const { namespace, name } = input.ghost.metadata;
   return { saved: `/agents/edit/${encodeURIComponent(namespace)}/${encodeURIComponent(name.trim())}` };
+}
+
+/** The result of trying an agent: a conversation, or the faults of the input. */
+export type Trial = { session: Schema["Session"] } | { session?: undefined; faults: Fault[] };
+
+/** tryAgent begins a conversation with an agent as it was entered. Nothing is saved. */
+export async function tryAgent(input: AgentInput, saved: Agent | undefined, all: Agent[]): Promise<Trial> {
+  const { metadata } = input.ghost;
+  const name = metadata.name.trim() || "new-agent";
+  const named = { ...input, ghost: { ...input.ghost, metadata: { ...metadata, name } } };
+  const docs = documentsOf(named, saved, all);
+  const printed = printDocuments(docs.map((d) => ({ ...d, metadata: { ...d.metadata, generation: undefined } })));
+  const { changes } = await got(
+    api.POST("/api/v1/apply", {
+      params: { query: { dry: true } },
+      headers: { "Content-Type": "application/yaml" },
+      body: printed.text as never,
+      bodySerializer: () => printed.text,
+    }),
+  );
+  if (changes.some((c) => c.outcome === "refused")) return { faults: faultsOf(changes, printed) };
+  const kind = input.members.length
+    ? "Team"
+    : docs.some((d) => d.kind === "Bot" && d.metadata.name === name)
+      ? "Bot"
+      : "Ghost";
+  const body: Schema["NewSession"] = {
+    title: msg("agents.tryTitle", { name }),
+    agent: `${kind}/${metadata.namespace}/${name}`,
+    documents: printed.text,
+  };
+  return { session: await got(api.POST("/api/v1/sessions", { body })) };
 }
 
 /** replacing returns a document that replaces the current one. */

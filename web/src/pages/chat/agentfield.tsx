@@ -2,15 +2,20 @@ import { useId } from "preact/hooks";
 import { api, got, type Schema, useLoad } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 
-const kinds = ["Ghost", "Bot", "Team"] as const;
+const kinds = ["Team", "Bot", "Ghost"] as const;
 
 type Agent = Schema["Agent"];
 
-/** useAgents loads the agents, by kind. */
+/** useAgents loads the agents. Of documents with one name, users talk to the one that contains the others. */
 function useAgents() {
   return useLoad(async (signal) => {
     const { items } = await got(api.GET("/api/v1/agents", { signal }));
-    return kinds.map((kind) => items.filter((a) => a.kind === kind));
+    const agents = new Map<string, Agent>();
+    for (const k of kinds.flatMap((kind) => items.filter((a) => a.kind === kind))) {
+      const key = `${k.metadata.namespace}/${k.metadata.name}`;
+      if (!agents.has(key)) agents.set(key, k);
+    }
+    return [...agents.values()].sort((a, b) => a.metadata.name.localeCompare(b.metadata.name));
   }, []);
 }
 
@@ -32,9 +37,8 @@ export function AgentField({
 }) {
   const id = useId();
   const { data } = useAgents();
-  const all = data?.flat() ?? [];
+  const all = data ?? [];
   if (!all.length && !agent) return null;
-  const labels = [msg("chat.ghosts"), msg("chat.bots"), msg("chat.teams")];
   const chosen = all.find((k) => nameOf(k) === agent);
   return (
     <div class="chat-agent">
@@ -49,18 +53,11 @@ export function AgentField({
             {data && ` (${msg("chat.agentGone")})`}
           </option>
         )}
-        {(data ?? []).map(
-          (list, i) =>
-            !!list.length && (
-              <optgroup key={kinds[i]} label={labels[i]}>
-                {list.map((k) => (
-                  <option key={nameOf(k)} value={nameOf(k)}>
-                    {k.metadata.name}
-                  </option>
-                ))}
-              </optgroup>
-            ),
-        )}
+        {all.map((k) => (
+          <option key={nameOf(k)} value={nameOf(k)}>
+            {k.metadata.name}
+          </option>
+        ))}
       </select>
       {chosen?.metadata.description && (
         <span class="small muted truncate grow" title={chosen.metadata.description}>

@@ -26,6 +26,8 @@ interface ComposerProps {
   /** The names of built-in skills. */
   offered?: readonly string[];
   off?: boolean;
+  /** Leaves the focus where it is. */
+  quiet?: boolean;
   /** The models that the user may choose, once loaded. */
   models?: Model[];
   /** The ID of the chosen model, or "" for the default. */
@@ -35,7 +37,7 @@ interface ComposerProps {
 
 /** Composer is the message input: / selects skills, files can be attached, Enter sends. */
 export function Composer(props: ComposerProps) {
-  const { id, send, busy, onStop, onEdit, loaded = [], offered = [], off, models, model = "", onModel } = props;
+  const { id, send, busy, onStop, onEdit, loaded = [], offered = [], off, quiet, models, model = "", onModel } = props;
   const form = useRef<HTMLFormElement>(null);
   const area = useRef<HTMLTextAreaElement>(null);
   const hint = useId();
@@ -66,7 +68,7 @@ export function Composer(props: ComposerProps) {
   useGrow(area, draft.text);
   useShortcut("focus", () => area.current?.focus());
   useEffect(() => {
-    if (matchMedia("(hover: hover)").matches) area.current?.focus({ preventScroll: true }); // don't open an on-screen keyboard
+    if (!quiet && matchMedia("(hover: hover)").matches) area.current?.focus({ preventScroll: true }); // don't open an on-screen keyboard
   }, [id]);
   const key = (e: KeyboardEvent) => {
     if (e.isComposing || e.keyCode === 229) return; // the key belongs to an input method, such as for Chinese

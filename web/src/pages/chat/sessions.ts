@@ -35,13 +35,14 @@ export async function moreSessions() {
 export const sessionOf = (id: string): Session | undefined =>
   sessions.value?.find((s) => s.id === id) ?? (aside.value?.id === id ? aside.value : undefined);
 
-/** An open conversation that is not in the list, because it is old or another user's. */
+/** An open conversation that is not in the list, because it is old, temporary or another user's. */
 const aside = signal<Session>();
 
 /** put updates a conversation. */
 export function put(session: Session) {
   const all = sessions.value ?? [];
-  if (all.some((s) => s.id === session.id)) sessions.value = all.map((s) => (s.id === session.id ? session : s));
+  if (session.trial) aside.value = session;
+  else if (all.some((s) => s.id === session.id)) sessions.value = all.map((s) => (s.id === session.id ? session : s));
   else if (sessions.value && (!all[0] || session.id > all[0].id)) sessions.value = [session, ...all];
   else aside.value = session;
 }

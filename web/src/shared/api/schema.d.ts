@@ -3522,6 +3522,8 @@ export interface components {
                 name: string;
                 namespace?: string;
             };
+            /** @description Documents of the agent to try, as for POST /apply; at most 43. They are not saved, and replace the saved ones of their names in this conversation only. agent names one of them. The conversation is not listed, and is deleted a day after its last turn or when you start five others */
+            documents?: string;
             /** @description Draft skill to try in this conversation only, instead of others of its name. Its code runs only after these files are saved and approved */
             draft?: components["schemas"]["Draft"];
             /** @description First message */
@@ -4182,6 +4184,8 @@ export interface components {
             /** @description Whether lists start with it */
             pinned?: boolean;
             title: string;
+            /** @description Whether its agent is not saved. It is then not listed, and is deleted a day after its last turn */
+            trial?: boolean;
             /**
              * Format: date-time
              * @description Start or end of the last turn
@@ -4285,6 +4289,8 @@ export interface components {
              */
             time?: string;
             title: string;
+            /** @description Whether its agent is not saved. It is then not listed, and is deleted a day after its last turn */
+            trial?: boolean;
             /**
              * Format: date-time
              * @description Start or end of the last turn
@@ -5045,6 +5051,8 @@ export interface components {
             /** @description Whether lists start with it */
             pinned?: boolean;
             title: string;
+            /** @description Whether its agent is not saved. It is then not listed, and is deleted a day after its last turn */
+            trial?: boolean;
             /**
              * Format: date-time
              * @description Start or end of the last turn
