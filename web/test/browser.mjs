@@ -91,12 +91,12 @@ export async function fits(page, what) {
   assert.ok(page_ <= window_, `${what} is ${page_} wide in a window of ${window_}`);
 }
 
-/** reached fails if the message input or the open tab is outside the window. */
+/** reached fails if the message input of the chat, or the open tab of a page, is outside the window. */
 export async function reached(page, what) {
   const outside = await page.evaluate(() => {
     const cut = (e) =>
       (({ left, right, bottom }) =>
-        left < 0 || right > innerWidth || (e.matches(".chat-foot-area") && bottom > innerHeight))(
+        left < 0 || right > innerWidth || (e.matches(".chat .chat-foot-area") && bottom > innerHeight))(
         e.getBoundingClientRect(),
       );
     return [...document.querySelectorAll(".chat-foot-area, [role=tab][aria-selected=true]")]

@@ -1,4 +1,4 @@
-import { writeCSV } from "../../features/users/csv";
+import { writeCSV } from "../../features/csv/csv";
 import { api, got, type Schema } from "../../shared/api/client";
 
 const most = 100; // pages

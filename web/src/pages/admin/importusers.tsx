@@ -1,6 +1,6 @@
 import { useRef, useState } from "preact/hooks";
-import { save, writeCSV } from "../../features/users/csv";
-import { newPassword, type NewUser, readUsers } from "../../features/users/newusers";
+import { save, writeCSV } from "../../features/csv/csv";
+import { newPassword, type NewUser, readUsers } from "../../features/csv/newusers";
 import { groupName, roleName } from "../../features/users/users";
 import { api, got, Refusal, useLoad } from "../../shared/api/client";
 import { ways } from "../../shared/api/me";

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
-import { save } from "../../features/users/csv";
+import { save } from "../../features/csv/csv";
 import { again as know, UserField } from "../../features/users/users";
 import { api, got, type Schema, usePages } from "../../shared/api/client";
 import { me, ways } from "../../shared/api/me";

@@ -1,4 +1,4 @@
-import { writeCSV } from "../../features/users/csv";
+import { writeCSV } from "../../features/csv/csv";
 import type { Schema } from "../../shared/api/client";
 
 type Record = Schema["Record"];

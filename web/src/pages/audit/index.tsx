@@ -1,5 +1,5 @@
 import { useLocation } from "preact-iso";
-import { save } from "../../features/users/csv";
+import { save } from "../../features/csv/csv";
 import { userName, useUserNames } from "../../features/users/users";
 import { Refusal, usePages } from "../../shared/api/client";
 import { isAdmin } from "../../shared/api/me";
