@@ -17,15 +17,6 @@ const useConversationPage = laterPart(() => import("./conversationpage"));
 
 if (location.pathname.startsWith("/chat/")) void useConversationPage.load();
 
-export { useBranch } from "./branches";
-export { Composer } from "./composer";
-export { useConversation } from "./conversation";
-export type { Draft } from "./drafts";
-export { Messages } from "./messages";
-export { cancel, sendMessage } from "./send";
-export { put, remove } from "./sessions";
-export { isBusy, runningTurn } from "./transcript";
-
 const key = "loadout.chat.panel";
 
 /** Chat shows the list of conversations, the open conversation and its context. */

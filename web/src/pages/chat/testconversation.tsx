@@ -2,20 +2,14 @@ import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import type { TestChatProps } from "../../features/resources/testchat";
 import { msg } from "../../shared/i18n/messages";
 import { Button } from "../../shared/ui";
-// From the page of conversations, so that both are not split into more parts, which would make the page larger.
-import {
-  cancel,
-  Composer,
-  type Draft,
-  isBusy,
-  Messages,
-  put,
-  remove,
-  runningTurn,
-  sendMessage,
-  useBranch,
-  useConversation,
-} from "./index";
+import { useBranch } from "./branches";
+import { Composer } from "./composer";
+import { useConversation } from "./conversation";
+import type { Draft } from "./drafts";
+import { Messages } from "./messages";
+import { cancel, sendMessage } from "./send";
+import { put, remove } from "./sessions";
+import { isBusy, runningTurn } from "./transcript";
 
 /** The draft of the message to an agent that is tried. */
 const draftKey = "test";
