@@ -243,7 +243,7 @@ func TestSharesAreListedAndRecorded(t *testing.T) {
 			t.Errorf("record %s has the link", r.Details)
 		}
 	}
-	if got := strings.Join(actions, " "); got != "session.share.revoke session.share.view session.share" {
+	if got := strings.Join(actions, " "); got != "session.share.revoke session.share.view session.share session.share.preview" {
 		t.Errorf("records %s", got)
 	}
 	if log := s.log.String(); strings.Contains(log, s.link) || !strings.Contains(log, "/shared/{link}") {
@@ -333,7 +333,8 @@ func TestUnreadableSecretsAreNamed(t *testing.T) {
 	s.ada.send(t, "POST", "/api/v1/sessions/"+s.session+"/share", map[string]string{"digest": p.Digest}).want(t, 201)
 }
 
-// A member of a group learns nothing about its secrets from a preview.
+// A member of a group does not learn from a preview whether a message has a secret of
+// the group. The audit log records each preview.
 func TestGroupSecretsAreNotConfirmed(t *testing.T) {
 	s := newSharing(t, hub.Options{}, nil)
 	group := s.root.send(t, "POST", "/api/v1/groups", map[string]string{"name": "support"}).want(t, 201).text(t, "id")
@@ -344,6 +345,11 @@ func TestGroupSecretsAreNotConfirmed(t *testing.T) {
 	s.say(t, "is it "+value+"?")
 	if p := s.preview(t); p.Redacted.Stored != 0 || !strings.Contains(string(p.Content), value) {
 		t.Errorf("counts %+v in %s", p.Redacted, p.Content)
+	}
+	s.preview(t)
+	list := s.root.send(t, "GET", "/api/v1/audit?action=session.share.preview", nil).want(t, 200).body
+	if n := strings.Count(list, `"action":"session.share.preview"`); n != 3 || strings.Contains(list, value) { // with that of the share
+		t.Errorf("%d previews in the audit log: %s", n, list)
 	}
 }
 

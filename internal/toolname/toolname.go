@@ -26,6 +26,9 @@ const (
 	SaveSkill  = "save_skill"
 )
 
+// HandOff is the name of the tool with which the leader of a team hands over tasks.
+const HandOff = "hand_task"
+
 // RenderMermaid is the name of the tool that renders diagrams on the hub's
 // page.
 const RenderMermaid = "render_mermaid"

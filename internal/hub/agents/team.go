@@ -10,6 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/llm"
 )
 
@@ -22,7 +23,7 @@ type TeamMember struct {
 }
 
 // HandOffTool is the name of the tool with which the leader hands over tasks.
-const HandOffTool = "hand_task"
+const HandOffTool = toolname.HandOff
 
 // MemberProfile returns the profile of the Team member with the given name in
 // [Profile.Members].

@@ -123,10 +123,24 @@ func (e *Engine) sharing() (Sharing, error) {
 }
 
 // PreviewShare returns what a share of the current branch would contain now,
-// without turns that have not ended. It creates nothing.
+// without turns that have not ended. It creates nothing but an audit record: by many
+// previews, a user could find out secrets of a group, see [secretTracker].
 func (e *Engine) PreviewShare(ctx context.Context, p account.Principal, id string, o ShareOptions) (*SharePreview, error) {
 	preview, _, _, err := e.snapshotToShare(ctx, p, id, o)
-	return preview, err
+	if err != nil {
+		return nil, err
+	}
+	r := auditRecord(p.User, "session.share.preview", id, previewDetails{preview.Redacted.Stored})
+	r.Namespace = store.UserNamespace(string(p.User))
+	if err := e.db.Tx(ctx, func(tx *store.Tx) error { return tx.Audit.Append(ctx, r) }); err != nil {
+		return nil, fmt.Errorf("preview share of conversation %q: %w", id, err)
+	}
+	return preview, nil
+}
+
+// previewDetails holds the audit record details of a preview.
+type previewDetails struct {
+	Stored int `json:"stored"` // occurrences of stored secrets
 }
 
 // snapshotToShare returns the preview of a share and its stored form.
@@ -163,6 +177,7 @@ func (e *Engine) snapshotToShare(ctx context.Context, p account.Principal, id st
 	if err := e.addFiles(ctx, id, out.Content, o.Files); err != nil {
 		return nil, nil, nil, err
 	}
+	tracker.observeFiles(out.Content.Files)
 	if out.Redacted, err = out.Content.redact(tracker.values(), branch.unshared); err != nil {
 		return nil, nil, nil, err
 	}

@@ -28,22 +28,27 @@ type UncheckedSecret struct {
 }
 
 // secretTracker decides which stored secrets a share must not contain. It observes the
-// steps of the branch in order.
+// steps of the branch in order, and then the files to share.
 //
 // Secrets of the conversation's owner are replaced wherever they are. The owner set
 // them, and so learns nothing from that. The values of groups are not to be read by
-// their members, who could otherwise write guesses in a message and see in the preview
-// which ones are replaced. Such a secret is therefore replaced only if it came into the
-// conversation from a skill or server that receives it: if a result of a call to it has
-// the value, and neither the user nor a call had it before. The result has then told
-// the user already. Imported steps count as written by the user, who may have made them
-// up.
+// their members, who could otherwise write guesses in messages and see in the preview
+// which ones are replaced. Such a secret is therefore not replaced if only the user's
+// messages have it, and what the model repeated from them.
+//
+// Everything else may have it from a skill, a server, a member of a team or a file:
+// results of calls, whatever the tool, instructions, files, and what the model wrote
+// on its own. Neither names of tools nor grants can rule that out: a script may store a
+// secret in a file that another tool reads, and grants may have been revoked since. A
+// user can thus still test guesses, with a tool that returns an encoded argument, an
+// import or a file: that is better than a secret in a share. What limits it is the rate
+// of previews, each of which the audit log records.
 type secretTracker struct {
 	secrets  []StoredSecret
 	forms    *redact.Finder
-	secretOf []int // the index of the secret of each form
-	written  []bool
-	revealed []bool
+	secretOf []int               // the index of the secret of each form
+	written  []bool              // whether the user wrote it
+	revealed []bool              // whether it may have come from elsewhere
 	used     []bool              // whether a call went to a receiver of the secret
 	calls    map[string]receiver // by the ID of the call
 	provided map[string][]string // the skills that provide each tool
@@ -73,24 +78,39 @@ func newSecretTracker(secrets []StoredSecret) *secretTracker {
 
 // observe observes the next step of the branch.
 func (t *secretTracker) observe(s *step) {
-	imported := s.Turn == 0
 	switch {
 	case s.Loaded != nil:
 		t.addTools(s.Loaded.Skill.Name, s.Loaded.Tools)
+		t.addRevealed(s.Loaded.Text)
 	case s.Used != nil:
 		t.addTools(s.Used.Skill.Name, s.Used.Tools)
+	case s.Compacted != nil:
+		t.addRepeated(s.Compacted.Text)
+	case s.isUserMessage():
+		t.addWritten(s.Message.Text)
 	case s.Message != nil:
-		if s.isUserMessage() || imported {
-			t.addWritten(s.Message.Text)
+		t.addRepeated(s.Message.Text)
+		for _, thinking := range s.Message.Thinking {
+			t.addRepeated(thinking.Text)
 		}
 		for _, c := range s.Message.Calls {
-			t.addWritten(c.Arguments)
+			t.addRepeated(c.Arguments)
 			t.calls[c.ID] = t.receiverOf(c.Name, c.Arguments)
 		}
-	case s.Result != nil && imported:
-		t.addWritten(s.Result.Text)
 	case s.Result != nil:
-		t.addResult(t.calls[s.Result.Call], s.Result.Text)
+		from := t.calls[s.Result.Call]
+		for i := range t.secrets {
+			t.used[i] = t.used[i] || t.secrets[i].mayReach(from)
+		}
+		t.addRevealed(s.Result.Text)
+		t.addRevealed(s.Result.Instructions)
+	}
+}
+
+// observeFiles observes the files to share.
+func (t *secretTracker) observeFiles(files []SharedFile) {
+	for i := range files {
+		t.addRevealed(files[i].text)
 	}
 }
 
@@ -102,25 +122,24 @@ func (t *secretTracker) addTools(skill string, tools []string) {
 	}
 }
 
-// addWritten observes a text that the user wrote, or that a call sent.
+// addWritten observes a text that the user wrote.
 func (t *secretTracker) addWritten(text string) {
+	t.forms.Find(text, func(form int) { t.written[t.secretOf[form]] = true })
+}
+
+// addRepeated observes a text of the model, which may repeat what the user wrote.
+func (t *secretTracker) addRepeated(text string) {
 	t.forms.Find(text, func(form int) {
-		if i := t.secretOf[form]; !t.revealed[i] {
-			t.written[i] = true
+		if i := t.secretOf[form]; !t.written[i] {
+			t.revealed[i] = true
 		}
 	})
 }
 
-// addResult observes the result of a call.
-func (t *secretTracker) addResult(from receiver, text string) {
-	for i := range t.secrets {
-		t.used[i] = t.used[i] || t.secrets[i].mayReach(from)
-	}
-	t.forms.Find(text, func(form int) {
-		if i := t.secretOf[form]; !t.written[i] && t.secrets[i].mayReach(from) {
-			t.revealed[i] = true
-		}
-	})
+// addRevealed observes a text that may come from a skill, a server, a member of a team
+// or a file.
+func (t *secretTracker) addRevealed(text string) {
+	t.forms.Find(text, func(form int) { t.revealed[t.secretOf[form]] = true })
 }
 
 // receiverOf returns where a call goes.
@@ -142,9 +161,11 @@ func (t *secretTracker) receiverOf(tool, arguments string) receiver {
 }
 
 // mayReach reports whether a tool may receive the secret. Names of servers may be
-// shortened in names of tools; a false alarm is better than a miss.
+// shortened in names of tools, and the calls of a team's members are not on the branch;
+// a false alarm, which only refuses a share, is better than a miss.
 func (s *StoredSecret) mayReach(r receiver) bool {
-	return slices.ContainsFunc(s.Skills, func(skill string) bool { return slices.Contains(r.skills, skill) }) ||
+	return r.tool == toolname.HandOff && len(s.Skills)+len(s.Servers) > 0 ||
+		slices.ContainsFunc(s.Skills, func(skill string) bool { return slices.Contains(r.skills, skill) }) ||
 		slices.ContainsFunc(s.Servers, func(server string) bool { return upstream.MatchesServer(server, r.tool) })
 }
 
