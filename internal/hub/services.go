@@ -91,8 +91,8 @@ func (h *Hub) sharing() *chat.Sharing {
 		return nil
 	}
 	return &chat.Sharing{Off: h.opts.Sharing == SharingOff, Links: h.opts.Sharing == SharingLinks, MaxDays: h.opts.ShareDays,
-		Secrets: func(ctx context.Context, p account.Principal, conversation string) ([]chat.StoredSecret, error) {
-			found, err := h.kinds.Secrets().ToRedact(ctx, p, conversation)
+		Secrets: func(ctx context.Context, p account.Principal, conversation string, skills []string) ([]chat.StoredSecret, error) {
+			found, err := h.kinds.Secrets().ToRedact(ctx, p, conversation, skills)
 			out := make([]chat.StoredSecret, len(found))
 			for i, s := range found {
 				out[i] = chat.StoredSecret{Owner: string(s.Owner), Name: s.Name, Value: s.Value, Own: s.Own, Skills: s.Skills, Servers: s.Servers}

@@ -144,6 +144,18 @@ func (t Events) Read(ctx context.Context, stream string, after int64, limit int)
 	return events, nil
 }
 
+// ReadKind is like [Events.Read], but returns only events of one kind.
+func (t Events) ReadKind(ctx context.Context, stream, kind string, after int64, limit int) ([]Event, error) {
+	if limit <= 0 || limit > MaxRead {
+		limit = MaxRead
+	}
+	events, err := queryAll[Event](ctx, t.c, "SELECT "+eventColumns+" FROM events WHERE stream = $1 AND seq > $2 AND kind = $3 ORDER BY seq LIMIT $4", stream, after, kind, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read events of kind %q of event stream %q: %w", kind, stream, err)
+	}
+	return events, nil
+}
+
 // ReadBranched is like [Events.Read], but returns only events of the kind
 // "branched", of which a stream has few.
 func (t Events) ReadBranched(ctx context.Context, stream string, after int64, limit int) ([]Event, error) {

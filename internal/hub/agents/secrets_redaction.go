@@ -2,6 +2,7 @@ package agents
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -31,13 +32,24 @@ type SecretToRedact struct {
 
 // ToRedact returns the secrets that must not appear in what a user publishes from a
 // conversation of theirs: those of the conversation, the user, the user's groups and
-// the public namespace, and of the skills and resources in them. Platform values count
+// the public namespace, and of the skills and resources in them. They include those of
+// the namespaces of the conversation's agent and of the given skills, which it used: the
+// user need not be a member, or may have left the group since. Platform values count
 // only if their names say that they are secrets. ToRedact fails if there are too many
 // to check all of them. The caller must authorize the use of the conversation.
-func (s *Secrets) ToRedact(ctx context.Context, p account.Principal, conversation string) ([]SecretToRedact, error) {
+func (s *Secrets) ToRedact(ctx context.Context, p account.Principal, conversation string, skills []string) ([]SecretToRedact, error) {
 	shared := []store.Namespace{store.Public}
 	for _, group := range slices.Sorted(maps.Keys(p.Groups)) {
 		shared = append(shared, store.GroupNamespace(string(group)))
+	}
+	used, err := s.usedNamespaces(ctx, conversation, skills)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range used {
+		if n != store.UserNamespace(string(p.User)) && !slices.Contains(shared, n) {
+			shared = append(shared, n)
+		}
 	}
 	var out []SecretToRedact
 	for own, namespaces := range map[bool][]store.Namespace{true: {store.UserNamespace(string(p.User))}, false: shared} {
@@ -63,6 +75,28 @@ func (s *Secrets) ToRedact(ctx context.Context, p account.Principal, conversatio
 		return strings.Compare(string(a.Owner)+"\n"+a.Name, string(b.Owner)+"\n"+b.Name)
 	})
 	return out, s.addReceivers(ctx, p, out)
+}
+
+// usedNamespaces returns the namespaces of a conversation's agent, and of skills that
+// have not been deleted.
+func (s *Secrets) usedNamespaces(ctx context.Context, conversation string, skills []string) ([]store.Namespace, error) {
+	var out []store.Namespace
+	c, err := s.r.db.Sessions.Get(ctx, conversation)
+	if err != nil {
+		return nil, err
+	}
+	if parts := strings.SplitN(c.Agent, "/", 3); len(parts) == 3 {
+		out = append(out, store.Namespace(parts[1]))
+	}
+	for _, id := range skills {
+		switch skill, err := s.r.db.Skills.Get(ctx, id); {
+		case err == nil:
+			out = append(out, skill.Namespace)
+		case !errors.Is(err, store.ErrNotFound):
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 // secretVariable matches names of platform values that are secrets. Others are

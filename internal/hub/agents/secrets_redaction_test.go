@@ -1,6 +1,7 @@
 package agents_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -48,7 +49,7 @@ func TestSecretsToRedact(t *testing.T) {
 		"of-the-task":     {Owner: of, Name: "variable.task_token", Own: true},
 	}
 	got := map[string]agents.SecretToRedact{}
-	all, err := h.Secrets().ToRedact(ctx, me, session.ID)
+	all, err := h.Secrets().ToRedact(ctx, me, session.ID, nil)
 	must(t, err)
 	for _, s := range all {
 		value := s.Value
@@ -63,7 +64,7 @@ func TestSecretsToRedact(t *testing.T) {
 	cipher, err := encryption.New(encryption.NewKey())
 	must(t, err)
 	for _, o := range []*agents.Options{{Cipher: cipher}, nil} {
-		all, err := agents.New(h.db, o).Secrets().ToRedact(ctx, account.Principal{User: me.User, Groups: me.Groups}, session.ID)
+		all, err := agents.New(h.db, o).Secrets().ToRedact(ctx, account.Principal{User: me.User, Groups: me.Groups}, session.ID, nil)
 		must(t, err)
 		for _, s := range all {
 			if s.Value != "" {
@@ -71,5 +72,37 @@ func TestSecretsToRedact(t *testing.T) {
 			}
 		}
 		wantEqual(t, len(all), len(want))
+	}
+}
+
+// The secrets of the agent's namespace and of those of the skills that the conversation
+// used are listed, though the user is in neither group.
+func TestSecretsOfOtherGroupsToRedact(t *testing.T) {
+	ctx := t.Context()
+	h := newHub(t, sqlite(t), nil)
+	me, team := h.people["outsider"], agents.NamespaceOwner(h.team)
+	skill := h.upload(h.team, "pdf", digestA)
+	must(t, h.Secrets().Set(ctx, h.people["maintainer"], team, "KEY", "of-the-team"))
+	must(t, h.Secrets().Set(ctx, h.people["maintainer"], agents.SkillOwner(skill.ID), "KEY", "of-the-skill"))
+	for _, test := range []struct {
+		agent  string
+		skills []string
+		want   int
+	}{
+		{"", nil, 0},
+		{"", []string{skill.ID, "deleted"}, 2},
+		{"Ghost/" + string(h.team) + "/pilot", nil, 2},
+		{"Ghost/public/pilot", nil, 0},
+	} {
+		session, err := h.db.Sessions.Create(ctx, store.Session{Owner: string(me.User), Agent: test.agent})
+		must(t, err)
+		got, err := h.Secrets().ToRedact(ctx, me, session.ID, test.skills)
+		must(t, err)
+		wantEqual(t, len(got), test.want)
+		for _, s := range got {
+			if s.Own || !strings.HasPrefix(s.Value, "of-the-") {
+				t.Errorf("%+v", s)
+			}
+		}
 	}
 }

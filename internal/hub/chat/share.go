@@ -21,8 +21,9 @@ type Sharing struct {
 	Links bool
 	// MaxDays is the maximum lifetime of a share, in days; 0 means 90.
 	MaxDays int
-	// Secrets returns the stored secrets that a user's conversation may contain.
-	Secrets func(ctx context.Context, p account.Principal, conversation string) ([]StoredSecret, error)
+	// Secrets returns the stored secrets that a user's conversation may contain, in which
+	// the skills with the given store IDs were loaded.
+	Secrets func(ctx context.Context, p account.Principal, conversation string, skills []string) ([]StoredSecret, error)
 }
 
 // Limits of shares.
@@ -159,7 +160,11 @@ func (e *Engine) snapshotToShare(ctx context.Context, p account.Principal, id st
 	}
 	var secrets []StoredSecret
 	if sharing.Secrets != nil {
-		if secrets, err = sharing.Secrets(ctx, p, id); err != nil {
+		skills, err := e.loadedSkills(ctx, id)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		if secrets, err = sharing.Secrets(ctx, p, id, skills); err != nil {
 			return nil, nil, nil, fmt.Errorf("find secrets to redact: %w", err)
 		}
 	}

@@ -3,7 +3,9 @@ package chat
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/loadout-dev/loadout/internal/store"
 )
@@ -21,6 +23,34 @@ type sharedBranch struct {
 	unshared []string // texts that are not shared but may name a secret that shared texts repeat
 	images   int      // images in results of calls
 	size     int      // bytes of the content so far
+}
+
+// loadedSkills returns the store IDs of the skills that were loaded on any branch. They
+// may belong to groups of which the user is no member.
+func (e *Engine) loadedSkills(ctx context.Context, id string) ([]string, error) {
+	var out []string
+	read := 0
+	for after := int64(0); ; {
+		rows, err := e.db.Events.ReadKind(ctx, id, "skill_loaded", after, sharePage)
+		if err != nil || len(rows) == 0 {
+			return out, err
+		}
+		for _, r := range rows {
+			if read += len(r.Data); read > maxShareRead {
+				return nil, fmt.Errorf("%w: conversation too large to share (more than %d bytes of skills); share a shorter one", ErrInvalid, maxShareRead)
+			}
+			var s struct {
+				SkillID string `json:"skill_id"`
+			}
+			if json.Unmarshal(r.Data, &s) != nil {
+				return nil, fmt.Errorf("read step %d of transcript: %w", r.Seq, store.ErrCorrupt)
+			}
+			if s.SkillID != "" && !slices.Contains(out, s.SkillID) {
+				out = append(out, s.SkillID)
+			}
+			after = r.Seq
+		}
+	}
 }
 
 // readSharedBranch reads the steps of the current branch, without those of turns after

@@ -3,6 +3,7 @@ package chat
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,5 +94,32 @@ func TestUnsharedTextIsLimited(t *testing.T) {
 	}
 	if size > maxUnsharedText || size < maxUnsharedText-16<<10 || b.unshared[len(b.unshared)-1] != "newest" {
 		t.Errorf("%d bytes in %d texts", size, len(b.unshared))
+	}
+}
+
+// Skills that were loaded on any branch are found by their store IDs, each once.
+func TestLoadedSkills(t *testing.T) {
+	db := storetest.Open(t, storetest.SQLite(t))
+	e := &Engine{db: db}
+	s, err := db.Sessions.Create(t.Context(), store.Session{Owner: "ada"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range int64(3 * sharePage) {
+		kind, data := "skill_loaded", `{"skill_id":"tides"}`
+		switch {
+		case i == 2*sharePage:
+			data = `{"skill_id":"ships"}`
+		case i == 1:
+			data = `{}` // bundled
+		case i%2 == 0:
+			kind, data = "message", `{"skill_id":"none"}`
+		}
+		if _, err := db.Events.Append(t.Context(), s.ID, i, store.Event{Kind: kind, Data: []byte(data)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := e.loadedSkills(t.Context(), s.ID); err != nil || !slices.Equal(got, []string{"tides", "ships"}) {
+		t.Errorf("%q, error %v", got, err)
 	}
 }
