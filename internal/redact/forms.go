@@ -93,39 +93,3 @@ func jsonEscape(value string, html, ascii bool) string {
 	}
 	return b.String()
 }
-
-// Finder finds which of many values a text contains, in one pass over the text. It is
-// immutable and safe for concurrent use.
-type Finder struct {
-	values []string
-	starts map[[MinLength]byte][]int // the values that start with the bytes
-}
-
-// NewFinder returns a finder of values. It ignores values shorter than [MinLength].
-func NewFinder(values ...string) *Finder {
-	f := &Finder{values, map[[MinLength]byte][]int{}}
-	for i, v := range values {
-		if len(v) >= MinLength {
-			start := [MinLength]byte([]byte(v[:MinLength]))
-			f.starts[start] = append(f.starts[start], i)
-		}
-	}
-	return f
-}
-
-// Find calls found with the index of each value in text, once for each of its
-// occurrences.
-func (f *Finder) Find(text string, found func(i int)) {
-	if len(f.starts) == 0 {
-		return
-	}
-	var start [MinLength]byte
-	for at := 0; at+MinLength <= len(text); at++ {
-		copy(start[:], text[at:])
-		for _, i := range f.starts[start] {
-			if strings.HasPrefix(text[at:], f.values[i]) {
-				found(i)
-			}
-		}
-	}
-}

@@ -89,3 +89,42 @@ func BenchmarkFinder(b *testing.B) {
 		f.Find(text, func(int) {})
 	}
 }
+
+// Values with the same start are found as if they were compared one by one, and long ones
+// that occur at each position are found once.
+func TestFinderOfSameStarts(t *testing.T) {
+	var values []string
+	for n := range 30 {
+		values = append(values, "aaaaaa"+strings.Repeat("a", n), strings.Repeat("a", 8+n%3)+"b", fmt.Sprintf("aaaaaa-%d", n))
+	}
+	values = append(values, strings.Repeat("a", 5000)+"b", strings.Repeat("a", 5000), strings.Repeat("a", 5001)+"c")
+	f := redact.NewFinder(values...)
+	for _, text := range []string{"", "aaaaaa", strings.Repeat("a", 12), "aaaaaa-1", "aaaaaa-29 aaaaaaaaab", "xx" + strings.Repeat("a", 5002) + "c", strings.Repeat("a", 20_000)} {
+		var got []int
+		f.Find(text, func(i int) { got = append(got, i) })
+		slices.Sort(got)
+		var want []int
+		for i, v := range values {
+			if strings.Contains(text, v) {
+				want = append(want, i)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%.20q (%d): found %v, want %v", text, len(text), got, want)
+		}
+	}
+}
+
+// A text full of starts of many long values is searched in bounded time: comparing each
+// of them at each position would take hours.
+func TestFinderOfLongSameStarts(t *testing.T) {
+	var values []string
+	for n := range 200 {
+		values = append(values, strings.Repeat("a", 60_000)+fmt.Sprint(n))
+	}
+	n := 0
+	redact.NewFinder(values...).Find(strings.Repeat("a", 4<<20)+"7", func(int) { n++ })
+	if n != 1 {
+		t.Errorf("%d values are found", n)
+	}
+}

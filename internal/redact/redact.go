@@ -83,7 +83,11 @@ func (r *Redactor) Bytes(b []byte) []byte {
 // also replaces a partial secret of at least four bytes: the end of a secret at
 // the start of text, or the start of a secret at the end of text.
 func (r *Redactor) Fragment(text string) string {
-	text = r.String(text)
+	return r.Ends(r.String(text))
+}
+
+// Ends is like [Redactor.Fragment], but only replaces partial secrets.
+func (r *Redactor) Ends(text string) string {
 	for _, s := range r.secrets {
 		v := s.Value
 		for n := min(len(v)-1, len(text)); n >= minFragment; n-- {
