@@ -144,8 +144,22 @@ type previewDetails struct {
 	Stored int `json:"stored"` // occurrences of stored secrets
 }
 
-// snapshotToShare returns the preview of a share and its stored form.
+// shareTimeout limits the time to read a conversation and to search it for secrets.
+const shareTimeout = 30 * time.Second
+
+// snapshotToShare returns the preview of a share and its stored form. It fails with
+// [ErrInvalid] if that takes too long.
 func (e *Engine) snapshotToShare(ctx context.Context, p account.Principal, id string, o ShareOptions) (*SharePreview, []byte, *sharedFiles, error) {
+	limited, cancel := context.WithTimeout(ctx, shareTimeout)
+	defer cancel()
+	preview, data, files, err := e.snapshotWithin(limited, p, id, o)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		err = fmt.Errorf("%w: searching the conversation for secrets takes longer than %v; share a shorter branch or fewer files", ErrInvalid, shareTimeout)
+	}
+	return preview, data, files, err
+}
+
+func (e *Engine) snapshotWithin(ctx context.Context, p account.Principal, id string, o ShareOptions) (*SharePreview, []byte, *sharedFiles, error) {
 	s, err := e.authorize(ctx, p, account.SessionShare, id)
 	if err != nil {
 		return nil, nil, nil, err
@@ -183,7 +197,7 @@ func (e *Engine) snapshotToShare(ctx context.Context, p account.Principal, id st
 		return nil, nil, nil, err
 	}
 	tracker.observeFiles(out.Content.Files)
-	if out.Redacted, err = out.Content.redact(tracker.values(), branch.unshared); err != nil {
+	if out.Redacted, err = out.Content.redact(ctx, tracker.values(), branch.unshared); err != nil {
 		return nil, nil, nil, err
 	}
 	if err := out.Content.finishFiles(files); err != nil {

@@ -24,7 +24,9 @@ func (c *SharedContent) addresses() (out []string, more int) {
 		if m.Role != llm.Assistant { // messages of users are shown as they are
 			continue
 		}
-		for _, address := range linkAddresses(m.Text) {
+		found, rest := linkAddresses(m.Text)
+		more += rest
+		for _, address := range found {
 			switch {
 			case seen[address]:
 			case len(out) == maxAddresses:
@@ -39,16 +41,23 @@ func (c *SharedContent) addresses() (out []string, more int) {
 }
 
 // linkAddresses returns the addresses of links and images in Markdown: first those
-// whose text may differ from the address, and then plain ones.
-func linkAddresses(text string) []string {
-	var out []string
+// whose text may differ from the address, and then plain ones. Of a text with many
+// links that do not end, which could take hours, it only counts the rest of the links.
+func linkAddresses(text string) (out []string, more int) {
+	budget := 64 * len(text) // bytes of destinations
 	for rest := text; ; {
 		i := strings.Index(rest, "](")
 		if i < 0 {
 			break
 		}
 		rest = rest[i+2:]
-		if d := destination(rest); d != "" && !strings.HasPrefix(d, "#") {
+		if budget <= 0 {
+			more = 1 + strings.Count(rest, "](")
+			break
+		}
+		d, read := destination(rest)
+		budget -= read
+		if d != "" && !strings.HasPrefix(d, "#") {
 			out = append(out, d)
 		}
 	}
@@ -58,40 +67,54 @@ func linkAddresses(text string) []string {
 	for _, m := range linkAttribute.FindAllStringSubmatch(text, -1) {
 		out = append(out, m[1])
 	}
-	inLinks := strings.Join(out, "\n")
+	inLinks := map[string]bool{}
+	for _, address := range out {
+		inLinks[address], inLinks[strings.TrimRight(address, afterAddress)] = true, true
+	}
 	for _, m := range plainAddress.FindAllStringSubmatch(text, -1) {
 		address := m[0]
 		if i := strings.Index(address, "]("); i >= 0 { // the text of a link
 			address = address[:i]
 		}
-		if address = strings.TrimRight(address, ".,;:!?)]}*_"); !strings.Contains(inLinks, address) {
+		if address = strings.TrimRight(address, afterAddress); !inLinks[address] {
+			inLinks[address] = true
 			out = append(out, address)
 		}
 	}
-	return out
+	return out, more
 }
 
-// destination returns the destination at the start of what follows "](" in Markdown.
-func destination(text string) string {
+// afterAddress holds the characters that do not belong to a plain address at its end.
+const afterAddress = ".,;:!?)]}*_"
+
+// maxDestination is the maximum length of a destination with the space before it.
+const maxDestination = 8 << 10
+
+// destination returns the destination at the start of what follows "](" in Markdown, and
+// how many bytes it read.
+func destination(text string) (d string, read int) {
+	text = text[:min(len(text), maxDestination)]
+	all := len(text)
 	text = strings.TrimLeft(text, " \t\n")
+	space := all - len(text)
 	if strings.HasPrefix(text, "<") {
 		if i := strings.IndexAny(text, ">\n"); i > 0 {
-			return text[1:i]
+			return text[1:i], space + i
 		}
-		return ""
+		return "", all
 	}
 	depth := 0
 	for i, r := range text {
 		switch {
 		case r <= ' ':
-			return text[:i]
+			return text[:i], space + i
 		case r == '(':
 			depth++
 		case r == ')':
 			if depth--; depth < 0 {
-				return text[:i]
+				return text[:i], space + i
 			}
 		}
 	}
-	return "" // unclosed
+	return "", all // unclosed
 }

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -151,10 +152,10 @@ const (
 // what looks like a secret anywhere in the content or in the unshared texts, and
 // credentials in addresses. It then shortens the objects of calls, because it would not
 // find a secret of which only the start is left. It fails with [ErrInvalid] if too much
-// text looks like a secret.
-func (c *SharedContent) redact(values, unshared []string) (Redacted, error) {
+// text looks like a secret, and if ctx is done.
+func (c *SharedContent) redact(ctx context.Context, values, unshared []string) (Redacted, error) {
 	var out Redacted
-	c.replace(slices.DeleteFunc(slices.Clone(values), func(v string) bool { return len(v) < redact.MinLength }), &out.Stored)
+	c.replace(ctx, slices.DeleteFunc(slices.Clone(values), func(v string) bool { return len(v) < redact.MinLength }), &out.Stored)
 	var found []string
 	seen := map[string]bool{}
 	find := func(text string) {
@@ -171,15 +172,17 @@ func (c *SharedContent) redact(values, unshared []string) (Redacted, error) {
 			}
 		}
 	}
-	c.eachText(func(text *string) { find(*text) })
+	c.eachText(ctx, func(text *string) { find(*text) })
 	for _, text := range unshared {
-		find(text)
+		if ctx.Err() == nil {
+			find(text)
+		}
 	}
 	if len(found) > maxRecognized {
 		return out, fmt.Errorf("%w: too much text looks like a secret (%d values, limit %d); share a shorter branch", ErrInvalid, len(found), maxRecognized)
 	}
-	c.replace(found, &out.Recognized)
-	c.eachText(func(text *string) {
+	c.replace(ctx, found, &out.Recognized)
+	c.eachText(ctx, func(text *string) {
 		replaced, n := scan.RedactURLs(*text, redact.Marker)
 		*text = replaced
 		out.Recognized += n
@@ -190,7 +193,7 @@ func (c *SharedContent) redact(values, unshared []string) (Redacted, error) {
 			*what = shortLine(*what)
 		}
 	}
-	return out, nil
+	return out, ctx.Err() // some texts were not searched if ctx is done
 }
 
 // isLikelySecret reports whether a credential in an address is long and mixed enough to
@@ -201,18 +204,18 @@ func isLikelySecret(v string) bool {
 
 // replace replaces the values and their encoded forms in all texts, and parts of values
 // where a text was cut off, such as in titles. It adds the number of replacements to n.
-func (c *SharedContent) replace(values []string, n *int) {
-	r := redact.Values(c.contained(values)...)
+func (c *SharedContent) replace(ctx context.Context, values []string, n *int) {
+	r := redact.Values(c.contained(ctx, values)...)
 	count := func(text *string, replaced string) {
 		*n += strings.Count(replaced, redact.Marker) - strings.Count(*text, redact.Marker)
 		*text = replaced
 	}
-	c.eachText(func(text *string) { count(text, r.String(*text)) })
+	c.eachText(ctx, func(text *string) { count(text, r.String(*text)) })
 	parts := slices.DeleteFunc(slices.Clone(values), func(v string) bool { return len(v) > maxPartOf })
 	cut := redact.Values(parts...)
 	for i := range c.Messages {
-		if m := &c.Messages[i]; m.cut {
-			count(&m.Text, cut.Fragment(m.Text))
+		if m := &c.Messages[i]; m.cut && ctx.Err() == nil {
+			count(&m.Text, cut.Ends(m.Text))
 		}
 	}
 	for _, v := range parts {
@@ -229,14 +232,14 @@ func (c *SharedContent) replace(values []string, n *int) {
 }
 
 // contained returns those forms of the values that a text contains.
-func (c *SharedContent) contained(values []string) []string {
+func (c *SharedContent) contained(ctx context.Context, values []string) []string {
 	var forms, out []string
 	for _, v := range values {
 		forms = append(forms, redact.Forms(v)...)
 	}
 	seen := make([]bool, len(forms))
 	finder := redact.NewFinder(forms...)
-	c.eachText(func(text *string) {
+	c.eachText(ctx, func(text *string) {
 		finder.Find(*text, func(i int) {
 			if !seen[i] {
 				seen[i] = true
@@ -254,7 +257,13 @@ func inTitle(v string) string {
 	return strings.Join(strings.Fields(strings.NewReplacer("`", "", "*", "").Replace(v)), " ")
 }
 
-func (c *SharedContent) eachText(f func(text *string)) {
+// eachText calls f for each text until ctx is done.
+func (c *SharedContent) eachText(ctx context.Context, each func(text *string)) {
+	f := func(text *string) {
+		if ctx.Err() == nil {
+			each(text)
+		}
+	}
 	f(&c.Title)
 	for i := range c.Messages {
 		m := &c.Messages[i]

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
@@ -51,7 +52,7 @@ func TestSharedContent(t *testing.T) {
 		}
 		b := branchOf(path, images)
 		got := sharedContent("Tides", b.steps, images)
-		if counts, err := got.redact([]string{"csv", "a/b.csv"}, b.unshared); err != nil || counts != (Redacted{Stored: 1, Recognized: 1}) {
+		if counts, err := got.redact(t.Context(), []string{"csv", "a/b.csv"}, b.unshared); err != nil || counts != (Redacted{Stored: 1, Recognized: 1}) {
 			t.Errorf("counts %+v, error %v", counts, err) // "csv" is too short
 		}
 		if diff := cmp.Diff(want, got.Messages, cmpopts.IgnoreUnexported(SharedMessage{})); diff != "" {
@@ -102,7 +103,7 @@ func TestSecretsAreReplacedInAllTexts(t *testing.T) {
 	}
 	b := branchOf(path, false)
 	c := sharedContent("On correct-horse-1", b.steps, false)
-	counts, err := c.redact(nil, b.unshared)
+	counts, err := c.redact(t.Context(), nil, b.unshared)
 	if err != nil || counts.Recognized != 6 {
 		t.Errorf("counts %+v, error %v", counts, err)
 	}
@@ -115,7 +116,7 @@ func TestSecretsAreReplacedInAllTexts(t *testing.T) {
 	for i := range maxRecognized + 1 {
 		many.Title += fmt.Sprintf("password=secret-%d ", i)
 	}
-	if _, err := many.redact(nil, nil); !errors.Is(err, ErrInvalid) {
+	if _, err := many.redact(t.Context(), nil, nil); !errors.Is(err, ErrInvalid) {
 		t.Errorf("too many values: error %v", err)
 	}
 }
@@ -132,14 +133,14 @@ func TestPartsOfSecretsAreReplaced(t *testing.T) {
 		{hexKey, "Use the tides", "Use the tides"},
 	} {
 		c := &SharedContent{Title: test.title}
-		if _, err := c.redact([]string{test.secret}, nil); err != nil || c.Title != test.want {
+		if _, err := c.redact(t.Context(), []string{test.secret}, nil); err != nil || c.Title != test.want {
 			t.Errorf("%q: title %q, want %q, error %v", test.secret, c.Title, test.want, err)
 		}
 	}
 	for stop, want := range map[string]string{"": "It is •••", "length": "It is •••", "end": "It is 01234567"} {
 		path := []step{{Event: session.Event{Message: &session.Message{Role: llm.Assistant, Text: "It is 01234567", Stop: stop}}}}
 		c := sharedContent("", path, false)
-		if _, err := c.redact([]string{hexKey}, nil); err != nil || c.Messages[0].Text != want {
+		if _, err := c.redact(t.Context(), []string{hexKey}, nil); err != nil || c.Messages[0].Text != want {
 			t.Errorf("stop %q: %q, want %q, error %v", stop, c.Messages[0].Text, want, err)
 		}
 	}
@@ -157,7 +158,7 @@ func TestEncodedSecretsAreReplaced(t *testing.T) {
 		"![c](https://h.test/c.png?X-Amz-Signature=a1b2c3d4e5) a1b2c3d4e5":  "![c](https://h.test/c.png?X-Amz-Signature=•••) •••",
 	} {
 		c := &SharedContent{Messages: []SharedMessage{{Role: llm.Assistant, Text: text}}}
-		if _, err := c.redact([]string{stored}, nil); err != nil || !strings.Contains(c.Messages[0].Text, want) {
+		if _, err := c.redact(t.Context(), []string{stored}, nil); err != nil || !strings.Contains(c.Messages[0].Text, want) {
 			t.Errorf("%s became %s, want %s, error %v", text, c.Messages[0].Text, want, err)
 		}
 	}
@@ -173,10 +174,24 @@ func TestAddresses(t *testing.T) {
 	if diff := cmp.Diff([]string{"https://a.test/x_(y)", "/b c.png", "https://c.test/", "/f", "https://d.test/", "https://e.test/x"}, got); diff != "" || more != 0 {
 		t.Errorf("%d more, got + and want -:\n%s", more, diff)
 	}
+	unclosed := &SharedContent{Messages: []SharedMessage{{Role: llm.Assistant, Text: "[a](https://a.test/) " + strings.Repeat("](", 1<<20)}}}
+	if got, more := unclosed.addresses(); len(got) != 1 || got[0] != "https://a.test/" || more == 0 { // reading each to the end would take hours
+		t.Errorf("%q and %d more in links that do not end", got, more)
+	}
 	for i := range maxAddresses + 7 {
 		c.Messages[1].Text += fmt.Sprintf(" [x](/%d)", i)
 	}
 	if got, more := c.addresses(); len(got) != maxAddresses || more != 13 {
 		t.Errorf("%d addresses and %d more", len(got), more)
+	}
+}
+
+// A preview whose caller is gone searches no further texts, and is not returned.
+func TestRedactionStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	c := &SharedContent{Messages: []SharedMessage{{Role: llm.Assistant, Text: "my-own-secret"}}}
+	if n, err := c.redact(ctx, []string{"my-own-secret"}, nil); !errors.Is(err, context.Canceled) || n.Stored != 0 {
+		t.Errorf("%d replaced, error %v", n.Stored, err)
 	}
 }

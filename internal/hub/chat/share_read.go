@@ -23,6 +23,8 @@ type sharedBranch struct {
 	unshared []string // texts that are not shared but may name a secret that shared texts repeat
 	images   int      // images in results of calls
 	size     int      // bytes of the content so far
+
+	addedSize int // bytes of the unshared texts
 }
 
 // loadedSkills returns the store IDs of the skills that were loaded on any branch. They
@@ -107,7 +109,7 @@ func (b *sharedBranch) add(s step, images bool) {
 		s.Compacted.Text = ""
 	}
 	if r := s.Result; r != nil {
-		b.unshared = append(b.unshared, r.Text)
+		b.addUnshared(r.Text)
 		b.images += len(r.Images)
 		r.Text, r.Instructions = "", ""
 		if !images {
@@ -120,16 +122,22 @@ func (b *sharedBranch) add(s step, images bool) {
 	if m := s.Message; m != nil {
 		b.size += len(m.Text)
 		for _, c := range m.Calls {
-			b.unshared = append(b.unshared, c.Arguments)
+			b.addUnshared(c.Arguments)
 		}
 		for _, t := range m.Thinking {
-			b.unshared = append(b.unshared, t.Text)
+			b.addUnshared(t.Text)
 		}
 		m.Thinking = nil
 	}
 	b.steps = append(b.steps, s)
-	if len(b.unshared) > 1000 {
+	if b.addedSize > 2*maxUnsharedText {
 		b.limitUnshared()
+	}
+}
+
+func (b *sharedBranch) addUnshared(text string) {
+	if text != "" {
+		b.unshared, b.addedSize = append(b.unshared, text), b.addedSize+len(text)
 	}
 }
 
@@ -137,11 +145,13 @@ func (b *sharedBranch) add(s step, images bool) {
 func (b *sharedBranch) limitUnshared() {
 	size := 0
 	for i := len(b.unshared) - 1; i >= 0; i-- {
-		if size += len(b.unshared[i]); size > maxUnsharedText {
+		if size+len(b.unshared[i]) > maxUnsharedText {
 			b.unshared = append([]string(nil), b.unshared[i+1:]...)
-			return
+			break
 		}
+		size += len(b.unshared[i])
 	}
+	b.addedSize = size
 }
 
 func tooLarge(size int) error {
