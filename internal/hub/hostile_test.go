@@ -238,6 +238,9 @@ func TestHostileArgumentsAreCleanedInErrors(t *testing.T) {
 		} {
 			answers.check("apply", c.developer.send(t, "POST", "/api/v1/apply?dry=true", typed{"application/yaml", document}))
 		}
+		for _, name := range []string{text, "Ghost/default/" + text, "Ghost/" + text + "/x", text + "/default/x"} {
+			answers.check("apply", c.developer.send(t, "POST", "/api/v1/apply?delete="+url.QueryEscape(name), nil))
+		}
 		answers.check("load-session-skill", c.maintainer.send(t, "POST", session+"/skills", map[string]string{"name": text}))
 		answers.check("check-draft", c.developer.send(t, "POST", "/api/v1/drafts/check", files(file("SKILL.md", "---\nname: "+quoted+"\n"+quoted+": "+quoted+"\n---\n"), file(text, "x"), file("scripts/"+text, "x"))))
 		answers.check("create-skill", c.developer.send(t, "POST", "/api/v1/skills?file_name="+url.QueryEscape(text)+".zip", typed{"application/zip", text}))

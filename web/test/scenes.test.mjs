@@ -1412,6 +1412,10 @@ test("make an agent: from a template, with a skill and a member, and its documen
   await page.getByRole("button", { name: /Data analyst/ }).press("Enter");
   assert.equal(await name.inputValue(), "data-analyst");
   await name.fill("tides"); // taken
+  await page.getByRole("button", { name: /Technical writer/ }).click(); // the name would be lost
+  await page.getByRole("dialog").getByText("It replaces the name").waitFor();
+  await page.keyboard.press("Escape");
+  assert.equal(await name.inputValue(), "tides");
   const search = page.getByRole("combobox", { name: /Add skill/ });
   await search.fill("skill-creator");
   await page.getByRole("option", { name: /skill-creator/ }).waitFor();
@@ -1459,6 +1463,93 @@ test("make an agent: from a template, with a skill and a member, and its documen
   await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
   await page.getByRole("heading", { name: "Agents" }).waitFor();
   page.calm();
+});
+
+test("make an agent: the form of a group's agent offers each role what the hub allows, without a refused request", async (t) => {
+  const hub = await scene(t, { accounts: true });
+  const root = await window_(t, hub);
+  root.allowed = [/status of 401/];
+  await root.goto(await hub.setupPath());
+  await root.getByLabel("Name", { exact: true }).fill("root");
+  await root.getByLabel("Password", { exact: true }).fill(password);
+  await root.getByRole("button", { name: "Create account" }).click();
+  await root.getByRole("navigation", { name: "Menu" }).waitFor();
+  const as = async (method, path, data, type = "application/json") => {
+    const headers = { Origin: hub.url, "Content-Type": type };
+    const answer = await root.request.fetch(`/api/v1${path}`, { method, data, headers });
+    assert.ok(answer.ok(), `${method} ${path}: ${answer.status()}`);
+    return answer.json().catch(() => undefined);
+  };
+  const group = await as("POST", "/groups", { name: "sea" });
+  const documents = ["tides", "pilot"].flatMap((name) => [
+    { kind: "Ghost", metadata: { name, namespace: "sea", description: "Old" }, spec: { systemPrompt: "Read." } },
+    { kind: "Bot", metadata: { name, namespace: "sea", description: `The ${name}` }, spec: { ghostRef: { name } } },
+  ]);
+  const members = [{ botRef: { name: "pilot" }, role: "leader" }, { botRef: { name: "tides" } }];
+  documents.push({ kind: "Team", metadata: { name: "pilot", namespace: "sea" }, spec: { members } });
+  await as("POST", "/apply", documents.map((d) => `---\n${JSON.stringify(d)}\n`).join(""), "application/yaml");
+  const open = async (name, role, admin) => {
+    const { id } = await as("POST", "/users", { name, password, admin });
+    if (role) await as("PUT", `/groups/${group.id}/members/${id}`, { role });
+    const page = await window_(t, hub);
+    page.allowed = [/status of 401/];
+    await signIn(page, name);
+    await page.goto("/agents/edit/sea/pilot");
+    await page.getByRole("heading", { name: "pilot", exact: true }).waitFor();
+    return page;
+  };
+  const offers = async (page) => {
+    await page.getByLabel("Description").first().waitFor();
+    return {
+      chat: await page.getByRole("link", { name: "Chat", exact: true }).and(page.locator(".button")).count(),
+      test: await page.getByRole("region", { name: "Try it" }).count(),
+      fields: await page.getByLabel("Description").first().isEnabled(),
+      remove: await page.getByRole("button", { name: "Remove tides" }).count(),
+      delete: await page.getByRole("button", { name: "Actions" }).count(),
+    };
+  };
+  const save = async (page) => {
+    await page.getByRole("button", { name: "Save", exact: true }).click();
+    await page.getByText("Saved", { exact: true }).waitFor();
+  };
+
+  const reporter = await open("rep", "reporter");
+  assert.deepEqual(await offers(reporter), { chat: 1, test: 0, fields: false, remove: 1, delete: 0 });
+  assert.ok(await reporter.getByRole("button", { name: "Remove tides" }).isDisabled());
+  await reporter.getByText("You can use this, but not change it").waitFor();
+  await reporter.screenshot({ path: join(pictures, "agent-reporter.png"), fullPage: true });
+
+  const developer = await open("dev", "developer");
+  assert.deepEqual(await offers(developer), { chat: 1, test: 1, fields: true, remove: 0, delete: 0 });
+  await developer.getByText(/Removing the last member/).waitFor();
+  await developer.getByLabel("Description").first().fill("Steers");
+  await save(developer);
+  const read = (kind, name) => as("GET", `/kinds/${kind}/sea/${name}`);
+  assert.equal((await read("Ghost", "pilot")).metadata.description, "Steers");
+  assert.equal((await read("Bot", "pilot")).metadata.description, "The pilot");
+
+  const admin = await open("adm", undefined, true);
+  assert.deepEqual(await offers(admin), { chat: 0, test: 0, fields: true, remove: 1, delete: 1 });
+  await admin.screenshot({ path: join(pictures, "agent-admin.png"), fullPage: true });
+
+  await root.goto("/agents/edit/sea/tides");
+  await root.getByRole("button", { name: "Actions" }).click();
+  await root.getByRole("menuitem", { name: "Delete" }).click();
+  const dialog = root.getByRole("dialog");
+  await dialog.getByRole("link", { name: "Team pilot" }).waitFor();
+  assert.ok(await dialog.getByRole("button", { name: "Delete" }).isDisabled());
+  await root.screenshot({ path: join(pictures, "agent-delete-used.png") });
+  await root.goto("/agents/edit/sea/pilot");
+  await root.getByRole("button", { name: "Remove tides" }).press("Enter");
+  await save(root);
+  assert.deepEqual((await as("GET", "/kinds/Team?namespace=sea")).items, []);
+  await root.getByRole("button", { name: "Actions" }).click();
+  await root.getByRole("menuitem", { name: "Delete" }).click();
+  await dialog.getByRole("button", { name: "Delete" }).click();
+  await root.getByRole("heading", { name: "Agents" }).waitFor();
+  const left = (await as("GET", "/kinds/Bot?namespace=sea")).items.map((b) => b.metadata.name);
+  assert.deepEqual(left, ["tides"]);
+  for (const page of [root, reporter, developer, admin]) page.calm();
 });
 
 test("try an agent by keyboard: before it is saved, in a conversation that is gone afterwards", async (t) => {

@@ -111,6 +111,32 @@ func TestApplyNew(t *testing.T) {
 	)
 }
 
+// A request that applies and deletes changes all or nothing.
+func TestApplyAndDelete(t *testing.T) {
+	c := hubtest.Open(t, hub.Options{}).Client().With("Content-Type", "application/yaml")
+	apply(t, c, team)
+	bot := []byte("kind: Bot\nmetadata: {name: lead, description: leads}\nspec: {ghostRef: plan}\n")
+	const crew, lead, writer, plan = "delete=Team/default/crew", "delete=Bot/default/lead", "delete=Bot/default/writer", "delete=Ghost/default/plan"
+	c.Check(
+		request("POST", "/apply?delete=Bot/default/writer", bot, 409, `"in_use" & Bot \"writer\" is referenced by Team \"crew\" & "name":"crew"`),
+		request("GET", "/kinds/Bot/default/lead", nil, 200, `"generation":1 & !leads`),
+		request("POST", "/apply?dry=true&"+plan+"&"+crew+"&"+lead, nil, 409, `Ghost \"plan\" is referenced by Bot \"writer\"`),
+		request("GET", "/kinds/Team/default/crew", nil, 200, ``),
+		request("POST", "/apply?dry=true&"+crew, bot, 200, `"kept":false`),
+		request("GET", "/kinds/Team/default/crew", nil, 200, ``),
+		request("POST", "/apply?"+crew, []byte("kind: Bot\nmetadata: {name: lead}\nspec: {ghostRef: gone}\n"), 422, `"refused"`),
+		request("GET", "/kinds/Team/default/crew", nil, 200, ``),
+		request("POST", "/apply?"+crew, bot, 200, `"outcome":"updated" & "kept":true`),
+		request("GET", "/kinds/Team/default/crew", nil, 404, ``),
+		request("POST", "/apply?"+crew, bot, 200, `"outcome":"unchanged"`),
+		request("POST", "/apply?"+lead, bot, 422, `"document-deleted"`),
+		request("POST", "/apply?"+plan+"&"+lead+"&"+writer+"&"+lead, nil, 200, `"changes":[]`), // in any order
+		request("GET", "/kinds/Ghost/default/plan", nil, 404, ``),
+		request("POST", "/apply?delete=Skill/default/prose", nil, 422, `query.delete[0]`),
+		request("POST", "/apply?delete=Ghost/plan", nil, 422, `KIND/NAMESPACE/NAME`),
+	)
+}
+
 func TestPutKind(t *testing.T) {
 	c := hubtest.Open(t, hub.Options{}).Client()
 	apply(t, c, team)

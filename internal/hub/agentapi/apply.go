@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"mime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -52,6 +53,7 @@ func (h *Handlers) applyAPI() {
 	apply.MaxBodyBytes = maxDocumentBytes
 	apply.RequestBody = &huma.RequestBody{Description: "Documents as YAML, one or several, or one as JSON"}
 	api.Add(h.Server, apply, h.applyDocuments)
+	apply.RequestBody.Required = false // a request can only delete
 	apply.RequestBody.Content["text/yaml"] = apply.RequestBody.Content["application/yaml"]
 	apply.RequestBody.Content["application/json"] = object
 	put := api.Operation("put-kind", "PUT", "/kinds/{kind}/{namespace}/{name}", "Create or update a resource from its document")
@@ -63,9 +65,14 @@ func (h *Handlers) applyAPI() {
 
 func (h *Handlers) applyDocuments(ctx context.Context, in *struct {
 	Dry
-	New     bool   `query:"new" doc:"Refuse a document that would change a resource whose metadata.generation it does not state"`
-	RawBody []byte `contentType:"application/yaml"`
+	New     bool     `query:"new" doc:"Refuse a document that would change a resource whose metadata.generation it does not state"`
+	Delete  []string `query:"delete,explode" maxItems:"20" doc:"Resource to delete after the documents are applied, as KIND/NAMESPACE/NAME. All changes are made, or none. Missing resources are ignored. The body may then be empty"`
+	RawBody []byte   `contentType:"application/yaml"`
 }) (*api.Body[appliedJSON], error) {
+	deletions, err := parseDeletions(in.Delete)
+	if err != nil {
+		return nil, err
+	}
 	name := "documents.yaml"
 	switch kind := mediaType(ctx); kind {
 	case "", "application/yaml", "text/yaml", "application/x-yaml", "text/x-yaml":
@@ -78,7 +85,23 @@ func (h *Handlers) applyDocuments(ctx context.Context, in *struct {
 	for _, d := range docs {
 		d.MustBeNew = in.New && d.BaseGeneration == 0
 	}
-	return h.apply(ctx, docs, in.Dry.Dry)
+	return h.apply(ctx, docs, deletions, in.Dry.Dry)
+}
+
+// deletableKinds lists the kinds that a request to apply documents can delete.
+var deletableKinds = []string{agents.GhostKind, agents.BotKind, agents.TeamKind, agents.ModelKind, agents.ServerKind}
+
+// parseDeletions parses the names of resources to delete.
+func parseDeletions(names []string) ([]agents.Deletion, error) {
+	var out []agents.Deletion
+	for i, name := range names {
+		part := strings.SplitN(name, "/", 3)
+		if len(part) != 3 || part[1] == "" || part[2] == "" || !slices.Contains(deletableKinds, part[0]) {
+			return nil, api.InvalidFields(api.Fault{Where: fmt.Sprintf("query.delete[%d]", i), Message: "must be KIND/NAMESPACE/NAME of a Ghost, Bot, Team, Model or MCPServer"})
+		}
+		out = append(out, agents.Deletion{Kind: part[0], Namespace: part[1], Name: part[2]})
+	}
+	return out, nil
 }
 
 // mediaType returns the media type of the request body, without parameters.
@@ -120,7 +143,7 @@ func (h *Handlers) putKind(ctx context.Context, in *struct {
 		}
 		d.BaseGeneration = cmp.Or(made, d.BaseGeneration)
 	}
-	return h.apply(ctx, docs, in.Dry.Dry)
+	return h.apply(ctx, docs, nil, in.Dry.Dry)
 }
 
 // formatETag formats a generation as an ETag.
@@ -154,12 +177,12 @@ func (t ResourcePath) checkMatchesPath(d *agents.Document) []api.Fault {
 	return out
 }
 
-// apply applies documents. Unless dry is set, it returns an error if any of them
-// is refused.
-func (h *Handlers) apply(ctx context.Context, docs []*agents.Document, dry bool) (*api.Body[appliedJSON], error) {
-	result, err := h.Agents.Apply(ctx, account.FromContext(ctx), docs, dry)
+// apply applies documents and deletes resources. Unless dry is set, it returns an
+// error if any document is refused.
+func (h *Handlers) apply(ctx context.Context, docs []*agents.Document, deletions []agents.Deletion, dry bool) (*api.Body[appliedJSON], error) {
+	result, err := h.Agents.ApplyAndDelete(ctx, account.FromContext(ctx), docs, deletions, dry)
 	if err != nil {
-		return nil, err
+		return nil, referencedProblem(err)
 	}
 	h.notifySkillChange(result)
 	out := newAppliedJSON(result)

@@ -179,12 +179,12 @@ func (h *Handlers) deleteKind(ctx context.Context, in *struct {
 	if in.Kind == agents.SkillKind {
 		return nil, h.deleteNamed(ctx, p, in.ResourcePath, in.Dry.Dry)
 	}
-	return nil, referencedProblem(in.ResourcePath, h.Agents.Delete(ctx, p, in.Kind, in.Namespace, in.Name, in.Dry.Dry))
+	return nil, referencedProblem(h.Agents.Delete(ctx, p, in.Kind, in.Namespace, in.Name, in.Dry.Dry))
 }
 
 // referencedProblem replaces an [*agents.ReferencedError] with a problem that
 // lists the referring resources. It returns other errors unchanged.
-func referencedProblem(t ResourcePath, err error) error {
+func referencedProblem(err error) error {
 	e, ok := errors.AsType[*agents.ReferencedError](err)
 	if !ok {
 		return err
@@ -196,7 +196,7 @@ func referencedProblem(t ResourcePath, err error) error {
 	if e.Hidden > 0 {
 		names = append(names, fmt.Sprintf("%d of others", e.Hidden))
 	}
-	return &api.Problem{Status: 409, Code: "in_use", Detail: fmt.Sprintf("%s %q is referenced by %s", t.Kind, t.Name, strings.Join(names, ", ")),
+	return &api.Problem{Status: 409, Code: "in_use", Detail: fmt.Sprintf("%s %q is referenced by %s", e.Kind, e.Name, strings.Join(names, ", ")),
 		References: newReferences(e.By, e.Hidden), Next: "change or delete the items in references first"}
 }
 

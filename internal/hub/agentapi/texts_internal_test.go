@@ -131,17 +131,16 @@ func TestFirstError(t *testing.T) {
 }
 
 func TestReferencedProblem(t *testing.T) {
-	at := ResourcePath{KindPath{"Ghost"}, "default", "plan"}
 	other := errors.New("other")
-	if err := referencedProblem(at, other); err != other {
+	if err := referencedProblem(other); err != other {
 		t.Error(err)
 	}
-	if err := referencedProblem(at, nil); err != nil {
+	if err := referencedProblem(nil); err != nil {
 		t.Error(err)
 	}
 	by := []agents.Referrer{{Kind: "Bot", Name: "lead"}, {Kind: "Bot", Name: "writer", Namespace: "crew"}}
 	for hidden, want := range map[int]string{0: `Ghost "plan" is referenced by Bot "lead", Bot "writer"`, 1: `Ghost "plan" is referenced by Bot "lead", Bot "writer", 1 of others`} {
-		p, _ := errors.AsType[*api.Problem](referencedProblem(at, &agents.ReferencedError{By: by, Hidden: hidden}))
+		p, _ := errors.AsType[*api.Problem](referencedProblem(&agents.ReferencedError{Kind: "Ghost", Name: "plan", By: by, Hidden: hidden}))
 		if p == nil || p.Detail != want || p.References.Hidden != hidden || p.References.Visible[0].Namespace != "default" || p.References.Visible[1].Namespace != "crew" {
 			t.Errorf("%+v", p)
 		}

@@ -110,51 +110,80 @@ var errRollback = errors.New("rollback")
 // The result includes problems in documents and missing permissions. Apply
 // returns an error only if the database fails or the principal is anonymous.
 func (r *Registry) Apply(ctx context.Context, p account.Principal, docs []*Document, dry bool) (*Result, error) {
-	nothing := func(*store.Tx) error { return nil }
-	return r.applyWith(ctx, p, docs, dry, nothing, nothing)
+	return r.applyBatch(ctx, p, batch{docs: docs, dry: dry})
 }
 
-// applyWith is like [Registry.Apply]. It first calls before in the same transaction.
-// Unless dry is set or a document is refused, it calls after at the end. If one of
-// them fails, nothing is stored.
-func (r *Registry) applyWith(ctx context.Context, p account.Principal, docs []*Document, dry bool, before, after func(*store.Tx) error) (*Result, error) {
-	if len(docs) > MaxDocuments+1 { // Parse adds one document that reports too many
-		return nil, fmt.Errorf("apply: %w: %d documents, limit %d", store.ErrTooMany, len(docs), MaxDocuments)
+// ApplyAndDelete is like [Registry.Apply], and deletes resources in the same
+// transaction, after the documents are applied. Missing resources are ignored. If a
+// resource cannot be deleted, nothing is changed, and it returns the error of
+// [Registry.Delete].
+func (r *Registry) ApplyAndDelete(ctx context.Context, p account.Principal, docs []*Document, deletions []Deletion, dry bool) (*Result, error) {
+	return r.applyBatch(ctx, p, batch{docs: docs, deletions: deletions, dry: dry})
+}
+
+// batch holds documents to apply and resources to delete, all or none.
+type batch struct {
+	docs      []*Document
+	deletions []Deletion
+	dry       bool
+	// before is called first in the transaction. Unless dry is set or a document is
+	// refused, after is called at the end. If one of them fails, nothing is stored.
+	before, after func(*store.Tx) error
+}
+
+// applyBatch applies a batch. See [Registry.Apply].
+func (r *Registry) applyBatch(ctx context.Context, p account.Principal, b batch) (*Result, error) {
+	if len(b.docs) > MaxDocuments+1 { // Parse adds one document that reports too many
+		return nil, fmt.Errorf("apply: %w: %d documents, limit %d", store.ErrTooMany, len(b.docs), MaxDocuments)
+	}
+	if len(b.deletions) > MaxDeletions {
+		return nil, fmt.Errorf("apply: %w: %d deletions, limit %d", store.ErrTooMany, len(b.deletions), MaxDeletions)
 	}
 	if err := account.Check(p, account.KindApply, account.OwnedBy(p.User)); err != nil { // the token scopes
 		return nil, err
 	}
 	for try := 1; ; try++ {
-		result, err := r.apply(ctx, p, docs, dry, before, after)
+		result, err := r.apply(ctx, p, b)
 		// A concurrent change may have created the name; retry.
 		if try < 4 && (errors.Is(err, store.ErrExists) || errors.Is(err, store.ErrConflict)) {
 			continue
 		}
+		if failed, ok := errors.AsType[*deletionError](err); ok && !b.dry {
+			return nil, r.recordDenied(ctx, p, account.KindDelete, failed.subject, err)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("apply: %w", err)
 		}
-		if !dry {
+		if !b.dry {
 			err = r.RecordDenials(ctx, p, result.Changes)
 		}
 		return result, err
 	}
 }
 
-func (r *Registry) apply(ctx context.Context, p account.Principal, docs []*Document, dry bool, before, after func(*store.Tx) error) (*Result, error) {
+func (r *Registry) apply(ctx context.Context, p account.Principal, b batch) (*Result, error) {
 	var a *documentBatch
 	err := r.db.Tx(ctx, func(tx *store.Tx) error {
-		if err := before(tx); err != nil {
-			return err
+		if b.before != nil {
+			if err := b.before(tx); err != nil {
+				return err
+			}
 		}
-		a = &documentBatch{actor: actor{Tables: tx.Tables, p: p}, r: r, tx: tx, docs: docs,
-			result: &Result{Changes: make([]Change, len(docs))}, namespaces: make([]store.Namespace, len(docs)), declared: map[identity]int{}}
+		a = &documentBatch{actor: actor{Tables: tx.Tables, p: p}, r: r, tx: tx, docs: b.docs,
+			result: &Result{Changes: make([]Change, len(b.docs))}, namespaces: make([]store.Namespace, len(b.docs)), declared: map[identity]int{}}
 		if err := a.run(ctx); err != nil {
 			return err
 		}
-		if dry || a.result.HasRefused() {
+		if err := a.deleteAll(ctx, b.deletions); err != nil {
+			return err
+		}
+		if b.dry || a.result.HasRefused() {
 			return errRollback
 		}
-		return after(tx)
+		if b.after == nil {
+			return nil
+		}
+		return b.after(tx)
 	})
 	if err != nil && !errors.Is(err, errRollback) {
 		return nil, err

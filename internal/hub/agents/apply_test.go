@@ -264,6 +264,25 @@ func TestDryRunIsNotAudited(t *testing.T) {
 	}
 }
 
+// A deletion that is denied is audited, unless nothing was to be changed.
+func TestDeniedDeletionIsAudited(t *testing.T) {
+	h := newHub(t, sqlite(t), nil)
+	h.apply("maintainer", in("team", head("Ghost")))
+	for _, dry := range []bool{true, false} {
+		_, err := h.ApplyAndDelete(t.Context(), h.people["developer"], nil, []agents.Deletion{{Kind: agents.GhostKind, Namespace: "team", Name: "x"}}, dry)
+		if _, denied := errors.AsType[*account.DeniedError](err); !denied {
+			t.Fatal(err)
+		}
+		log, err := h.db.Audit.List(t.Context(), store.AuditQuery{Actor: string(h.people["developer"].User), Limit: 10})
+		must(t, err)
+		if denied := len(log) == 1 && log[0].Action == string(account.KindDelete); denied == dry {
+			t.Errorf("dry %v: log %+v", dry, log)
+		}
+	}
+	_, err := h.Get(t.Context(), h.people["developer"], agents.GhostKind, "team", "x")
+	must(t, err)
+}
+
 // Of documents that must be new, only those over a quota or a limit are refused.
 func TestApplyRefusesWhatDoesNotFit(t *testing.T) {
 	apply := func(h *hub, yaml string) string {

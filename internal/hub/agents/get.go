@@ -132,62 +132,6 @@ func damagedResource(k store.Kind, why error) *Resource {
 	}
 }
 
-// Referrer is a resource that refers to another resource.
-type Referrer struct {
-	Kind, ID  string
-	Namespace string // as written in documents
-	Name      string
-	Slot      string // field, such as ghostRef
-}
-
-// ReferencedError reports that a resource cannot be deleted because other
-// resources refer to it.
-type ReferencedError struct {
-	Kind, Name string
-	By         []Referrer // the visible referrers
-	Hidden     int        // number of referrers that the principal is not allowed to see
-}
-
-func (e *ReferencedError) Error() string {
-	return fmt.Sprintf("%s %q is in use by %d other resources", e.Kind, e.Name, len(e.By)+e.Hidden)
-}
-
-// Is reports whether target is [store.ErrReferenced].
-func (e *ReferencedError) Is(target error) bool { return target == store.ErrReferenced }
-
-// Delete deletes a resource and its secrets. It returns a [*ReferencedError] if
-// other resources refer to it. If dry is set, it changes nothing.
-func (r *Registry) Delete(ctx context.Context, p account.Principal, kind, namespace, name string, dry bool) error {
-	err := r.db.Tx(ctx, func(tx *store.Tx) error {
-		a := actor{Tables: tx.Tables, p: p}
-		k, err := a.getKind(ctx, account.KindDelete, kind, namespace, name)
-		if err != nil {
-			return err
-		}
-		by, hidden, err := a.findReferrers(ctx, k)
-		if err != nil {
-			return err
-		}
-		if len(by)+hidden > 0 {
-			return &ReferencedError{Kind: kind, Name: name, By: by, Hidden: hidden}
-		}
-		if dry {
-			return errRollback
-		}
-		if err := a.Kinds.Delete(ctx, k.ID); err != nil {
-			return err
-		}
-		if _, err := a.Secrets.DeleteByOwner(ctx, string(ServerOwner(k.ID))); err != nil {
-			return err
-		}
-		return a.recordAllowed(ctx, account.KindDelete, k.Namespace, kind+"/"+name, nil)
-	})
-	if errors.Is(err, errRollback) {
-		return nil
-	}
-	return r.recordDenied(ctx, p, account.KindDelete, kind+"/"+name, err)
-}
-
 // Referrers returns the visible resources that refer to a resource, and the number
 // of referrers that the principal is not allowed to see.
 func (r *Registry) Referrers(ctx context.Context, p account.Principal, kind, namespace, name string) ([]Referrer, int, error) {

@@ -114,7 +114,7 @@ func (r *Registry) ConnectDefaultModel(ctx context.Context, p account.Principal,
 		}
 		return err
 	}
-	return r.applyWith(ctx, p, []*Document{d}, false, check, func(tx *store.Tx) error {
+	return r.applyBatch(ctx, p, batch{docs: []*Document{d}, before: check, after: func(tx *store.Tx) error {
 		k, err := tx.Kinds.ByName(ctx, ModelKind, store.Public, DefaultModelName)
 		if err != nil {
 			return err
@@ -133,7 +133,7 @@ func (r *Registry) ConnectDefaultModel(ctx context.Context, p account.Principal,
 			return err
 		}
 		return secrets.Grant(ctx, p, owner, defaultModelKey, subject, digest, "")
-	})
+	}})
 }
 
 // ListModels returns the Models that the principal may use, sorted by name, and

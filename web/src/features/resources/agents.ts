@@ -76,9 +76,9 @@ export function agentsOf(ghosts: Thing[], bots: Thing[], teams: Thing[]): Agent[
   return out.sort((a, b) => a.name.localeCompare(b.name) || a.namespace.localeCompare(b.namespace));
 }
 
-/** allAgents loads the agents that the user can see. */
-export async function allAgents(signal?: AbortSignal): Promise<Agent[]> {
-  const [ghosts, bots, teams] = await Promise.all(partKinds.map((kind) => allOf(kind, signal)));
+/** allAgents loads the agents that the user can see, or those of a namespace. */
+export async function allAgents(signal?: AbortSignal, namespace?: string): Promise<Agent[]> {
+  const [ghosts, bots, teams] = await Promise.all(partKinds.map((kind) => allOf(kind, signal, namespace)));
   return agentsOf(ghosts!, bots!, teams!);
 }
 
@@ -91,5 +91,5 @@ export async function withRights(a: Agent, signal?: AbortSignal): Promise<Agent>
 }
 
 /** may reports whether the user may make a change to all documents of an agent. */
-export const may = (a: Agent, action: "kind.apply" | "kind.delete") =>
+export const may = (a: Agent, action: "kind.use" | "kind.apply" | "kind.delete") =>
   partsOf(a).every((t) => t.status.can?.includes(action));

@@ -17,8 +17,8 @@ import { sectionsOf } from "./sections";
 import { Facts, NamedBy, Problems } from "./sidebar";
 import "./resources.css";
 
-/** EditExisting is the editor page of an existing resource. */
-export function EditExisting({ place }: { place: ResourceRef }) {
+/** EditExisting is the editor page of an existing resource. The agents of some documents have no form. */
+export function EditExisting({ place, formless }: { place: ResourceRef; formless?: boolean }) {
   const load = useLoad(
     (signal) => got(api.GET("/api/v1/kinds/{kind}/{namespace}/{name}", { params: pathOf(place), signal })),
     [place.kind, place.namespace, place.name],
@@ -33,7 +33,15 @@ export function EditExisting({ place }: { place: ResourceRef }) {
         )}
       </Page>
     );
-  return <Editor key={load.data.status.generation} saved={load.data} place={place} onSaved={() => void load.again()} />;
+  return (
+    <Editor
+      key={load.data.status.generation}
+      saved={load.data}
+      place={place}
+      formless={formless}
+      onSaved={() => void load.again()}
+    />
+  );
 }
 
 /** EditNew is the editor page of a new resource. */
@@ -45,11 +53,12 @@ export function EditNew({ kind, namespace }: { kind: Kind; namespace?: string })
 interface EditorProps {
   saved?: Schema["Kind"];
   place?: ResourceRef;
+  formless?: boolean;
   fresh?: { kind: Kind; namespace?: string };
   onSaved: (place: ResourceRef) => void;
 }
 
-function Editor({ saved, place, fresh, onSaved }: EditorProps) {
+function Editor({ saved, place, formless, fresh, onSaved }: EditorProps) {
   const { route, query } = useLocation();
   const kind = (place ?? fresh!).kind;
   const [base] = useState(() => (saved ? docOf(saved) : newDoc(kind, fresh?.namespace)));
@@ -85,10 +94,10 @@ function Editor({ saved, place, fresh, onSaved }: EditorProps) {
           {msg("agents.talk")}
         </a>
       )}
-      {talks && (
+      {talks && !formless && (
         <a
           class="button"
-          href={`/agents/edit/${encodeURIComponent(place.namespace)}/${encodeURIComponent(place.name)}`}
+          href={`/agents/edit/${encodeURIComponent(place.namespace)}/${encodeURIComponent(place.name)}?kind=${kind}`}
         >
           {msg("agents.openForm")}
         </a>

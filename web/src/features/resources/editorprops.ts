@@ -11,4 +11,6 @@ export interface PartProps {
   profile?: Schema["Profile"];
   /** The saved document. */
   base: Doc;
+  /** The user may not change the document. */
+  readOnly?: boolean;
 }

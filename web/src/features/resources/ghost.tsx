@@ -21,6 +21,7 @@ export function Instructions(part: PartProps) {
           label={msg("agents.prompt")}
           language="markdown"
           height="24rem"
+          readOnly={part.readOnly}
           value={spec.systemPrompt ?? ""}
           onChange={(systemPrompt) => part.draft.spec({ systemPrompt })}
         />

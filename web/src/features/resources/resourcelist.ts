@@ -4,13 +4,13 @@ import type { Kind, Ref } from "./document";
 
 const most = 20;
 
-/** allOf loads all visible resources of a kind. */
-export async function allOf(kind: Kind, signal?: AbortSignal): Promise<Schema["Kind"][]> {
+/** allOf loads all visible resources of a kind, or those of a namespace. */
+export async function allOf(kind: Kind, signal?: AbortSignal, namespace?: string): Promise<Schema["Kind"][]> {
   const out: Schema["Kind"][] = [];
   let after: string | undefined;
   for (let i = 0; i < most; i++) {
     const page = await got(
-      api.GET("/api/v1/kinds/{kind}", { params: { path: { kind }, query: { after, limit: 100 } }, signal }),
+      api.GET("/api/v1/kinds/{kind}", { params: { path: { kind }, query: { namespace, after, limit: 100 } }, signal }),
     );
     out.push(...page.items);
     if (!page.next) break;

@@ -11,7 +11,7 @@ export function useSecrets(namespace: string): SecretName[] {
   const load = useLoad(
     async (signal) => {
       const out: SecretName[] = [];
-      for (const owner of owners(namespace)) {
+      for (const owner of await owners(namespace)) {
         const { data } = await api.GET("/api/v1/secrets", { params: { query: { owner } }, signal });
         out.push(...(data?.items ?? []).map((s) => ({ owner, name: s.name })));
       }

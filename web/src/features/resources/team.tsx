@@ -86,7 +86,8 @@ interface OneProps {
   onSet: (change: Partial<Member>) => void;
   /** Undefined where the leader is fixed. */
   onLead?: () => void;
-  onRemove: () => void;
+  /** Undefined for a member that the user may not remove. */
+  onRemove?: () => void;
 }
 
 /** OneMember edits a member of a team. */
@@ -103,13 +104,15 @@ export function OneMember({ member: m, isLeader, gone, onSet, onLead, onRemove }
               {msg("agents.makeLeader")}
             </Button>
           )}
-          <Button
-            small
-            look="quiet"
-            icon="close"
-            label={msg("agents.removeMember", { name: m.botRef.name })}
-            onClick={onRemove}
-          />
+          {onRemove && (
+            <Button
+              small
+              look="quiet"
+              icon="close"
+              label={msg("agents.removeMember", { name: m.botRef.name })}
+              onClick={onRemove}
+            />
+          )}
         </span>
       </div>
       {!isLeader && (

@@ -1,11 +1,16 @@
-import { hasRole, isAdmin, me } from "../../shared/api/me";
+import { isAdmin, me } from "../../shared/api/me";
+import { groupsByID } from "../users/users";
 
 /**
- * owners returns the owners whose secrets can be used in a namespace: the user first, then the
- * groups the user manages. The hub refuses other groups.
+ * owners returns the owners whose secrets the user may list for a namespace: the user first, then
+ * the group of the namespace if the user manages it. The hub refuses other groups, also to
+ * administrators.
  */
-export function owners(namespace = "default"): string[] {
+export async function owners(namespace = "default"): Promise<string[]> {
   if (namespace === "default") return ["default"];
-  const manages = me.value?.groups.some((g) => hasRole(g.group, "maintainer")) ?? false;
-  return isAdmin.value || (manages && namespace !== "public") ? ["default", namespace] : ["default"];
+  if (namespace === "public") return isAdmin.value ? ["default", namespace] : ["default"];
+  const managed = me.value?.groups.filter((g) => g.role === "maintainer" || g.role === "owner") ?? [];
+  const byID = managed.length ? await groupsByID() : undefined;
+  const manages = managed.some((g) => namespace === `group:${g.group}` || namespace === byID?.get(g.group)?.name);
+  return manages ? ["default", namespace] : ["default"];
 }

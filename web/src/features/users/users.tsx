@@ -51,6 +51,12 @@ export function useUserNames() {
   return { users: users.value, groups: groups.value };
 }
 
+/** groupsByID loads the groups unless they are loaded. */
+export async function groupsByID(): Promise<ReadonlyMap<string, Group>> {
+  await (asked ?? again());
+  return groups.value;
+}
+
 /** again loads the users again, for example after a new one. If that fails, the names stay as they are. */
 export const again = () => (asked = find().catch(() => (asked = undefined)));
 

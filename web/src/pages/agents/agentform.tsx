@@ -12,11 +12,12 @@ import { Skills } from "../../features/resources/skills";
 import type { TestChatPart } from "../../features/resources/testchat";
 import { namespaceName } from "../../features/servers/serverlist";
 import { useLoad } from "../../shared/api/client";
+import { isAdmin } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import { Button, done, Icon, Menu, MenuItem, Problem, Waiting } from "../../shared/ui";
 import { Page } from "../../shared/ui/page";
 import { Documents } from "./documents";
-import { formOf } from "./form";
+import { agentAt, formOf } from "./form";
 import { useInput, type InputState } from "./inputstate";
 import { MembersField } from "./membersfield";
 import { ModelField } from "./modelfield";
@@ -47,19 +48,23 @@ export function AgentForm({ place, TestChat }: { place?: Place; TestChat: TestCh
         </p>
       </Page>
     );
-  if (saved && !formOf(saved)) return <EditExisting place={refOf(talkTo(saved))} />;
+  if (saved && !formOf(saved)) return <EditExisting place={refOf(talkTo(saved))} formless />;
   return <Form key={generationsOf(saved)} saved={saved} all={all} again={load.again} TestChat={TestChat} />;
 }
 
 interface Place {
   namespace: string;
   name: string;
+  /** The kind of one of the documents, for documents of one name that belong to different agents. */
+  kind?: string;
 }
 
 /** loadAgents loads all agents, and the one at a place with what the user may do with it. */
 async function loadAgents(place: Place | undefined, signal: AbortSignal): Promise<{ all: Agent[]; saved?: Agent }> {
   const all = await allAgents(signal);
-  const found = place && all.find((a) => a.name === place.name && a.namespace === place.namespace);
+  let found = place && agentAt(all, place);
+  // Lists of administrators do not have the agents of other groups.
+  if (place && !found && isAdmin.value) found = agentAt(await allAgents(signal, place.namespace), place);
   return { all, saved: found && (await withRights(found, signal)) };
 }
 
@@ -116,10 +121,12 @@ function Form({ saved: now, all, again, TestChat }: FormProps) {
     throw new Error(msg("agents.cannotTry"));
   };
   const changes = !now || may(now, "kind.apply");
+  const tries = changes && (!now || may(now, "kind.use"));
   const part: PartProps = {
     draft: state.ghost,
     place: saved?.ghost && refOf(saved.ghost),
     base: saved ? docOf(saved.ghost!) : newDoc("Ghost"),
+    readOnly: !changes,
   };
   return (
     <Page
@@ -163,12 +170,14 @@ function Form({ saved: now, all, again, TestChat }: FormProps) {
               <Refusals faults={faults} />
               {stale && <StaleNote stale={stale} onSave={() => void save(stale)} />}
               {!!problem && <Problem error={problem} />}
-              <Fields state={state} part={part} all={all} fresh={!now} />
+              <fieldset class="agents-plain stack loose" disabled={!changes}>
+                <Fields state={state} part={part} all={all} fresh={!now} />
+              </fieldset>
               <Documents input={input} saved={saved} all={all} />
               {changes && <Bar state={state} fresh={!now} busy={busy} onDiscard={clear} />}
             </div>
           </form>
-          {changes && <TestChat begin={begin} version={JSON.stringify(input)} />}
+          {tries && <TestChat begin={begin} version={JSON.stringify(input)} />}
         </div>
       </Faults.Provider>
     </Page>
@@ -195,13 +204,15 @@ function useFocusOnFault(faults: Fault[]) {
 function Actions({ agent, dirty, onRemove }: { agent: Agent; dirty: boolean; onRemove: () => void }) {
   return (
     <>
-      <a
-        class={dirty ? "button" : "button primary"}
-        href={`/?agent=${encodeURIComponent(agentOf(refOf(talkTo(agent))))}`}
-      >
-        <Icon name="chat" />
-        {msg("agents.talk")}
-      </a>
+      {may(agent, "kind.use") && (
+        <a
+          class={dirty ? "button" : "button primary"}
+          href={`/?agent=${encodeURIComponent(agentOf(refOf(talkTo(agent))))}`}
+        >
+          <Icon name="chat" />
+          {msg("agents.talk")}
+        </a>
+      )}
       {may(agent, "kind.delete") && (
         <Menu label={msg("agents.actions")}>
           <MenuItem danger onClick={onRemove}>

@@ -1,5 +1,6 @@
-import { leaderOf, otherMembers, type Agent, refOf, talkTo } from "../../features/resources/agents";
+import { leaderOf, otherMembers, partsOf, type Agent, refOf, talkTo } from "../../features/resources/agents";
 import {
+  agentOf,
   docOf,
   newDoc,
   sent,
@@ -21,7 +22,13 @@ export interface AgentInput {
   /** Undefined for the model of the hub. */
   model?: Ref;
   /** The members that the agent can delegate tasks to. */
-  members: Member[];
+  members: AgentMember[];
+}
+
+/** A member of an agent. One that is an agent without a document for teams gets one when the agent is saved. */
+export interface AgentMember extends Member {
+  /** The agent that the new document extends. The reference has its name and namespace. */
+  ghost?: true;
 }
 
 /** newInput returns an empty agent. */
@@ -43,28 +50,32 @@ export interface SavedDoc extends Doc {
   metadata: Doc["metadata"] & { generation?: number };
 }
 
-/**
- * documentsOf returns the documents that make up an agent. Members that are agents without a
- * document for teams get one; others has all agents that can be members.
- */
+/** documentsOf returns the documents that make up an agent; others has all agents that can be members. */
 export function documentsOf(input: AgentInput, saved: Agent | undefined, others: Agent[]): SavedDoc[] {
   const { namespace, name, description } = input.ghost.metadata;
-  const head = (kind: Doc["kind"]): SavedDoc => ({
+  const head = (kind: Doc["kind"], before?: Schema["Kind"]): SavedDoc => ({
     ...newDoc(kind, namespace),
-    metadata: { name, namespace, description },
+    metadata: { name, namespace, description: ownDescription(saved, before) ?? description },
   });
   const docs: SavedDoc[] = [sent(input.ghost)];
   if (input.model || input.members.length || saved?.bot) {
     const before = saved?.bot?.spec as BotSpec | undefined;
     const modelRef = input.model;
-    docs.push(sent({ ...head("Bot"), spec: { ...before, ghostRef: before?.ghostRef ?? { name }, modelRef } }));
+    docs.push(
+      sent({ ...head("Bot", saved?.bot), spec: { ...before, ghostRef: before?.ghostRef ?? { name }, modelRef } }),
+    );
   }
-  for (const a of others.filter((a) => !a.bot && input.members.some((m) => isMember(m, a, namespace))))
-    docs.push(sent(teamDocument(a, namespace)));
+  const members = input.members.map(({ ghost, ...m }): Member => {
+    if (!ghost) return { ...m, botRef: localRef(m.botRef, namespace) };
+    const taken = [...others.flatMap((a) => a.bot ?? []), ...docs.filter((d) => d.kind === "Bot")];
+    const bot = memberDocument(m.botRef, others, namespace, new Set(taken.map((t) => t.metadata.name)));
+    docs.push(sent(bot));
+    return { ...m, botRef: { name: bot.metadata.name } };
+  });
   if (input.members.length) {
     const before = saved?.team?.spec as TeamSpec | undefined;
     const leader = before?.members?.[leaderOf(before.members)] ?? { botRef: { name }, role: "leader" };
-    docs.push(sent({ ...head("Team"), spec: { ...before, members: [leader, ...input.members] } }));
+    docs.push(sent({ ...head("Team", saved?.team), spec: { ...before, members: [leader, ...members] } }));
   }
   const generations = new Map(
     [saved?.ghost, saved?.bot, saved?.team].map((t) => [t && `${t.kind}/${t.metadata.name}`, t?.status.generation]),
@@ -75,24 +86,40 @@ export function documentsOf(input: AgentInput, saved: Agent | undefined, others:
   });
 }
 
-/** teamDocument returns the document with which an agent without one becomes a member of teams. */
-function teamDocument(a: Agent, home: string): Doc {
-  const { namespace, name, description } = a.ghost!.metadata;
-  const ghostRef = namespace === home ? { name } : { name, namespace };
-  return { ...newDoc("Bot", home), metadata: { name, namespace: home, description }, spec: { ghostRef } };
+/** ownDescription returns the description of a Bot or Team if the form does not show it: if it differs from the Ghost's. */
+const ownDescription = (saved?: Agent, before?: Schema["Kind"]) =>
+  before && (before.metadata.description ?? "") !== (saved?.ghost?.metadata.description ?? "")
+    ? (before.metadata.description ?? "")
+    : undefined;
+
+/** localRef returns a reference from a document in a namespace. */
+const localRef = ({ name, namespace }: Ref, home: string): Ref =>
+  namespace && namespace !== home ? { name, namespace } : { name };
+
+/** memberDocument returns the document with which an agent without one becomes a member of teams. Its name is free. */
+function memberDocument(ghost: Ref, others: Agent[], home: string, taken: Set<string>): Doc {
+  let name = ghost.name;
+  for (let n = 1; taken.has(name); n++) name = n > 1 ? `${ghost.name}-member-${n}` : `${ghost.name}-member`;
+  const description = others.find((a) => !a.bot && isAt(a.ghost, ghost))?.ghost?.metadata.description;
+  return {
+    ...newDoc("Bot", home),
+    metadata: { name, namespace: home, description },
+    spec: { ghostRef: localRef(ghost, home) },
+  };
 }
 
-/** memberOf returns an agent as a member of a team in a namespace. */
-export function memberOf(a: Agent, home: string): Member {
-  if (!a.bot || a.bot.metadata.namespace === home) return { botRef: { name: a.name } };
-  return { botRef: { name: a.name, namespace: a.bot.metadata.namespace } };
+const isAt = (t: Schema["Kind"] | undefined, { name, namespace }: Ref) =>
+  t?.metadata.name === name && t.metadata.namespace === namespace;
+
+/** memberOf returns an agent as a member. Its reference has the namespace, because the user may choose another for the team. */
+export function memberOf(a: Agent): AgentMember {
+  const { name, namespace } = (a.bot ?? a.ghost)!.metadata;
+  return a.bot ? { botRef: { name, namespace } } : { botRef: { name, namespace }, ghost: true };
 }
 
 /** isMember reports whether a member of a team in a namespace is an agent. */
-export function isMember(m: Member, a: Agent, home: string): boolean {
-  const ref = memberOf(a, home).botRef;
-  return m.botRef.name === ref.name && (m.botRef.namespace ?? home) === (ref.namespace ?? home);
-}
+export const isMember = (m: AgentMember, a: Agent, home: string): boolean =>
+  isAt(m.ghost ? (a.bot ? undefined : a.ghost) : a.bot, { ...m.botRef, namespace: m.botRef.namespace ?? home });
 
 /** The text of documents, with the kind and the path of each line. */
 export interface PrintedDocuments {
@@ -125,6 +152,22 @@ export function faultsOf(changes: Schema["Change"][], printed: PrintedDocuments)
     }
   });
   return out;
+}
+
+/** deletionsOf returns the documents of an agent that its input does without, as the hub names them. */
+export const deletionsOf = (input: AgentInput, saved?: Agent): string[] =>
+  saved?.team && !input.members.length ? [agentOf(refOf(saved.team))] : [];
+
+/** isPlace reports whether an agent is at a place: with a kind, the agent of that document. */
+export const isPlace = (a: Agent, { namespace, name, kind }: { namespace: string; name: string; kind?: string }) =>
+  kind
+    ? partsOf(a).some((t) => t.kind === kind && t.metadata.name === name && t.metadata.namespace === namespace)
+    : a.name === name && a.namespace === namespace;
+
+/** agentAt returns the agent at a place. Of several without a kind, it is the one that has a form. */
+export function agentAt(all: Agent[], place: Parameters<typeof isPlace>[1]): Agent | undefined {
+  const found = all.filter((a) => isPlace(a, place));
+  return found.find(formOf) ?? found[0];
 }
 
 /** formOf returns the address of the form of an agent, or undefined if only its documents can be edited. */

@@ -21,7 +21,7 @@ export default function Agents({ TestChat }: { TestChat: TestChatPart }) {
     return <EditNew key={query.kind} kind={query.kind} namespace={query.namespace} />;
   if (kind === "new") return <AgentForm key="new" TestChat={TestChat} />;
   if (kind === "edit" && namespace && name)
-    return <AgentForm key={path} TestChat={TestChat} place={{ namespace, name }} />;
+    return <AgentForm key={path} TestChat={TestChat} place={{ namespace, name, kind: query.kind }} />;
   if (isKind(kind) && namespace && name) return <EditExisting key={path} place={{ kind, namespace, name }} />;
   return <List />;
 }

@@ -6,13 +6,14 @@ import { OneMember, cleanMember } from "../../features/resources/team";
 import { namespaceName } from "../../features/servers/serverlist";
 import { msg } from "../../shared/i18n/messages";
 import { SelectField } from "../../shared/ui";
-import { isMember, memberOf } from "./form";
+import { isMember, memberOf, type AgentMember } from "./form";
 import type { InputState } from "./inputstate";
 
-const keyOf = (m: Member) => `${m.botRef.namespace ?? ""}/${m.botRef.name}`;
+const keyOf = (m: AgentMember) => `${m.ghost ? "Ghost" : "Bot"}/${m.botRef.namespace ?? ""}/${m.botRef.name}`;
 
 /** MembersField selects the agents that an agent can delegate tasks to. Members make it a team. */
 export function MembersField({ state, all }: { state: InputState; all: Agent[] }) {
+  const team = state.saved?.team;
   const { members, ghost } = state.input;
   const { namespace: home, name } = ghost.metadata;
   const fault = useFault("spec.members", true);
@@ -20,6 +21,7 @@ export function MembersField({ state, all }: { state: InputState; all: Agent[] }
   const left = possible.filter((a) => !members.some((m) => isMember(m, a, home)));
   const set = (at: number, change: Partial<Member>) =>
     state.change({ members: members.map((m, i) => (i === at ? cleanMember({ ...m, ...change }) : m)) });
+  const lastStays = members.length === 1 && !!team && !team.status.can?.includes("kind.delete");
   return (
     <>
       <p class="small muted">{msg("agents.membersSay")}</p>
@@ -36,11 +38,12 @@ export function MembersField({ state, all }: { state: InputState; all: Agent[] }
               member={m}
               gone={!possible.some((a) => isMember(m, a, home))}
               onSet={(change) => set(i, change)}
-              onRemove={() => state.change({ members: members.filter((_, at) => at !== i) })}
+              onRemove={lastStays ? undefined : () => state.change({ members: members.filter((_, at) => at !== i) })}
             />
           )}
         </Sortable>
       )}
+      {lastStays && <p class="small muted">{msg("agents.lastMember")}</p>}
       {fault && (
         <p class="agents-fault" role="alert">
           {fault}
@@ -56,7 +59,7 @@ export function MembersField({ state, all }: { state: InputState; all: Agent[] }
           ]}
           onText={(at) => {
             const chosen = left[Number(at)];
-            if (at && chosen) state.change({ members: [...members, memberOf(chosen, home)] });
+            if (at && chosen) state.change({ members: [...members, memberOf(chosen)] });
           }}
         />
       ) : (

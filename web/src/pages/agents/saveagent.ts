@@ -1,12 +1,12 @@
-import { partsOf, type Agent } from "../../features/resources/agents";
+import { partsOf, refOf, type Agent } from "../../features/resources/agents";
 import type { Change } from "../../features/resources/changes";
-import { pathOf, type Kind } from "../../features/resources/document";
+import { agentOf, pathOf } from "../../features/resources/document";
 import type { Fault } from "../../features/resources/faults";
 import { changedBy } from "../../features/resources/phrases";
 import { api, got, Refusal, type Schema } from "../../shared/api/client";
 import { moment } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
-import { documentsOf, faultsOf, printDocuments, type AgentInput, type SavedDoc } from "./form";
+import { deletionsOf, documentsOf, faultsOf, printDocuments, type AgentInput, type SavedDoc } from "./form";
 
 /** The documents that others changed while the user edited them. */
 export interface Stale {
@@ -34,7 +34,7 @@ export async function saveAgent(
   try {
     await got(
       api.POST("/api/v1/apply", {
-        params: { query: { new: true } },
+        params: { query: { new: true, delete: deletionsOf(input, saved) } },
         headers: { "Content-Type": "application/yaml" },
         body: printed.text as never,
         bodySerializer: () => printed.text,
@@ -45,7 +45,6 @@ export async function saveAgent(
     if (!changes?.length) throw error;
     return { faults: faultsOf(changes, printed), stale: staleOf(changes) };
   }
-  if (saved?.team && !input.members.length) await remove(saved, ["Team"]);
   const { namespace, name } = input.ghost.metadata;
   return { saved: `/agents/edit/${encodeURIComponent(namespace)}/${encodeURIComponent(name.trim())}` };
 }
@@ -101,11 +100,26 @@ function staleOf(changes: Change[]): Stale | undefined {
   };
 }
 
-/** remove deletes documents of an agent, those that refer to others first. */
-export async function remove(agent: Agent, kinds: Kind[] = ["Team", "Bot", "Ghost"]) {
-  for (const part of partsOf(agent).reverse()) {
-    if (!kinds.includes(part.kind as Kind)) continue;
-    const params = pathOf({ kind: part.kind as Kind, ...part.metadata });
-    await got(api.DELETE("/api/v1/kinds/{kind}/{namespace}/{name}", { params }));
-  }
+/** remove deletes all documents of an agent, or none. */
+export const remove = (agent: Agent) =>
+  got(
+    api.POST("/api/v1/apply", {
+      params: { query: { delete: partsOf(agent).map((t) => agentOf(refOf(t))) } },
+      headers: { "Content-Type": "application/yaml" },
+    }),
+  );
+
+/** referrersOf returns the documents that refer to an agent and prevent its deletion. */
+export async function referrersOf(agent: Agent, signal: AbortSignal): Promise<Schema["References"]> {
+  const parts = partsOf(agent);
+  const found = await Promise.all(
+    parts.map((t) =>
+      got(api.GET("/api/v1/kinds/{kind}/{namespace}/{name}/referrers", { params: pathOf(refOf(t)), signal })),
+    ),
+  );
+  const own = new Set(parts.map((t) => t.status.id));
+  return {
+    seen: found.flatMap((r) => r.seen).filter((r) => !own.has(r.id)),
+    others: found.reduce((n, r) => n + r.others, 0),
+  } as Schema["References"];
 }

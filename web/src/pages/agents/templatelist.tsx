@@ -1,27 +1,36 @@
+import { same, type Doc, type GhostSpec } from "../../features/resources/document";
 import { msg } from "../../shared/i18n/messages";
 import { useConfirm } from "../../shared/ui";
 import { newInput } from "./form";
 import type { InputState } from "./inputstate";
 import { type Template, templates } from "./templates";
 
+/** ghostOf returns the document of a template. */
+function ghostOf(t: Template, namespace: string): Doc<GhostSpec> {
+  const metadata = { name: t.name, namespace, description: t.description };
+  return { ...newInput().ghost, metadata, spec: structuredClone(t.spec) };
+}
+
+/** isEdited reports whether a template would replace what the user entered: not an empty form or another template. */
+export function isEdited(ghost: Doc<GhostSpec>): boolean {
+  const { namespace } = ghost.metadata;
+  const empty = newInput().ghost;
+  const unedited = [
+    { ...empty, metadata: { ...empty.metadata, namespace } },
+    ...templates.map((t) => ghostOf(t, namespace)),
+  ];
+  return !unedited.some((d) => same(d, ghost));
+}
+
 /** TemplateList fills the form from a template. It asks before it replaces what the user entered. */
 export function TemplateList({ state, onTake }: { state: InputState; onTake: () => void }) {
   const confirm = useConfirm();
   const take = (t: Template) => {
-    const { ghost } = newInput();
-    const { namespace } = state.input.ghost.metadata;
-    state.change({
-      ghost: {
-        ...ghost,
-        metadata: { name: t.name, namespace, description: t.description },
-        spec: structuredClone(t.spec),
-      },
-    });
+    state.change({ ghost: ghostOf(t, state.input.ghost.metadata.namespace) });
     onTake();
   };
-  const isTemplate = templates.some((t) => t.spec.systemPrompt === state.input.ghost.spec.systemPrompt);
   const press = (t: Template) => {
-    if (!state.dirty || isTemplate) return take(t);
+    if (!isEdited(state.input.ghost)) return take(t);
     confirm.ask({
       title: msg("agents.useTemplate", { name: msg(`agents.templates.${t.id}`) }),
       children: <p>{msg("agents.useTemplateSays")}</p>,

@@ -14,7 +14,7 @@ interface StoredValues {
 async function loadStoredValues(s: Server, signal: AbortSignal): Promise<StoredValues[]> {
   const names = new Set((s.uses ?? []).map((u) => u.name));
   const out: StoredValues[] = [];
-  for (const owner of owners(s.namespace)) {
+  for (const owner of await owners(s.namespace)) {
     const { data } = await api.GET("/api/v1/secrets", { params: { query: { owner } }, signal });
     for (const secret of data?.items ?? []) {
       if (!names.has(secret.name)) continue;

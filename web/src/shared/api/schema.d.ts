@@ -5423,6 +5423,8 @@ export interface operations {
                 dry?: boolean;
                 /** @description Refuse a document that would change a resource whose metadata.generation it does not state */
                 new?: boolean;
+                /** @description Resource to delete after the documents are applied, as KIND/NAMESPACE/NAME. All changes are made, or none. Missing resources are ignored. The body may then be empty */
+                delete?: string[] | null;
             };
             header?: {
                 /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
@@ -5432,7 +5434,7 @@ export interface operations {
             cookie?: never;
         };
         /** @description Documents as YAML, one or several, or one as JSON */
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": Record<string, never>;
                 "application/yaml": string;
