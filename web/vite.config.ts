@@ -133,7 +133,7 @@ export default defineConfig({
             // The frame of all pages, with the components that they share.
             {
               name: "app",
-              test: /src\/main\.tsx$|src\/app\/(app|nav|navitems)\.tsx?$|src\/shared\/(api|i18n|servertext|ui)\/(?!diagnosticpatterns)[\w-]+\.tsx?$|src\/features\/((users|skills|shortcuts)\/[\w-]+|approvals\/(dialog|phrases|requests))\.tsx?$|content\/(lazyload|visibletext)\.tsx?$|pages\/chat\/images\.ts$/,
+              test: /src\/main\.tsx$|src\/app\/(app|nav|navitems)\.tsx?$|src\/shared\/(api|i18n|servertext|ui)\/(?!diagnosticpatterns)[\w-]+\.tsx?$|src\/features\/((users|shortcuts)\/[\w-]+|skills\/(namespaces|skilladdress)|approvals\/(dialog|phrases|requests))\.tsx?$|content\/(lazyload|visibletext)\.tsx?$|pages\/chat\/images\.ts$/,
             },
             {
               name: "content",
