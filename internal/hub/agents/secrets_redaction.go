@@ -11,6 +11,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/encryption"
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
+	"github.com/loadout-dev/loadout/internal/scan"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
@@ -35,7 +36,7 @@ type SecretToRedact struct {
 // the public namespace, and of the skills and resources in them. They include those of
 // the namespaces of the conversation's agent and of the given skills, which it used: the
 // user need not be a member, or may have left the group since. Platform values count
-// only if their names say that they are secrets. ToRedact fails if there are too many
+// only if their names or values say that they are secrets. ToRedact fails if there are too many
 // to check all of them. The caller must authorize the use of the conversation.
 func (s *Secrets) ToRedact(ctx context.Context, p account.Principal, conversation string, skills []string) ([]SecretToRedact, error) {
 	shared := []store.Namespace{store.Public}
@@ -65,10 +66,11 @@ func (s *Secrets) ToRedact(ctx context.Context, p account.Principal, conversatio
 			return nil, fmt.Errorf("redact secrets: %w: limit %d secrets of one user, and %d of their groups", store.ErrTooMany, maxRedacted, maxRedacted)
 		}
 		for _, f := range found {
-			if name, ok := variableName(f.Name); ok && !secretVariable.MatchString(name) {
+			value := s.decrypted(f)
+			if name, ok := variableName(f.Name); ok && !isSecretVariable(name, value) {
 				continue
 			}
-			out = append(out, SecretToRedact{Owner: Owner(f.Owner), Name: f.Name, Value: s.decrypted(f), Own: own})
+			out = append(out, SecretToRedact{Owner: Owner(f.Owner), Name: f.Name, Value: value, Own: own})
 		}
 	}
 	slices.SortFunc(out, func(a, b SecretToRedact) int {
@@ -99,9 +101,19 @@ func (s *Secrets) usedNamespaces(ctx context.Context, conversation string, skill
 	return out, nil
 }
 
-// secretVariable matches names of platform values that are secrets. Others are
-// addresses, names and IDs, which a shared conversation may contain.
-var secretVariable = lazyregexp.New(`(?i)key|token|secret|pass|auth|cred`)
+// isSecretVariable reports whether a platform value is a secret, by its name or because
+// it is an address of a webhook or with credentials. Others are addresses, names and
+// IDs, which a shared conversation may contain.
+func isSecretVariable(name, value string) bool {
+	return secretVariable.MatchString(name) || webhook.MatchString(value) || len(scan.URLCredentials(value)) > 0 || len(scan.FindSecrets(value)) > 0
+}
+
+var (
+	// Short parts of names are compared as words, because they occur in other words.
+	secretVariable = lazyregexp.New(`(?i)key|token|secret|pass|auth|cred|pwd|hook|cookie|session|sign|private|cert|jwt|bearer|` +
+		`(?:^|[^a-z])(?:pat|pin|otp|totp|dsn|sas|pw)(?:[^a-z]|$)`)
+	webhook = lazyregexp.New(`(?i)^https?://\S*hook`)
+)
 
 // decrypted returns the value of a secret, or "" if it cannot be decrypted.
 func (s *Secrets) decrypted(f store.Secret) string {

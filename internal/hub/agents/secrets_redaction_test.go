@@ -1,6 +1,7 @@
 package agents_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -104,5 +105,35 @@ func TestSecretsOfOtherGroupsToRedact(t *testing.T) {
 				t.Errorf("%+v", s)
 			}
 		}
+	}
+}
+
+// Platform values are secrets if their names or their values say so, whatever the words.
+func TestPlatformValuesToRedact(t *testing.T) {
+	ctx := t.Context()
+	h := newHub(t, sqlite(t), nil)
+	me, own := h.people["maintainer"], agents.NamespaceOwner(h.of("maintainer"))
+	session, err := h.db.Sessions.Create(ctx, store.Session{Owner: string(me.User)})
+	must(t, err)
+	values := map[string]string{"backend_url": "https://wegent.example.com", "user_name": "maintainer", "company": "Opinion Dsnake", "path": "/srv/data", "spinner": "dots99",
+		"report_to": "https://chat.example.com/hooks/T0/B0/x1y2z3", "database": "postgres://ada:harbour42@db.example.com/x"}
+	secret := []string{"report_to", "database"}
+	for _, name := range []string{"GITHUB_PAT", "DB_PWD", "PIN", "SLACK_WEBHOOK", "WEBHOOK_URL", "SESSION_COOKIE", "DSN", "SIGNING", "PRIVATE", "OTP", "task_token"} {
+		values[name] = "value-of-" + name
+		secret = append(secret, name)
+	}
+	for name, value := range values {
+		must(t, h.Secrets().Set(ctx, me, own, "variable."+name, value))
+	}
+	all, err := h.Secrets().ToRedact(ctx, me, session.ID, nil)
+	must(t, err)
+	var got []string
+	for _, s := range all {
+		got = append(got, strings.TrimPrefix(s.Name, "variable."))
+	}
+	slices.Sort(got)
+	slices.Sort(secret)
+	if diff := cmp.Diff(secret, got); diff != "" {
+		t.Errorf("got + and want -:\n%s", diff)
 	}
 }
