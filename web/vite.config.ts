@@ -41,19 +41,9 @@ const inlineRuntime: Plugin = {
   },
 };
 
-/** apart fails the build if a chunk of packages imports code of the page, which has another address on the hub. */
-const apart: Plugin = {
-  name: "apart",
-  generateBundle(_, bundle) {
-    for (const chunk of Object.values(bundle))
-      if (chunk.type === "chunk" && !chunk.fileName.startsWith("assets/page/"))
-        for (const path of [...chunk.imports, ...chunk.dynamicImports])
-          if (path.startsWith("assets/page/") && !chunk.isEntry) this.error(`${chunk.fileName} imports ${path}`);
-  },
-};
-
 /** The groups of messages that the first pages use: the chat, the list of the library, approvals and the sign-in. */
-const startGroups = /^(account|approvals|back|chat|content|diagram|editor|form|language|library|problem|shell|ui)\./;
+const startGroups =
+  /^(account(?!\.roles)|approvals|back|chat|content|diagram|editor|form|language|library|problem|shell|ui)\./;
 
 /** messageParts splits each message file in two, so that the first load has only what it needs. */
 const messageParts: Plugin = {
@@ -135,6 +125,8 @@ export default defineConfig({
               name: "app",
               test: /src\/main\.tsx$|src\/app\/(app|nav|navitems)\.tsx?$|src\/shared\/(api|i18n|servertext|ui)\/(?!diagnosticpatterns)[\w-]+\.tsx?$|src\/features\/((users|shortcuts)\/[\w-]+|skills\/(namespaces|skilladdress)|approvals\/(dialog|phrases|requests))\.tsx?$|content\/(lazyload|visibletext)\.tsx?$|pages\/chat\/images\.ts$/,
             },
+            // Parts of the chat that load later use them too, which would split them.
+            { name: "chat", test: /src\/pages\/chat\/(index|sessions|sessionlist|sessionrow)\.tsx?$/ },
             {
               name: "content",
               test: /src\/shared\/content\/(index|code|elements|languages|links|formula|markdown|mermaid|phrases|scrollbox|repair)\.tsx?$/,

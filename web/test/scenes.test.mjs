@@ -1391,6 +1391,145 @@ test("an old conversation is found by a word in it, by keyboard and by mouse, an
   narrow.calm();
 });
 
+test("pin, file and archive a conversation, by keyboard and by mouse; a search finds it, and a message brings it back", async (t) => {
+  const hub = await scene(t);
+  const ids = {};
+  for (const title of ["Tides", "Ships", "Moon"]) {
+    ids[title] = (await hub.ask("POST", "/sessions", { title })).id;
+    await hub.ask("POST", `/sessions/${ids[title]}/messages`, { text: `Tell me of ${title}.` });
+    await over(hub, ids[title]);
+  }
+  const page = await window_(t, hub, { axe: true });
+  await page.goto(`/chat/${ids.Tides}`);
+  const list = page.getByRole("navigation", { name: "Conversations" });
+  const titles = async (...want) => {
+    await page.waitForFunction(
+      (want) => [...document.querySelectorAll(".chat-row > a")].map((a) => a.textContent).join() === want,
+      want.join(),
+    );
+  };
+  const act = async (title, action) => {
+    await list.getByRole("button", { name: `Actions for ${title}` }).click();
+    await page.getByRole("menuitem", { name: action, exact: true }).click();
+  };
+  await titles("Moon", "Ships", "Tides");
+
+  // By keyboard, of the open conversation.
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox").fill("pin");
+  await page.getByRole("option", { name: "Pin", exact: true }).waitFor();
+  await page.keyboard.press("Enter");
+  await titles("Tides", "Moon", "Ships");
+  await list.getByRole("region", { name: "Pinned" }).getByRole("link", { name: "Tides" }).waitFor();
+  await page.keyboard.press("Alt+ArrowDown");
+  await page.waitForURL(new RegExp(ids.Moon));
+
+  // Into a new folder, and another one into the same folder, by keyboard only.
+  await act("Ships", "Move to folder…");
+  const dialog = page.getByRole("dialog", { name: "Move to folder" });
+  await dialog.getByLabel("Folder name").fill("Sea");
+  await accessible(page, "the dialog");
+  await dialog.getByRole("button", { name: "Move" }).click();
+  await dialog.waitFor({ state: "detached" });
+  await titles("Tides", "Moon");
+  const folder = list.getByRole("button", { name: "Sea 1", exact: true });
+  await folder.focus();
+  await page.keyboard.press("Enter");
+  await titles("Tides", "Ships", "Moon");
+  await list.getByRole("button", { name: "Actions for Moon" }).focus();
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.activeElement?.getAttribute("role") === "menuitem");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await dialog.getByRole("button", { name: "Move" }).focus();
+  await page.keyboard.press("Enter");
+  await list.getByRole("button", { name: "Sea 2", exact: true }).waitFor();
+  await titles("Tides", "Moon", "Ships");
+  await accessible(page, "the list with a folder");
+  await page.screenshot({ path: join(pictures, "folders-wide.png") });
+  await page.reload();
+  await titles("Tides", "Moon", "Ships"); // the folder is still open
+
+  // Archived, it is out of the list. A search finds it.
+  await act("Ships", "Archive");
+  await titles("Tides", "Moon");
+  await list.getByRole("button", { name: "Archived" }).click();
+  await titles("Ships");
+  await accessible(page, "the archived conversations");
+  await page.screenshot({ path: join(pictures, "archived-wide.png") });
+  await list.getByRole("button", { name: "All conversations" }).click();
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox").fill("ships");
+  await page.getByRole("option", { name: /Ships.*archived/ }).click();
+  await page.getByText("This conversation is archived").waitFor();
+  await titles("Tides", "Moon");
+  const box = page.getByRole("textbox", { name: "Message" });
+  await box.fill("And today?");
+  await box.press("Enter");
+  await page.getByText("This conversation is archived").waitFor({ state: "detached" });
+  await titles("Tides", "Moon", "Ships");
+
+  // The folder is renamed, then deleted without its conversations.
+  await list.getByRole("button", { name: "Actions for Sea" }).click();
+  await page.getByRole("menuitem", { name: "Rename" }).click();
+  await page.getByRole("textbox", { name: "Folder name" }).fill("Ocean");
+  await page.keyboard.press("Enter");
+  await list.getByRole("button", { name: "Ocean 2", exact: true }).waitFor();
+  await act("Ocean", "Delete folder");
+  await page.getByRole("dialog").getByRole("button", { name: "Delete folder" }).click();
+  await list.getByRole("button", { name: /^Ocean/ }).waitFor({ state: "detached" });
+  await titles("Tides", "Moon", "Ships");
+
+  const narrow = await window_(t, hub, { width: 360, height: 740, scheme: "dark", language: "zh-CN" });
+  await hub.ask("PATCH", `/sessions/${ids.Moon}`, {
+    folder: (await hub.ask("POST", "/folders", { name: "海洋与潮汐以及一个很长很长很长很长的文件夹名称" })).id,
+  });
+  await narrow.goto(`/chat/${ids.Tides}`);
+  await narrow.getByRole("button", { name: "显示对话列表" }).click();
+  await narrow.getByRole("button", { name: /^海洋/ }).click();
+  await narrow.getByRole("link", { name: "Moon" }).waitFor();
+  await narrow.screenshot({ path: join(pictures, "folders-narrow.png") });
+  await fits(narrow, "the folders");
+  page.calm();
+  narrow.calm();
+});
+
+test("titles: the model writes one after the first answer, without a reload, and one by the user remains", async (t) => {
+  const vendor = await Vendor.start([{ text: "At noon." }, { text: "At one." }]);
+  vendor.title = 'Title: "High water at Cuxhaven"';
+  t.after(() => vendor.end());
+  const hub = await scene(t, {
+    env: { OPENAI_API_KEY: "key" },
+    config: `models:\n  default: openai:fake\n  base_url: ${vendor.url}\n`,
+  });
+  const page = await window_(t, hub);
+  await page.goto("/");
+  const box = page.getByRole("textbox", { name: "Message" });
+  const list = page.getByRole("navigation", { name: "Conversations" });
+  const release = vendor.hold();
+  await box.fill("When is **high water**?\nIn Cuxhaven.");
+  await box.press("Enter");
+  await list.getByRole("link", { name: "When is high water?" }).waitFor();
+  release();
+  await list.getByRole("link", { name: "High water at Cuxhaven" }).waitFor();
+  await page.getByRole("heading", { level: 1, name: "High water at Cuxhaven" }).waitFor();
+  await page.screenshot({ path: join(pictures, "title-by-model.png") });
+  await list.getByRole("button", { name: /^Actions/ }).click();
+  await page.getByRole("menuitem", { name: "Rename" }).click();
+  await page.getByRole("textbox", { name: "Title of the conversation" }).fill("Mine");
+  await page.keyboard.press("Enter");
+  await list.getByRole("link", { name: "Mine" }).waitFor();
+  await box.fill("And tomorrow?");
+  await box.press("Enter");
+  await page.getByText("At one.").waitFor();
+  await page.reload();
+  await list.getByRole("link", { name: "Mine" }).waitFor();
+  assert.equal(vendor.titled, 1);
+  assert.equal(vendor.heard.length, 2);
+  page.calm();
+});
+
 test("make an agent: from a template, with a skill and a member, and its documents are written", async (t) => {
   const hub = await scene(t);
   await hub.ask("PUT", "/kinds/Ghost/default/tides", {
@@ -1746,7 +1885,7 @@ const tidePackage = (says) =>
 const zipType = { "Content-Type": "application/zip" };
 
 test("review with a line comment, request changes, approve: by mouse", async (t) => {
-  const { hub, as, group, ada, ben } = await harbourCrew(t);
+  const { as, group, ada, ben } = await harbourCrew(t);
   const { id, digest } = await as(
     ada,
     "POST",
@@ -2204,7 +2343,7 @@ test("share pictures and files: in every view the dialog, the shared page and th
     const openDialog = async () => {
       await page.goto(`/chat/${id}`);
       await page.locator(".chat-head button[aria-haspopup]").last().click();
-      await page.getByRole("menuitem").nth(1).click();
+      await page.getByRole("menuitem", { name: /^(Share…|共享…)/ }).click();
       const dialog = page.getByRole("dialog");
       await dialog.locator(".share-preview .shared-question img").waitFor();
       return dialog;

@@ -56,7 +56,7 @@ export default function Palette() {
       group: msg("palette.conversations"),
       icon: "chat",
       text: f.title || msg("chat.untitled"),
-      note: ago(f.created),
+      note: f.archived ? `${msg("palette.archived")} · ${ago(f.created)}` : ago(f.created),
       excerpt: "excerpt" in f ? f.excerpt : undefined,
       run: () => open(f.id, "seq" in f ? f.seq : undefined),
     }));

@@ -1,10 +1,10 @@
 import { type Signal, signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { shownSession } from "../../features/approvals/requests";
-import { api, got, type Schema } from "../../shared/api/client";
+import type { Schema } from "../../shared/api/client";
 import { me } from "../../shared/api/me";
 import { type Link, watch } from "./eventstream";
-import { put, refreshSessions, rename, sessionOf, titleFrom } from "./sessions";
+import { reload, sessionOf } from "./sessions";
 import { blank, follow, isBusy, type Transcript } from "./transcript";
 import { cached, keep } from "./transcriptcache";
 
@@ -55,7 +55,8 @@ export function useConversation(id: string): Conversation {
           c.transcript.value = follow(was, events);
           keep(id, c.transcript.value);
           if (!c.ready.value) settle();
-          else if (isBusy(was) !== isBusy(c.transcript.value)) void refreshSessions().catch(() => {});
+          else if (isBusy(was) !== isBusy(c.transcript.value) || events.some((e) => e.type === "title"))
+            void reload(id).catch(() => {});
         },
       });
     };
@@ -68,7 +69,6 @@ export function useConversation(id: string): Conversation {
       if (shownSession.value === id) shownSession.value = undefined;
     };
   }, [c]);
-  useTitled(c);
   return c;
 }
 
@@ -77,20 +77,8 @@ async function meet(id: string): Promise<Schema["Session"] | undefined> {
   const known = sessionOf(id);
   if (known) return known;
   try {
-    const session = await got(api.GET("/api/v1/sessions/{session}", { params: { path: { session: id } } }));
-    put(session);
-    return session;
+    return await reload(id);
   } catch {
     return undefined;
   }
-}
-
-/** useTitled sets a missing title from the first message. */
-function useTitled(c: Conversation) {
-  const session = sessionOf(c.id);
-  const said = c.transcript.value.turns.find((t) => t.kind === "message" && t.text)?.text;
-  const wanted = session && !session.title && session.owner === me.value?.user.id && said ? titleFrom(said) : "";
-  useEffect(() => {
-    if (wanted) void rename(c.id, wanted).catch(() => {});
-  }, [c, wanted]);
 }

@@ -13,15 +13,16 @@ import { agentTitle } from "./agentfield";
 import { useBranch } from "./branches";
 import { Composer } from "./composer";
 import { useConversation } from "./conversation";
+import { useDebounced } from "./debounced";
 import type { Link } from "./eventstream";
 import { choosing } from "./loadskill";
 import { Messages } from "./messages";
 import { useModels } from "./models";
-import { Panel, useDebounced } from "./panel";
+import { Panel } from "./panel";
 import { messageTitle } from "./phrases";
 import { cancel, sendMessage, switchBranch } from "./send";
 import { exportSession, SessionMenu, TitleField } from "./sessionrow";
-import { change, sessionOf } from "./sessions";
+import { archive, change, moving, pin, sessionOf } from "./sessions";
 import { isBusy, type Transcript, type Turn, runningTurn } from "./transcript";
 import type { TurnActions } from "./turnactions";
 import "./chat.css";
@@ -100,6 +101,14 @@ export function ConversationView({ id, list, onPanel, panelOpen, beside }: Conve
               </Button>
             </div>
           )}
+          {session?.archived && !theirs && (
+            <div class="note row keep">
+              <span class="grow">{msg("chat.archivedNote")}</span>
+              <Button small onClick={() => void archive(session)}>
+                {msg("chat.unarchive")}
+              </Button>
+            </div>
+          )}
           {theirs ? (
             <p class="small muted">{msg("chat.watching")}</p>
           ) : (
@@ -169,7 +178,7 @@ function Head({
   const session = sessionOf(id);
   const mine = session?.owner === me.value?.user.id;
   useCommands([
-    ...(mine
+    ...(session && mine
       ? [
           {
             text: msg("chat.loadByHand"),
@@ -177,6 +186,17 @@ function Head({
             run: () => (panelOpen || onPanel(), (choosing.value = id)),
           },
           { text: msg("chat.rename"), icon: "compose" as const, run: () => setRenaming(true) },
+          {
+            text: session.pinned ? msg("chat.unpin") : msg("chat.pin"),
+            icon: "pin" as const,
+            run: () => void pin(session),
+          },
+          { text: msg("chat.move"), icon: "folder" as const, run: () => (moving.value = session) },
+          {
+            text: session.archived ? msg("chat.unarchive") : msg("chat.archive"),
+            icon: "folder" as const,
+            run: () => void archive(session),
+          },
         ]
       : []),
     { text: msg("chat.exportMarkdown"), icon: "download" as const, run: () => exportSession(id, "markdown") },

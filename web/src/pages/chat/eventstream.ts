@@ -37,6 +37,7 @@ const types = [
   "notice",
   "ask",
   "answered",
+  "title",
 ];
 
 const firstWait = 300;

@@ -1,14 +1,14 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { useLocation } from "preact-iso";
+import { ErrorBoundary, useLocation } from "preact-iso";
 import { useShortcut } from "../../features/shortcuts/keys";
-import { msg } from "../../shared/i18n/messages";
+import { msg, withRest } from "../../shared/i18n/messages";
 import { store, stored } from "../../shared/i18n/storage";
 import { Button, Waiting } from "../../shared/ui";
-import { laterPart, loadAhead } from "../../shared/ui/lazypart";
+import { laterPart, lazyPart, loadAhead } from "../../shared/ui/lazypart";
 import { Drawer, useWide } from "./drawer";
 import { SessionList } from "./sessionlist";
-import { sessions, useFreshSessions } from "./sessions";
+import { displayed, moving, useFreshSessions } from "./sessions";
 import { Begin } from "./startpage";
 import { useVisibleHeight } from "./visualviewport";
 
@@ -16,6 +16,8 @@ import { useVisibleHeight } from "./visualviewport";
 const useConversationPage = laterPart(() => import("./conversationpage"));
 
 if (location.pathname.startsWith("/chat/")) void useConversationPage.load();
+
+const MoveDialog = lazyPart(() => withRest(import("./movedialog")));
 
 const key = "loadout.chat.panel";
 
@@ -41,7 +43,7 @@ export default function Chat() {
   useShortcut("next", () => step(1));
   useShortcut("previous", () => step(-1));
   const step = (by: number) => {
-    const all = sessions.value ?? [];
+    const all = displayed();
     const next = all[id ? all.findIndex((s) => s.id === id) + by : 0];
     if (next) route(`/chat/${next.id}`);
   };
@@ -96,6 +98,11 @@ export default function Chat() {
         <section class="chat-talk">
           <Waiting for={msg("chat.opening")} />
         </section>
+      )}
+      {moving.value && (
+        <ErrorBoundary>
+          <MoveDialog session={moving.value} onClose={() => (moving.value = undefined)} />
+        </ErrorBoundary>
       )}
     </div>
   );

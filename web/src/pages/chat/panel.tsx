@@ -1,4 +1,3 @@
-import { useEffect, useState } from "preact/hooks";
 import type { Load } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 import type { InForce } from "./activeskills";
@@ -24,18 +23,4 @@ export function Panel({ c, at, force, beforeLoad }: PanelProps) {
       <UsagePart id={c.id} at={at} turns={c.transcript.value.turns.length} />
     </div>
   );
-}
-
-/**
- * useDebounced returns a number once it has been stable for a moment, to limit requests to the hub.
- * It is -1 at first.
- */
-export function useDebounced(n: number): number {
-  const [settled, set] = useState(n);
-  useEffect(() => {
-    if (settled < 0) return set(n);
-    const timer = setTimeout(() => set(n), 400);
-    return () => clearTimeout(timer);
-  }, [n]);
-  return settled;
 }

@@ -5,7 +5,7 @@ import { msg } from "../../shared/i18n/messages";
 import type { Draft } from "./drafts";
 import { asImages } from "./images";
 import { accepted, keyFor } from "./requestkeys";
-import { put, titleFrom } from "./sessions";
+import { put, reload } from "./sessions";
 
 /** An error after the conversation was created. The unsent message belongs to that conversation. */
 export class Begun extends Error {
@@ -19,10 +19,8 @@ export class Begun extends Error {
 
 /** begin creates a conversation with a message, and returns its ID. */
 export async function begin(draft: Draft): Promise<string> {
-  const title = titleFrom(draft.text || draft.skill || draft.files[0]?.name || "");
   const plain = !draft.skill && !draft.files.length;
   const body = {
-    title,
     ...(draft.agent && { agent: draft.agent }),
     ...(draft.model && { model: draft.model }),
     ...(plain && { message: draft.text.trim() }),
@@ -31,7 +29,10 @@ export async function begin(draft: Draft): Promise<string> {
   const session = await got(api.POST("/api/v1/sessions", { params: { header: { "Idempotency-Key": key } }, body }));
   put(session);
   try {
-    if (!plain) await sendMessage(session.id, draft);
+    if (!plain) {
+      await sendMessage(session.id, draft);
+      void reload(session.id).catch(() => {}); // the message gave it a title
+    }
   } catch (error) {
     if (isUnreachable(error)) throw error; // the next attempt gets the same conversation
     accepted("");

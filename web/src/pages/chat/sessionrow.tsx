@@ -4,7 +4,7 @@ import { me } from "../../shared/api/me";
 import { msg, withRest } from "../../shared/i18n/messages";
 import { done, failed, Menu, MenuItem, Tag, useConfirm } from "../../shared/ui";
 import { lazyPart } from "../../shared/ui/lazypart";
-import { remove, rename, type Session } from "./sessions";
+import { archive, moving, pin, remove, rename, type Session } from "./sessions";
 import { forget } from "./transcriptcache";
 
 const ShareDialog = lazyPart(() => withRest(import("../../features/sharing/sharedialog")));
@@ -51,6 +51,11 @@ export function SessionMenu({ session, onRename, place }: { session: Session; on
     <>
       <Menu small label={msg("chat.actions", { title })} place={place}>
         <MenuItem onClick={onRename}>{msg("chat.rename")}</MenuItem>
+        <MenuItem onClick={() => void pin(session)}>{session.pinned ? msg("chat.unpin") : msg("chat.pin")}</MenuItem>
+        <MenuItem onClick={() => (moving.value = session)}>{msg("chat.move")}</MenuItem>
+        <MenuItem onClick={() => void archive(session)}>
+          {session.archived ? msg("chat.unarchive") : msg("chat.archive")}
+        </MenuItem>
         {me.value?.can.share && <MenuItem onClick={() => setSharing(true)}>{msg("chat.share")}</MenuItem>}
         <MenuItem onClick={() => exportSession(session.id, "markdown")}>{msg("chat.exportMarkdown")}</MenuItem>
         <MenuItem onClick={() => exportSession(session.id, "jsonl")}>{msg("chat.exportLines")}</MenuItem>
@@ -89,9 +94,30 @@ export function exportSession(id: string, format: "markdown" | "jsonl") {
   a.remove();
 }
 
-/** TitleField edits a title in the list. Enter saves, Escape cancels. */
+/** TitleField edits the title of a conversation. */
 export function TitleField({ session, onDone }: { session: Session; onDone: () => void }) {
-  const [text, setText] = useState(session.title);
+  return (
+    <NameField
+      label={msg("chat.newTitle")}
+      value={session.title}
+      maxLength={300}
+      save={(title) => rename(session.id, title)}
+      onDone={onDone}
+    />
+  );
+}
+
+interface NameFieldProps {
+  label: string;
+  value: string;
+  maxLength: number;
+  save: (text: string) => Promise<unknown>;
+  onDone: () => void;
+}
+
+/** NameField edits a name in the list. Enter saves, Escape cancels. */
+export function NameField({ label, value, maxLength, save, onDone }: NameFieldProps) {
+  const [text, setText] = useState(value);
   const input = useRef<HTMLInputElement>(null);
   const over = useRef(false);
   useLayoutEffect(() => {
@@ -105,15 +131,15 @@ export function TitleField({ session, onDone }: { session: Session; onDone: () =
     if (over.current) return;
     over.current = true;
     onDone();
-    if (text.trim() && text.trim() !== session.title) void rename(session.id, text.trim()).catch(failed);
+    if (text.trim() && text.trim() !== value) void save(text.trim()).catch(failed);
   };
   return (
     <input
       ref={input}
       class="input"
       value={text}
-      maxLength={300}
-      aria-label={msg("chat.newTitle")}
+      maxLength={maxLength}
+      aria-label={label}
       onInput={(e) => setText(e.currentTarget.value)}
       onBlur={keep}
       onKeyDown={(e) => {

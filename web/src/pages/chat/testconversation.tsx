@@ -36,9 +36,9 @@ export default function TestConversation({ begin, version }: TestChatProps) {
   };
   const changed = session && session.version !== version;
   return (
-    <section class="chat-talk chat-test" aria-label={msg("chat.testTitle")}>
+    <section class="chat-talk chat-test" aria-label={msg("agents.testTitle")}>
       <header class="row keep">
-        <h2 class="grow">{msg("chat.testTitle")}</h2>
+        <h2 class="grow">{msg("agents.testTitle")}</h2>
         {session && (
           <Button
             small
@@ -47,13 +47,13 @@ export default function TestConversation({ begin, version }: TestChatProps) {
               setSession(undefined);
             }}
           >
-            {msg("chat.testAgain")}
+            {msg("agents.testAgain")}
           </Button>
         )}
       </header>
       {changed && (
         <p class="note small" role="status">
-          {msg("chat.testChanged")}
+          {msg("agents.testChanged")}
         </p>
       )}
       {session ? <Talk key={session.id} id={session.id} send={send} /> : <Silent send={send} />}
@@ -68,7 +68,7 @@ interface TalkProps {
 const Silent = ({ send }: TalkProps) => (
   <>
     <div class="chat-scroll">
-      <p class="muted small chat-test-hint">{msg("chat.testHint")}</p>
+      <p class="muted small chat-test-hint">{msg("agents.testHint")}</p>
     </div>
     <div class="chat-foot-area">
       <Composer id={draftKey} send={send} busy={false} quiet />

@@ -15,13 +15,14 @@ export function heavy<T>(get: () => Promise<T>): { (wanted?: boolean): T | undef
     ));
   function useHeavy(wanted = true) {
     const [, draw] = useState(0);
+    const drawn = there; // it may arrive before the effect runs
     useEffect(() => {
-      if (there || !wanted) return;
+      if (drawn || !wanted) return;
       let gone = false;
       void fetch().then(() => !gone && draw(1));
       return () => void (gone = true);
     }, [wanted]);
-    return there;
+    return drawn;
   }
   return Object.assign(useHeavy, { load: fetch });
 }
