@@ -79,3 +79,27 @@ func TestCommentsAreBounded(t *testing.T) {
 	_, err := db.Comments.Add(ctx, store.Comment{SkillID: skill.ID, VersionID: v.ID, Author: "ada", Text: "x"})
 	wantError(t, err, store.ErrTooMany)
 }
+
+// A reviewer has one open request for changes of a skill, which outlives its version.
+func TestChangeRequests(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		skill := newSkill(t, db, store.Public, "tides")
+		add := func(reviewer string, number int64) store.ChangeRequest {
+			t.Helper()
+			return must(db.ChangeRequests.Add(ctx, store.ChangeRequest{SkillID: skill.ID, Number: number, Reviewer: reviewer, Note: "No."}))(t)
+		}
+		add("ada", 1)
+		second, other := add("ada", 2), add("eve", 3)
+		wantEqual(t, must(db.ChangeRequests.Get(ctx, second.ID))(t), second)
+		wantEqual(t, must(db.ChangeRequests.ListOpen(ctx, skill.ID, 9))(t), []store.ChangeRequest{second, other})
+		wantEqual(t, must(db.ChangeRequests.ListOpen(ctx, skill.ID, 2))(t), []store.ChangeRequest{second})
+		wantEqual(t, must(db.ChangeRequests.CloseBy(ctx, skill.ID, "ada", 1))(t), int64(0))
+		wantEqual(t, must(db.ChangeRequests.CloseBy(ctx, skill.ID, "ada", 2))(t), int64(1))
+		mustDo(t, db.ChangeRequests.Close(ctx, other.ID))
+		wantError(t, db.ChangeRequests.Close(ctx, other.ID), store.ErrNotFound)
+		wantEqual(t, len(must(db.ChangeRequests.ListOpen(ctx, skill.ID, 9))(t)), 0)
+		_, err := db.ChangeRequests.Add(ctx, store.ChangeRequest{SkillID: "none", Number: 1, Reviewer: "ada"})
+		wantError(t, err, store.ErrNotFound)
+	})
+}

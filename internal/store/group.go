@@ -27,15 +27,19 @@ type Group struct {
 	// RequiredApprovers is how many reviewers must approve a version of the group's
 	// skills, from 1 to [MaxRequiredApprovers]. Create sets it to 1 if it is 0.
 	RequiredApprovers int64
+	// ApproverGroup is the ID of the group whose members must approve, or "" for this
+	// group. ApproverRole is their lowest role; Create sets it to Maintainer if it is "".
+	ApproverGroup string
+	ApproverRole  Role
 }
 
 // MaxRequiredApprovers is the maximum of [Group.RequiredApprovers].
 const MaxRequiredApprovers = 10
 
-const groupColumns = "id, name, display, description, created, required_approvers"
+const groupColumns = "id, name, display, description, created, required_approvers, approver_group, approver_role"
 
 func (g *Group) fields() []any {
-	return []any{&g.ID, &g.Name, &g.Display, &g.Description, (*timestamp)(&g.Created), &g.RequiredApprovers}
+	return []any{&g.ID, &g.Name, &g.Display, &g.Description, (*timestamp)(&g.Created), &g.RequiredApprovers, &g.ApproverGroup, (*string)(&g.ApproverRole)}
 }
 
 // Member is a user's membership in a group.
@@ -63,6 +67,9 @@ func (t Groups) Create(ctx context.Context, g Group) (Group, error) {
 	if g.RequiredApprovers == 0 {
 		g.RequiredApprovers = 1
 	}
+	if g.ApproverRole == "" {
+		g.ApproverRole = Maintainer
+	}
 	if err := t.c.insert(ctx, "groups", groupColumns, g.fields()); err != nil {
 		return Group{}, fmt.Errorf("add group %q: %w", g.Name, err)
 	}
@@ -87,10 +94,9 @@ func (t Groups) ByName(ctx context.Context, name string) (Group, error) {
 	return g, nil
 }
 
-// Update replaces a group's display name, description and number of required
-// approvers.
+// Update replaces a group's display name, description and rules about approvers.
 func (t Groups) Update(ctx context.Context, g Group) error {
-	err := t.c.execAffecting(ctx, "UPDATE groups SET display = $2, description = $3, required_approvers = $4 WHERE id = $1", g.ID, g.Display, g.Description, g.RequiredApprovers)
+	err := t.c.execAffecting(ctx, "UPDATE groups SET display = $2, description = $3, required_approvers = $4, approver_group = $5, approver_role = $6 WHERE id = $1", g.ID, g.Display, g.Description, g.RequiredApprovers, g.ApproverGroup, string(g.ApproverRole))
 	if err != nil {
 		return fmt.Errorf("change group %q: %w", g.ID, err)
 	}

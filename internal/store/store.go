@@ -121,6 +121,8 @@ type Tables struct {
 
 	ConversationWords ConversationWords
 	Comments          Comments
+	ChangeRequests    ChangeRequests
+	ViewedFiles       ViewedFiles
 }
 
 func tables(c conn) Tables {
@@ -136,6 +138,8 @@ func tables(c conn) Tables {
 		Storage: Storage{c}, Snapshots: Snapshots{c}, Durations: Durations{c}, Shares: Shares{c}, Folders: Folders{c}, TrialAgents: TrialAgents{c},
 		ConversationWords: ConversationWords{c},
 		Comments:          Comments{c},
+		ChangeRequests:    ChangeRequests{c},
+		ViewedFiles:       ViewedFiles{c},
 	}
 }
 
