@@ -28,6 +28,10 @@ var authorityOfVersions = []row{
 	{"change-comment", "of another user", theComment, aComment, "401 404 403 403 403 403 403", "403 write review"},
 	{"delete-comment", "of another user", theComment, nil, "401 404 403 403 403 403 403", "403 write review"},
 	{"resolve-comment", "", theComment, resolved, "401 404 403 200 200 200 200", "200 write review"},
+	{"get-review", "", theVersion, nil, "401 404 403 200 200 200 200", "200 read chat"},
+	{"dismiss-changes", "", theChangeRequest, aReason, "401 404 403 403 403 204 204", "204 review"},
+	{"list-viewed-files", "", theVersion, nil, "401 404 403 200 200 200 200", "200 read chat"},
+	{"set-viewed-file", "", theVersion, viewed, "401 404 403 204 204 204 204", "204 write review"},
 	{"list-held-tools", "", theSkill, nil, "401 404 200 200 200 200 200", "200 read chat"},
 	{"accept-skill-tools", "", theSkill, toolsOfTheSkill, "401 404 403 403 200 200 200", "200 review"},
 	{"list-reviews", "", nil, nil, "401 403 403 403 200 200 200", "200 review"},
@@ -81,6 +85,17 @@ func theirVersion(s *scene) map[string]string {
 func aComment(*scene) any { return map[string]string{"text": "Why?"} }
 
 func resolved(*scene) any { return map[string]bool{"resolved": true} }
+
+func viewed(*scene) any { return map[string]any{"path": "SKILL.md", "viewed": true} }
+
+func aReason(*scene) any { return map[string]string{"reason": "It is agreed."} }
+
+// theChangeRequest is a request to change the skill of the group.
+func theChangeRequest(s *scene) map[string]string {
+	s.t.Helper()
+	r := must(s.node.DB().ChangeRequests.Add(s.t.Context(), store.ChangeRequest{SkillID: s.skill().ID, Number: 1, Reviewer: s.victim, Note: "No."}))(s.t)
+	return map[string]string{"skill": s.skill().ID, "request": r.ID}
+}
 
 // theComment is one of an owner of the group.
 func theComment(s *scene) map[string]string {

@@ -128,7 +128,7 @@ func TestHostileTextIsCleanedInEveryAnswer(t *testing.T) {
 		text = strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\x00", "\x01") // what JSON and the store accept
 		n := strconv.Itoa(i)
 		md := untrustedtest.Skill("skill-"+n, text)
-		made := ask(c.developer, "create-skill", nil, "?namespace="+c.in,
+		made := ask(c.developer, "create-skill", nil, "?namespace="+c.in+"&changelog="+url.QueryEscape(string([]rune(text)[:min(200, len([]rune(text)))])),
 			inForm(t, "skill-"+n+".zip", zipOf(t, "skill-"+n, fstest.MapFS{"SKILL.md": {Data: []byte(md)}, "scripts/run.sh": {Data: []byte("exit\n")}}))).want(t, 201)
 		values["skill"] = made.text(t, "id")
 		draft := files(file("SKILL.md", md))
@@ -138,6 +138,10 @@ func TestHostileTextIsCleanedInEveryAnswer(t *testing.T) {
 		ask(c.maintainer, "rate-skill", values, "", map[string]any{"stars": 1, "words": text}).want(t, 204)
 		review := map[string]any{"decision": "changes-requested", "digest": made.text(t, "digest"), "note": "No: " + text}
 		ask(c.maintainer, "review-version", values, "", review).want(t, 204)
+		var status struct{ Requests []struct{ ID string } }
+		ask(c.maintainer, "get-review", values, "", nil).want(t, 200).into(t, &status)
+		values["request"] = status.Requests[0].ID
+		ask(c.root, "dismiss-changes", values, "", map[string]string{"reason": "So: " + text}).want(t, 204)
 		review["decision"] = "pending"
 		ask(c.maintainer, "review-version", values, "", review).want(t, 204)
 		comment := ask(c.maintainer, "add-comment", values, "", map[string]any{"path": "SKILL.md", "line": 3, "text": "Why? " + text}).want(t, 201).text(t, "comment")

@@ -21,6 +21,7 @@ const (
 	SkillChange   Action = "skill.change"   // add a version, choose the current one, change a skill's source
 	SkillReview   Action = "skill.review"   // approve or reject a version's code
 	SkillComment  Action = "skill.comment"  // comment on a version in a review
+	SkillDismiss  Action = "skill.dismiss"  // dismiss a reviewer's request for changes
 	SkillPublish  Action = "skill.publish"  // offer a skill to others; also requires SkillUpload in their namespace
 	SkillHide     Action = "skill.hide"
 	SkillDelete   Action = "skill.delete"
@@ -78,7 +79,7 @@ const (
 type Resource struct {
 	Owner  UserID  // user who owns the item, or the user that the item represents
 	Group  GroupID // group that owns the item
-	Author UserID  // creator within a group; for SkillReview, the uploader of the version
+	Author UserID  // creator within a group; for SkillReview and SkillDismiss, the uploader of the version
 	Shared bool    // whether all users can see the item: in the public namespace or published to all
 	// Hidden restricts the item to users who manage it. Set it to false if the
 	// action uses an existing reference to the item, which remains valid.
@@ -127,6 +128,7 @@ var rules = []rule{
 	{action: SkillChange, scopes: ScopeWrite, own: true, group: Maintainer, author: true, admin: true, write: true},
 	{action: SkillReview, scopes: ScopeReview, group: Maintainer, notAuthor: true, admin: true},
 	{action: SkillComment, scopes: ScopeWrite | ScopeReview, own: true, group: Developer, admin: true, write: true},
+	{action: SkillDismiss, scopes: ScopeReview, group: Owner, notAuthor: true, admin: true, write: true},
 	{action: SkillPublish, scopes: ScopeWrite, own: true, group: Maintainer, admin: true, write: true},
 	{action: SkillHide, scopes: ScopeWrite, own: true, group: Maintainer, author: true, admin: true, write: true},
 	{action: SkillDelete, scopes: ScopeWrite, own: true, group: Maintainer, author: true, admin: true, write: true},

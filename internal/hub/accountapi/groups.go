@@ -27,6 +27,8 @@ type groupChange struct {
 	Display           *string `json:"display,omitempty" maxLength:"200"`
 	Description       *string `json:"description,omitempty" maxLength:"4000"`
 	RequiredApprovers *int64  `json:"requiredApprovers,omitempty" minimum:"1" maximum:"10" doc:"How many reviewers must approve a version of its skills before it becomes current; over 1, the uploader does not count"`
+	ApproverGroup     *string `json:"approverGroup,omitempty" maxLength:"64" doc:"ID of a group of yours whose members must give the approvals; they must also be reviewers of this group. Empty for this group"`
+	ApproverRole      *string `json:"approverRole,omitempty" enum:"reporter,developer,maintainer,owner" doc:"Lowest role of those members; in this group, maintainer or owner"`
 }
 
 func (h *Handlers) groupsAPI() {

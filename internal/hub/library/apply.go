@@ -127,7 +127,7 @@ func (l *Library) applyVersion(ctx context.Context, tx *store.Tx, p account.Prin
 	if !mayBeCurrent(h.Skill, v) {
 		pending = v.Number
 	}
-	return TextUpdated, pending, appendAudit(ctx, tx.Audit, p, account.SkillChange, h.Namespace, h.ID, "allowed", uploadDetails{h.Name, v.Number, v.Digest, nil})
+	return TextUpdated, pending, appendAudit(ctx, tx.Audit, p, account.SkillChange, h.Namespace, h.ID, "allowed", newUploadDetails(h, v, nil))
 }
 
 // textContent checks a skill text as it would check an upload, and stores its

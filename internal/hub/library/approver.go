@@ -58,8 +58,8 @@ func needsDecision(p account.Principal, createdBy string, approvers []string, re
 // reviewers approved than the namespace requires. If several approvals are
 // required, the uploader's own approval does not count.
 func (h *skillRecord) checkApprovers(ctx context.Context, tx *store.Tx, in Namespace) error {
-	required, err := requiredApproversIn(ctx, &tx.Tables, in)
-	if err != nil || required <= 1 {
+	rule, err := approvalRuleOf(ctx, &tx.Tables, in)
+	if err != nil || !rule.excludesUploader() {
 		return err
 	}
 	for before := int64(0); before != 1; {
@@ -69,9 +69,15 @@ func (h *skillRecord) checkApprovers(ctx context.Context, tx *store.Tx, in Names
 		}
 		for _, v := range versions {
 			before = v.Number
-			n := len(slices.DeleteFunc(slices.Clone(v.Approvers), func(id string) bool { return id == v.CreatedBy }))
-			if v.Review == Approved && facts(v).HasCode && n < required {
-				return invalidf("too few approvers of version %d (%d, the group requires %d); let others approve it, reject it or delete it", v.Number, n, required)
+			if v.Review != Approved || !facts(v).HasCode {
+				continue
+			}
+			n, err := rule.count(ctx, &tx.Tables, v, v.Approvers)
+			if err != nil {
+				return err
+			}
+			if n < rule.required {
+				return invalidf("too few approvers of version %d (%d, the group requires %d); let others approve it, reject it or delete it", v.Number, n, rule.required)
 			}
 		}
 	}
@@ -87,7 +93,11 @@ func (h *skillRecord) addApproval(ctx context.Context, tx *store.Tx, p account.P
 	if err != nil {
 		return nil, "", err
 	}
-	if required > 1 && v.CreatedBy == string(p.User) {
+	rules, err := h.approvalRules(ctx, &tx.Tables)
+	if err != nil {
+		return nil, "", err
+	}
+	if v.CreatedBy == string(p.User) && slices.ContainsFunc(rules, approvalRule.excludesUploader) {
 		return nil, "", invalidf("uploader's approval does not count in a group that requires %d approvers; ask another reviewer", required)
 	}
 	for _, id := range v.Approvers {
@@ -100,7 +110,18 @@ func (h *skillRecord) addApproval(ctx context.Context, tx *store.Tx, p account.P
 		}
 	}
 	approvers = append(approvers, string(p.User))
-	if len(approvers) < required && v.Review != Approved {
+	if v.Review == Approved {
+		return approvers, Approved, nil
+	}
+	missing, err := h.missingApprovals(ctx, &tx.Tables, v, approvers)
+	if err != nil {
+		return nil, "", err
+	}
+	blocked, err := isBlocked(ctx, &tx.Tables, v)
+	if err != nil {
+		return nil, "", err
+	}
+	if len(missing) > 0 || blocked {
 		return approvers, Pending, nil
 	}
 	return approvers, Approved, nil

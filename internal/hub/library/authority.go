@@ -33,7 +33,7 @@ func accountResource(n Namespace, author string) account.Resource {
 // ownerActions lists the actions that require rights in the namespace that owns
 // the skill. Other actions require rights in any namespace that lists it.
 var ownerActions = map[account.Action]bool{
-	account.SkillChange: true, account.SkillReview: true, account.SkillComment: true, account.SkillPublish: true, account.SkillHide: true, account.SkillDelete: true,
+	account.SkillChange: true, account.SkillReview: true, account.SkillComment: true, account.SkillDismiss: true, account.SkillPublish: true, account.SkillHide: true, account.SkillDelete: true,
 }
 
 // skillRecord is a stored skill and the namespaces that list it.

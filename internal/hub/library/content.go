@@ -24,6 +24,8 @@ type content struct {
 	manifest skill.Manifest
 	meta     *meta
 	findings json.RawMessage
+
+	changelog string // one line by the author
 }
 
 // readContent reads the skill in b. It returns an error if the skill is invalid.
@@ -166,7 +168,7 @@ func (c *content) versionRow(skillID, by string, source json.RawMessage) (store.
 	return store.Version{
 		SkillID: skillID, Label: cleanLine(c.skill.Version, 256), Digest: c.manifest.Digest(), CreatedBy: by,
 		Display: cleanLine(c.skill.DisplayName, 1024), Description: truncate(c.skill.Description, 16<<10), Tags: cleanLines(c.skill.Tags),
-		Source: source, Meta: data,
+		Source: source, Meta: data, Changelog: c.changelog,
 	}, files, nil
 }
 

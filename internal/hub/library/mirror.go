@@ -234,7 +234,9 @@ func (m *Mirror) addVersion(ctx context.Context, tx *store.Tx, id string, c *con
 		if err := tx.Versions.SetReview(ctx, id, v.Digest, Approved, "", ""); err != nil {
 			return err
 		}
-		if err := m.l.applyReview(ctx, tx, account.Principal{}, h, v, Approved); err != nil {
+		after := v
+		after.Review = Approved
+		if _, err := m.l.applyReview(ctx, tx, account.Principal{}, h, v, after); err != nil {
 			return err
 		}
 	}

@@ -28,8 +28,8 @@ type NotificationDetails struct {
 	From    int64  `json:"from,omitempty"`   // number of the previous version, for [Library.Diff]
 	Commit  string `json:"commit,omitempty"` // newest commit of the source
 	Review  Review `json:"review,omitempty"`
-	Note    string `json:"note,omitempty"`   // beginning of a reviewer's note or of a comment
-	By      string `json:"by,omitempty"`     // ID of the author of a comment
+	Note    string `json:"note,omitempty"`   // beginning of a reviewer's note or of a comment, or the changelog line of a version
+	By      string `json:"by,omitempty"`     // ID of the reviewer, or of the author of a comment
 	Thread  string `json:"thread,omitempty"` // ID of the thread of a comment
 }
 
@@ -83,17 +83,19 @@ func (l *Library) notifyManagers(ctx context.Context, tx *store.Tx, p account.Pr
 }
 
 func (l *Library) notifyVersion(ctx context.Context, tx *store.Tx, to recipients, p account.Principal, h *skillRecord, v store.Version) error {
-	news := NotificationDetails{SkillID: h.ID, Name: h.Name, Number: v.Number, From: h.Number}
+	news := NotificationDetails{SkillID: h.ID, Name: h.Name, Number: v.Number, From: h.Number, Note: v.Changelog}
 	return l.notify(ctx, tx, to, p.User, VersionAdded, fmt.Sprintf("%s@%d", h.ID, v.Number), news)
 }
 
-// notifyReviewed notifies a skill's managers that a version was reviewed.
-func (l *Library) notifyReviewed(ctx context.Context, tx *store.Tx, h *skillRecord, v store.Version, d Decision) error {
+// notifyReviewed notifies a skill's managers, and the uploader of a version, that the
+// version was reviewed.
+func (l *Library) notifyReviewed(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, v store.Version, d Decision) error {
 	to := recipients{}
+	to.add(v.CreatedBy)
 	if err := l.addMembers(ctx, tx, to, h.Namespace, store.Maintainer); err != nil {
 		return err
 	}
-	news := NotificationDetails{SkillID: h.ID, Name: h.Name, Number: v.Number, Review: d.Review, Note: truncate(d.Note, 1024)}
+	news := NotificationDetails{SkillID: h.ID, Name: h.Name, Number: v.Number, Review: d.Review, Note: truncate(d.Note, 1024), By: string(p.User)}
 	return l.notify(ctx, tx, to, "", VersionReviewed, fmt.Sprintf("%s@%d %s", h.ID, v.Number, d.Review), news)
 }
 
@@ -104,6 +106,31 @@ func (l *Library) notifyRemoved(ctx context.Context, tx *store.Tx, p account.Pri
 		return err
 	}
 	return l.notify(ctx, tx, to, p.User, SkillRemoved, h.ID, NotificationDetails{SkillID: h.ID, Name: h.Name})
+}
+
+// The kinds of [NotificationDetails.Review] that are no decisions.
+const (
+	reviewApproval  Review = "approval"  // an approval, and more are required
+	reviewDismissed Review = "dismissed" // a request for changes was dismissed
+)
+
+// notifyApproval notifies the uploader of a version of an approval that does not
+// suffice.
+func (l *Library) notifyApproval(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, v store.Version, d Decision) error {
+	to := recipients{}
+	to.add(v.CreatedBy)
+	news := NotificationDetails{SkillID: h.ID, Name: h.Name, Number: v.Number, Review: reviewApproval, Note: truncate(d.Note, 1024), By: string(p.User)}
+	return l.notify(ctx, tx, to, p.User, VersionReviewed, fmt.Sprintf("%s@%d %s %s", h.ID, v.Number, reviewApproval, p.User), news)
+}
+
+// notifyDismissed notifies the reviewer who requested changes, and the uploader of the
+// version, that the request was dismissed.
+func (l *Library) notifyDismissed(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, v store.Version, r store.ChangeRequest, reason string) error {
+	to := recipients{}
+	to.add(v.CreatedBy)
+	to.add(r.Reviewer)
+	news := NotificationDetails{SkillID: h.ID, Name: h.Name, Number: r.Number, Review: reviewDismissed, Note: truncate(reason, 1024), By: string(p.User)}
+	return l.notify(ctx, tx, to, p.User, VersionReviewed, fmt.Sprintf("%s@%d %s %s", h.ID, r.Number, reviewDismissed, r.ID), news)
 }
 
 // notifyComment notifies the uploader of a version, and the authors of the other

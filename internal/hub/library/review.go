@@ -3,6 +3,7 @@ package library
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
@@ -23,8 +24,8 @@ type Decision struct {
 
 // ReviewVersion stores a review of the version with the decision's digest. A
 // version is approved once it has as many approvals as the groups that own or list
-// the skill require; until then, it remains pending. Any other decision discards
-// the approvals. An approved version becomes current if it is newer than the
+// the skill require, and no other reviewer's open request for changes; until then,
+// it remains pending. Any other decision discards the approvals. An approved version becomes current if it is newer than the
 // current one. If the current version loses its approval, the newest approved one
 // before it becomes current. Only administrators may review their own uploads, and
 // only if one approver is required. ReviewVersion returns [ErrConflict] if the
@@ -61,9 +62,12 @@ func (l *Library) ReviewVersion(ctx context.Context, p account.Principal, id str
 		if d.Number != 0 && d.Number != v.Number {
 			return nil, fmt.Errorf("%w: version mismatch: digest belongs to version %d, not %d", ErrConflict, v.Number, d.Number)
 		}
+		closed, err := recordRequest(ctx, tx, p, v, d)
+		if err != nil {
+			return nil, err
+		}
 		outcome, approvers := d.Review, []string(nil)
 		if d.Review == Approved {
-			var err error
 			if approvers, outcome, err = h.addApproval(ctx, tx, p, v); err != nil {
 				return nil, err
 			}
@@ -71,14 +75,26 @@ func (l *Library) ReviewVersion(ctx context.Context, p account.Principal, id str
 		if err := tx.Versions.SetReview(ctx, id, d.Digest, outcome, string(p.User), d.Note, approvers...); err != nil {
 			return nil, err
 		}
-		if err := l.applyReview(ctx, tx, p, h, v, outcome); err != nil {
+		after := v
+		after.Review, after.ChangesRequested = outcome, outcome == ChangesRequested
+		if after.ChangesRequested {
+			after.Review = Rejected
+		}
+		current, err := l.applyReview(ctx, tx, p, h, v, after)
+		if err == nil && closed {
+			current, err = l.releaseOthers(ctx, tx, p, h, v, current)
+		}
+		if err != nil {
 			return nil, err
 		}
-		details := reviewDetails{h.Name, v.Number, d, len(approvers), outcome}
+		details := reviewDetails{h.Name, v.Number, d, len(approvers), outcome, current}
+		if outcome == Pending && d.Review == Approved {
+			return details, l.notifyApproval(ctx, tx, p, h, v, d)
+		}
 		if outcome == Pending {
 			return details, nil
 		}
-		return details, l.notifyReviewed(ctx, tx, h, v, d)
+		return details, l.notifyReviewed(ctx, tx, p, h, v, d)
 	})
 }
 
@@ -89,6 +105,20 @@ type reviewDetails struct {
 	Decision
 	Approvals int    `json:"approvals,omitempty"` // number of approvals, including this one
 	Outcome   Review `json:"outcome"`             // Pending if more approvals are required
+	Current   int64  `json:"current,omitempty"`   // number of the version that became current
+}
+
+// releaseOthers publishes later versions that a closed request for changes blocked.
+// It returns the number of the version that is current afterwards, if it changed.
+func (l *Library) releaseOthers(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, v store.Version, current int64) (int64, error) {
+	h, err := l.getSkill(ctx, &tx.Tables, h.ID)
+	if err != nil {
+		return 0, err
+	}
+	if n, err := l.releaseVersions(ctx, tx, p, h, v.Number+1); err != nil || n != 0 {
+		return n, err
+	}
+	return current, nil
 }
 
 // ListPending returns the versions in the given namespaces that need a decision by
@@ -156,7 +186,7 @@ func (l *Library) pendingList(p account.Principal, in []Namespace) (func(context
 // undecidedVersion returns a pending version if it needs a decision by the principal,
 // and nil otherwise.
 func (l *Library) undecidedVersion(ctx context.Context, p account.Principal, v store.Version) (*Version, error) {
-	if m := readMeta(v.Meta); !m.needsReview() {
+	if m := readMeta(v.Meta); !m.needsReview() && !v.Held {
 		return nil, nil
 	}
 	h, err := l.getSkill(ctx, &l.db.Tables, v.SkillID)
@@ -174,6 +204,16 @@ func (l *Library) undecidedVersion(ctx context.Context, p account.Principal, v s
 	out.Name, out.Namespace = h.Name, h.Namespace
 	if !account.Can(p, account.SkillReview, accountResource(h.Namespace, v.CreatedBy)) || !needsDecision(p, v.CreatedBy, v.Approvers, out.RequiredApprovers) {
 		return nil, nil
+	}
+	if slices.Contains(v.Approvers, string(p.User)) { // does another approval by the principal help?
+		missing, err := h.missingApprovals(ctx, &l.db.Tables, v, v.Approvers)
+		if err != nil {
+			return nil, err
+		}
+		blocked, err := isBlocked(ctx, &l.db.Tables, v)
+		if err != nil || blocked || len(missing) > 0 {
+			return nil, err
+		}
 	}
 	return out, nil
 }

@@ -21,7 +21,9 @@ func factsOf(number int64, r Review, changesRequested bool, data json.RawMessage
 }
 
 func facts(v store.Version) skillstate.Version {
-	return factsOf(v.Number, v.Review, v.ChangesRequested, v.Meta)
+	out := factsOf(v.Number, v.Review, v.ChangesRequested, v.Meta)
+	out.HasCode = out.HasCode || v.Held
+	return out
 }
 
 // isCleared reports whether a version may become the one that all users get.
@@ -29,7 +31,7 @@ func isCleared(v store.Version) bool { return facts(v).IsCleared() }
 
 // mayBeCurrent reports whether a version of s may become the current one.
 func mayBeCurrent(s store.Skill, v store.Version) bool {
-	return facts(v).MayReplace(factsOf(s.Number, s.Review, false, s.Meta))
+	return !(v.Held && v.Review == Pending) && facts(v).MayReplace(factsOf(s.Number, s.Review, false, s.Meta))
 }
 
 // isWithheld reports whether the current version of s is withheld from most users,
@@ -100,24 +102,25 @@ func (l *Library) getVersionFor(ctx context.Context, p account.Principal, h *ski
 
 // applyReview makes a version current when the given review clears it. If the
 // current version is no longer cleared, applyReview reverts to another cleared one,
-// if any. v is the version before the review.
-func (l *Library) applyReview(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, v store.Version, r Review) error {
-	was, is := isCleared(v), factsOf(v.Number, r, false, v.Meta).IsCleared()
+// if any. v and after are the version before and after the review. applyReview returns
+// the number of the version that became current, or 0.
+func (l *Library) applyReview(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, v, after store.Version) (current int64, err error) {
+	was, is := isCleared(v), isCleared(after)
 	shown := factsOf(h.Number, h.Review, false, h.Meta)
 	switch {
 	case is && !was && (v.Number > h.Number || v.Number < h.Number && !shown.IsCleared()):
 		if err := l.setCurrent(ctx, tx, v); err != nil {
-			return err
+			return 0, err
 		}
-		return l.notifyUsers(ctx, tx, p, h, v)
+		return v.Number, l.notifyUsers(ctx, tx, p, h, v)
 	case !is && v.Number == h.Number:
 		other, err := findCleared(ctx, tx, v)
 		if err != nil || other == nil {
-			return err
+			return 0, err
 		}
-		return l.setCurrent(ctx, tx, *other)
+		return other.Number, l.setCurrent(ctx, tx, *other)
 	}
-	return nil
+	return 0, nil
 }
 
 // findCleared returns the newest cleared version of the same skill before v, or

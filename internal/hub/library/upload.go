@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/quota"
@@ -20,8 +23,13 @@ type Package struct {
 	FileName string
 	// AnyFolder permits any directory name.
 	AnyFolder bool
+	// Changelog is one line by the author about what changed, of up to 200 characters.
+	Changelog string
 	Data      io.Reader
 }
+
+// maxChangelog is the maximum length of [Package.Changelog], in characters.
+const maxChangelog = 200
 
 // Upload adds a new skill to a namespace and returns it. The skill's code must be
 // approved before it can run. A skill in the principal's own namespace becomes a
@@ -130,6 +138,9 @@ func (c *content) checkSameSkill(h *skillRecord) error {
 
 // withPackage reads a package and passes its content to f.
 func (l *Library) withPackage(ctx context.Context, pkg Package, f func(*content) error) error {
+	if n := utf8.RuneCountInString(pkg.Changelog); n > maxChangelog {
+		return invalidf("changelog line too long (%d characters, limit %d)", n, maxChangelog)
+	}
 	file, err := l.spoolUpload(pkg.Data, l.opts.Limits.PackedBytes)
 	if err != nil {
 		return err
@@ -151,6 +162,7 @@ func (l *Library) withPackage(ctx context.Context, pkg Package, f func(*content)
 	if err != nil {
 		return err
 	}
+	c.changelog = cleanLine(strings.TrimSpace(pkg.Changelog), 1024)
 	return f(c)
 }
 
@@ -220,7 +232,7 @@ func (l *Library) createInTx(ctx context.Context, tx *store.Tx, p account.Princi
 			return "", err
 		}
 	}
-	return s.ID, appendAudit(ctx, tx.Audit, p, account.SkillUpload, in, s.ID, "allowed", uploadDetails{s.Name, v.Number, v.Digest, from})
+	return s.ID, appendAudit(ctx, tx.Audit, p, account.SkillUpload, in, s.ID, "allowed", uploadDetails{s.Name, v.Number, v.Digest, from, v.Number})
 }
 
 // uploadDetails holds the details of the audit record for a new version.
@@ -229,6 +241,15 @@ type uploadDetails struct {
 	Version int64   `json:"version"`
 	Digest  string  `json:"digest"`
 	From    *Source `json:"from,omitempty"`
+	Current int64   `json:"current,omitempty"` // number of the version if it became current
+}
+
+func newUploadDetails(h *skillRecord, v store.Version, from *Source) uploadDetails {
+	out := uploadDetails{h.Name, v.Number, v.Digest, from, 0}
+	if mayBeCurrent(h.Skill, v) {
+		out.Current = v.Number
+	}
+	return out
 }
 
 // appendVersion adds a version to a skill. It notifies the users of the skill, or
@@ -238,7 +259,7 @@ func (l *Library) appendVersion(ctx context.Context, p account.Principal, id str
 	err = l.update(ctx, p, account.SkillChange, id, func(tx *store.Tx, h *skillRecord) (any, error) {
 		v, err := l.appendVersionInTx(ctx, tx, p, h, c, from)
 		number, pending = v.Number, !mayBeCurrent(h.Skill, v)
-		return uploadDetails{h.Name, v.Number, v.Digest, from}, err
+		return newUploadDetails(h, v, from), err
 	})
 	return number, pending, err
 }
@@ -275,6 +296,11 @@ func (l *Library) insertVersion(ctx context.Context, tx *store.Tx, p account.Pri
 	if err := l.opts.Quotas.Check(ctx, &tx.Tables, s.Namespace, quota.Amounts{Bytes: size}); err != nil {
 		return store.Version{}, err
 	}
+	requests, err := tx.ChangeRequests.ListOpen(ctx, s.ID, math.MaxInt64)
+	if err != nil {
+		return store.Version{}, err
+	}
+	row.Held = len(requests) > 0
 	v, err := tx.Versions.Add(ctx, row, files, c.findings)
 	if err != nil {
 		return store.Version{}, err

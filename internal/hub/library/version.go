@@ -1,6 +1,7 @@
 package library
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -44,6 +45,8 @@ type Version struct {
 	RequiredApprovers int            `json:"requiredApprovers" doc:"How many reviewers must approve a version of this skill"`
 	CreatedBy         string         `json:"createdBy"`
 	Created           time.Time      `json:"created"`
+	Changelog         string         `json:"changelog,omitempty" doc:"What its author says that changed"`
+	Held              bool           `json:"held" doc:"Whether it was added while changes of an earlier version were requested, so that it awaits an approval even without code"`
 	Source            *Source        `json:"source,omitempty" doc:"Source of the import; absent for an upload"`
 	Findings          map[string]int `json:"findings,omitempty" doc:"Number of findings by severity"`
 	Unscanned         bool           `json:"unscanned" doc:"Whether the scan failed or timed out"`
@@ -61,6 +64,7 @@ func newVersion(s store.Skill, v store.Version) *Version {
 		SkillID: v.SkillID, Number: v.Number, Label: v.Label, Digest: v.Digest, Current: v.Number == s.Number, Description: untrusted.New(v.Description).ForPage(),
 		Size: v.Size, Files: v.Files, Scripts: m.Scripts, Code: m.hasCode(), Tokens: m.Tokens,
 		Review: v.Review, State: facts(v).State(s.Number), Runnable: v.Review == Approved, Reviewer: v.Reviewer, Reviewed: v.Reviewed, Note: untrusted.New(v.Note).ForPage(), Approvers: append([]string{}, v.Approvers...), CreatedBy: v.CreatedBy, Created: v.Created,
+		Changelog: untrusted.New(v.Changelog).ForPage(), Held: v.Held,
 		Source: readSource(v.Source), Findings: m.Findings, Unscanned: m.Unscanned, Diagnostics: m.Diagnostics,
 	}
 }
@@ -75,7 +79,7 @@ func (h *skillRecord) newVersionFor(p account.Principal, v store.Version) *Versi
 		out.Note = ""
 	}
 	if h.checkVersion(p, v) != nil {
-		out.Withheld, out.Description, out.Label, out.Diagnostics = true, "", "", nil
+		out.Withheld, out.Description, out.Label, out.Changelog, out.Diagnostics = true, "", "", "", nil
 	}
 	return out
 }
@@ -234,6 +238,11 @@ func (l *Library) SetCurrentVersion(ctx context.Context, p account.Principal, id
 		v, err := tx.Versions.Get(ctx, id, number)
 		if err != nil {
 			return nil, err
+		}
+		if v.Review != Approved && v.Number > h.Number {
+			if blocked, err := isBlocked(ctx, &tx.Tables, v); err != nil || blocked {
+				return nil, cmp.Or(err, error(invalidf("changes of version %d, or of an earlier one, were requested; let the reviewer approve it, or an owner dismiss the request", number)))
+			}
 		}
 		if !mayBeCurrent(h.Skill, v) {
 			return nil, h.newReviewError(p, v)

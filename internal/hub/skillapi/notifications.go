@@ -20,9 +20,9 @@ type noticeJSON struct {
 	Number  int64      `json:"number,omitempty" doc:"The new or reviewed version"`
 	From    int64      `json:"from,omitempty" doc:"The previous current version, for a diff"`
 	Commit  string     `json:"commit,omitempty" doc:"Current commit of the source of an imported skill; see its upgrade"`
-	Review  string     `json:"review,omitempty" doc:"The decision"`
-	Note    string     `json:"note,omitempty" doc:"Comment of the reviewer, or beginning of a comment"`
-	By      string     `json:"by,omitempty" doc:"ID of the author of a comment"`
+	Review  string     `json:"review,omitempty" doc:"The decision; approval if more approvals are required; dismissed if an owner dismissed a request for changes"`
+	Note    string     `json:"note,omitempty" doc:"Comment of the reviewer, beginning of a comment, or what the author says that changed"`
+	By      string     `json:"by,omitempty" doc:"ID of the reviewer, or of the author of a comment"`
 	Thread  string     `json:"thread,omitempty" doc:"Thread of a comment"`
 }
 

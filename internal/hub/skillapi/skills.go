@@ -36,7 +36,7 @@ type skillChanged struct {
 // Register adds the operations to the API.
 func (h *Handlers) Register() {
 	for _, group := range []func(){
-		h.skillsAPI, h.versionsAPI, h.reviewsAPI, h.commentsAPI, h.searchAPI, h.draftsAPI, h.importsAPI,
+		h.skillsAPI, h.versionsAPI, h.reviewsAPI, h.reviewStatusAPI, h.commentsAPI, h.searchAPI, h.draftsAPI, h.importsAPI,
 		h.defaultsAPI, h.ratingsAPI, h.skillUsageAPI, h.notificationsAPI, h.addSkillIndex,
 	} {
 		group()

@@ -17,8 +17,9 @@ const packageFormat = "A ZIP of one folder with a SKILL.md, or of its files alon
 
 // PackageQuery holds the query parameters of an upload.
 type PackageQuery struct {
-	FileName string `query:"file_name" maxLength:"255" doc:"Name of the archive, for example pdf.zip, if neither Content-Disposition nor the form has it"`
-	Lenient  bool   `query:"lenient" doc:"Accept packages that break the specification: the folder may have another name than the archive"`
+	FileName  string `query:"file_name" maxLength:"255" doc:"Name of the archive, for example pdf.zip, if neither Content-Disposition nor the form has it"`
+	Changelog string `query:"changelog" maxLength:"200" doc:"What changed, in one line"`
+	Lenient   bool   `query:"lenient" doc:"Accept packages that break the specification: the folder may have another name than the archive"`
 }
 
 // skillCreated is the response after creating a skill.
@@ -81,7 +82,7 @@ func (h *Handlers) addVersion(ctx context.Context, in *struct {
 // while store reads it.
 func receivePackage(ctx context.Context, q PackageQuery, store func(library.Package) error) error {
 	return api.ReceiveUpload(ctx, func(name string, data io.Reader) error {
-		pkg := library.Package{FileName: cmp.Or(q.FileName, name), AnyFolder: q.Lenient, Data: data}
+		pkg := library.Package{FileName: cmp.Or(q.FileName, name), AnyFolder: q.Lenient, Changelog: q.Changelog, Data: data}
 		if pkg.FileName == "" && !q.Lenient {
 			return &api.Problem{Status: 422, Code: "invalid", Detail: "the name of the archive, which its folder must match, is missing",
 				Next: "send file_name=NAME.zip, or lenient=true", Errors: []api.Fault{{Where: "query.file_name", Message: "is needed"}}}

@@ -21,11 +21,15 @@ type Group struct {
 	Role        account.Role    `json:"role" enum:"outsider,reporter,developer,maintainer,owner" doc:"Your role"`
 	// RequiredApprovers is 1 unless an owner sets another number.
 	RequiredApprovers int64 `json:"requiredApprovers" doc:"How many reviewers must approve a version of its skills before it becomes current"`
+	// ApproverGroup and ApproverRole limit whose approvals count.
+	ApproverGroup account.GroupID `json:"approverGroup,omitempty" doc:"ID of the group whose members must approve; absent for this group"`
+	ApproverRole  store.Role      `json:"approverRole" enum:"reporter,developer,maintainer,owner" doc:"Lowest role of those members"`
 }
 
 func newGroup(p account.Principal, g store.Group) Group {
 	id := account.GroupID(g.ID)
-	return Group{ID: id, Name: g.Name, Display: untrusted.New(g.Display).ForPage(), Description: untrusted.New(g.Description).ForPage(), Created: g.Created, Role: p.Groups[id], RequiredApprovers: g.RequiredApprovers}
+	return Group{ID: id, Name: g.Name, Display: untrusted.New(g.Display).ForPage(), Description: untrusted.New(g.Description).ForPage(), Created: g.Created, Role: p.Groups[id], RequiredApprovers: g.RequiredApprovers,
+		ApproverGroup: account.GroupID(g.ApproverGroup), ApproverRole: g.ApproverRole}
 }
 
 // Groups manages a hub's groups and their members.
@@ -65,12 +69,19 @@ func (g Groups) Get(ctx context.Context, p account.Principal, id account.GroupID
 type GroupChange struct {
 	Display, Description *string
 	RequiredApprovers    *int64
+	ApproverGroup        *string // ID of a group, or "" for the group itself
+	ApproverRole         *string // must be Maintainer or Owner if ApproverGroup is ""
 }
 
 func (c GroupChange) check() error {
 	err := errors.Join(checkText("display", valueOr(c.Display, ""), MaxDisplay), checkText("description", valueOr(c.Description, ""), MaxDescription))
 	if n := valueOr(c.RequiredApprovers, 1); n < 1 || n > store.MaxRequiredApprovers {
 		err = errors.Join(err, &InvalidError{"requiredApprovers", fmt.Sprintf("must be from 1 to %d", store.MaxRequiredApprovers)})
+	}
+	switch store.Role(valueOr(c.ApproverRole, string(store.Maintainer))) {
+	case store.Reporter, store.Developer, store.Maintainer, store.Owner:
+	default:
+		err = errors.Join(err, &InvalidError{"approverRole", "must be reporter, developer, maintainer or owner"})
 	}
 	return err
 }
@@ -107,6 +118,12 @@ func (c GroupChange) auditDetails(key, value string) map[string]any {
 	if c.RequiredApprovers != nil {
 		details["required_approvers"] = *c.RequiredApprovers
 	}
+	if c.ApproverGroup != nil {
+		details["approver_group"] = *c.ApproverGroup
+	}
+	if c.ApproverRole != nil {
+		details["approver_role"] = *c.ApproverRole
+	}
 	return details
 }
 
@@ -128,12 +145,33 @@ func (g Groups) Change(ctx context.Context, p account.Principal, id account.Grou
 		}
 		row.Display, row.Description = valueOr(c.Display, row.Display), valueOr(c.Description, row.Description)
 		row.RequiredApprovers = valueOr(c.RequiredApprovers, row.RequiredApprovers)
+		row.ApproverGroup = valueOr(c.ApproverGroup, row.ApproverGroup)
+		row.ApproverRole = store.Role(valueOr(c.ApproverRole, string(row.ApproverRole)))
+		if err := checkApproverGroup(ctx, tx, p, row); err != nil {
+			return err
+		}
 		return tx.Groups.Update(ctx, row)
 	})
 	if err != nil {
 		return Group{}, err
 	}
 	return newGroup(p, row), nil
+}
+
+// checkApproverGroup returns an error if the principal must not choose the group whose
+// members must approve, or if fewer members could approve than a reviewer of g has.
+func checkApproverGroup(ctx context.Context, tx *store.Tx, p account.Principal, g store.Group) error {
+	if g.ApproverGroup == "" || g.ApproverGroup == g.ID {
+		if r := g.ApproverRole; r != store.Maintainer && r != store.Owner {
+			return &InvalidError{"approverRole", "must be maintainer or owner, because others cannot review the group's skills"}
+		}
+		return nil
+	}
+	_, err := tx.Groups.Get(ctx, g.ApproverGroup)
+	if errors.Is(err, store.ErrNotFound) || err == nil && !account.Can(p, account.GroupRead, account.OwnedByGroup(account.GroupID(g.ApproverGroup), "")) {
+		return &InvalidError{"approverGroup", "must be a group of which you are a member"}
+	}
+	return err
 }
 
 // Delete deletes a group. It fails with [store.ErrReferenced] while the group owns

@@ -187,3 +187,30 @@ func TestMembersLeaveAndAreManaged(t *testing.T) {
 		wantError(t, err, store.ErrNotFound)
 	})
 }
+
+// The approvers of a group may come from a group that its owner can see. In the group
+// itself, only its reviewers can approve.
+func TestApproverGroup(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		ctx, p := t.Context(), core(t, db)
+		web := must(p.Groups.Create(ctx, boss, "web", users.GroupChange{}))(t)
+		security := must(p.Groups.Create(ctx, boss, "security", users.GroupChange{}))(t)
+		owner := newMember(t, p, "ann", web.ID, account.Owner)
+		change := func(group, role string) error {
+			_, err := p.Groups.Change(ctx, owner, web.ID, users.GroupChange{ApproverGroup: &group, ApproverRole: &role})
+			return err
+		}
+		wantInvalid(t, change(string(security.ID), "reporter"), "approverGroup") // not a member
+		wantInvalid(t, change("none", "reporter"), "approverGroup")
+		wantInvalid(t, change("", "developer"), "approverRole")
+		wantInvalid(t, change("", "boss"), "approverRole")
+		mustDo(t, change("", "owner"))
+		mustDo(t, p.Groups.SetRole(ctx, boss, security.ID, owner.User, account.Reporter))
+		owner = as(t, p, owner.User)
+		mustDo(t, change(string(security.ID), "reporter"))
+		got := must(p.Groups.Get(ctx, owner, web.ID))(t)
+		if got.ApproverGroup != security.ID || got.ApproverRole != store.Reporter || got.RequiredApprovers != 1 {
+			t.Errorf("the group is %+v", got)
+		}
+	})
+}

@@ -1,0 +1,165 @@
+package library
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/untrusted"
+)
+
+// ChangeRequest is a reviewer's open request to change a version. It blocks the
+// version and later ones until the reviewer approves one of them, or an owner of the
+// group dismisses the request.
+type ChangeRequest struct {
+	ID       string    `json:"id"`
+	Version  int64     `json:"version"`
+	Reviewer string    `json:"reviewer" doc:"ID of the user"`
+	Note     string    `json:"note"`
+	Created  time.Time `json:"created"`
+}
+
+// openRequests returns the open requests that block a version.
+func openRequests(ctx context.Context, t *store.Tables, v store.Version) ([]ChangeRequest, error) {
+	rows, err := t.ChangeRequests.ListOpen(ctx, v.SkillID, v.Number)
+	out := make([]ChangeRequest, len(rows))
+	for i, r := range rows {
+		out[i] = ChangeRequest{r.ID, r.Number, r.Reviewer, untrusted.New(r.Note).ForPage(), r.Created}
+	}
+	return out, err
+}
+
+// isBlocked reports whether changes of a version, or of an earlier one, are requested.
+func isBlocked(ctx context.Context, t *store.Tables, v store.Version) (bool, error) {
+	open, err := t.ChangeRequests.ListOpen(ctx, v.SkillID, v.Number)
+	return len(open) > 0, err
+}
+
+// recordRequest stores or closes the reviewer's request for changes, depending on a
+// decision about a version. It reports whether it closed a request.
+func recordRequest(ctx context.Context, tx *store.Tx, p account.Principal, v store.Version, d Decision) (closed bool, err error) {
+	switch d.Review {
+	case ChangesRequested:
+		_, err := tx.ChangeRequests.Add(ctx, store.ChangeRequest{SkillID: v.SkillID, Number: v.Number, Reviewer: string(p.User), Note: d.Note})
+		return false, err
+	case Approved, Pending, Rejected:
+		n, err := tx.ChangeRequests.CloseBy(ctx, v.SkillID, string(p.User), v.Number)
+		return n > 0, err
+	}
+	return false, nil
+}
+
+// DismissChanges closes a request for changes of another reviewer. The principal must
+// be an owner of the group, but not the uploader of the version, or an administrator.
+// Versions that only the request blocked are published.
+func (l *Library) DismissChanges(ctx context.Context, p account.Principal, id, request, reason string) error {
+	if reason = strings.TrimSpace(reason); reason == "" {
+		return invalidf("missing reason (say why the changes are not needed)")
+	}
+	if len(reason) > maxTextBytes {
+		return invalidf("reason too long (%d bytes, limit %d)", len(reason), maxTextBytes)
+	}
+	var r store.ChangeRequest
+	may := func(tx *store.Tx, h *skillRecord) (err error) {
+		r, err = tx.ChangeRequests.Get(ctx, request)
+		if err == nil && (r.SkillID != id || !r.Closed.IsZero()) {
+			err = fmt.Errorf("open change request %.80q: %w", request, ErrNotFound)
+		}
+		unknown := err
+		author := h.CreatedBy
+		if v, err := tx.Versions.Get(ctx, id, r.Number); err == nil {
+			author = v.CreatedBy
+		}
+		if err := h.check(p, account.SkillDismiss, author); err != nil || unknown == nil {
+			return err
+		}
+		return fmt.Errorf("%w: request is closed or does not exist", ErrConflict)
+	}
+	return l.updateIf(ctx, p, account.SkillDismiss, id, may, func(tx *store.Tx, h *skillRecord) (any, error) {
+		if err := tx.ChangeRequests.Close(ctx, r.ID); err != nil {
+			return nil, err
+		}
+		v, err := tx.Versions.Get(ctx, id, r.Number)
+		if err == nil && v.ChangesRequested && v.Reviewer == r.Reviewer {
+			err = tx.Versions.SetReview(ctx, id, v.Digest, Pending, string(p.User), "", v.Approvers...)
+		}
+		if err != nil && !isNotFound(err) {
+			return nil, err
+		}
+		current, err := l.releaseVersions(ctx, tx, p, h, r.Number)
+		if err != nil {
+			return nil, err
+		}
+		return dismissDetails{h.Name, r.Number, r.Reviewer, reason, current}, l.notifyDismissed(ctx, tx, p, h, v, r, reason)
+	})
+}
+
+// dismissDetails holds the details of the audit record for DismissChanges.
+type dismissDetails struct {
+	Name     string `json:"name"`
+	Version  int64  `json:"version"`
+	Reviewer string `json:"reviewer"`
+	Note     string `json:"note"`              // reason
+	Current  int64  `json:"current,omitempty"` // number of the version that became current
+}
+
+// releaseVersions publishes versions from a number on that nothing blocks any more. It
+// returns the number of the version that became current, or 0.
+func (l *Library) releaseVersions(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, from int64) (current int64, err error) {
+	rows, err := tx.Versions.List(ctx, h.ID, 0, store.MaxPage)
+	if err != nil {
+		return 0, err
+	}
+	slices.Reverse(rows)
+	for _, v := range rows {
+		if v.Number < from || v.Review != Pending {
+			continue
+		}
+		blocked, err := isBlocked(ctx, &tx.Tables, v)
+		if err != nil {
+			return 0, err
+		}
+		if blocked {
+			continue
+		}
+		n, err := l.releaseVersion(ctx, tx, p, h, v)
+		if err != nil {
+			return 0, err
+		}
+		if n != 0 {
+			current = n
+			if h, err = l.getSkill(ctx, &tx.Tables, h.ID); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return current, nil
+}
+
+// releaseVersion approves a version that has enough approvals, and publishes it if it
+// needs none.
+func (l *Library) releaseVersion(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, v store.Version) (current int64, err error) {
+	after := v
+	if after.Held = false; v.Held {
+		if err := tx.Versions.SetHeld(ctx, v.ID, false); err != nil {
+			return 0, err
+		}
+	}
+	if len(v.Approvers) > 0 {
+		missing, err := h.missingApprovals(ctx, &tx.Tables, v, v.Approvers)
+		if err != nil {
+			return 0, err
+		}
+		if len(missing) == 0 {
+			after.Review = Approved
+			if err := tx.Versions.SetReview(ctx, h.ID, v.Digest, Approved, v.Approvers[len(v.Approvers)-1], v.Note, v.Approvers...); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return l.applyReview(ctx, tx, p, h, v, after)
+}

@@ -1,0 +1,207 @@
+package library_test
+
+import (
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/library"
+	"github.com/loadout-dev/loadout/internal/store"
+)
+
+// review decides about the version of s with a digest.
+func (w *fixture) review(p account.Principal, s *library.Skill, digest string, r library.Review, note string) {
+	w.t.Helper()
+	mustDo(w.t, w.lib.ReviewVersion(w.ctx, p, s.ID, library.Decision{Digest: digest, Review: r, Note: note}))
+}
+
+func (w *fixture) status(p account.Principal, s *library.Skill, number int64) *library.ReviewStatus {
+	w.t.Helper()
+	return must(w.lib.ReviewStatus(w.ctx, p, s.ID, number))(w.t)
+}
+
+func (w *fixture) kinds(s *library.Skill, number int64) []string {
+	w.t.Helper()
+	return names(w.status(w.meg, s, number).History, func(e library.ReviewEvent) string { return e.Kind })
+}
+
+// storeAdmin makes root an administrator in the database too, so that its approvals
+// remain.
+func (w *fixture) storeAdmin() {
+	w.t.Helper()
+	u := must(w.db.Users.Get(w.ctx, string(w.root.User)))(w.t)
+	u.Admin = true
+	mustDo(w.t, w.db.Users.Update(w.ctx, u))
+}
+
+const runScript = "#!/bin/sh\n"
+
+// A request for changes blocks later versions until its reviewer approves one of them.
+// The approvals of others are kept.
+func TestRequestedChangesBlockLaterVersions(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
+		w.storeAdmin()
+		s := w.upload(w.ada, w.team, "pdf", "one")
+		second := w.version(w.ada, s, "two", "run.sh", runScript)
+		w.review(w.meg, s, second.Digest, library.ChangesRequested, "Do not.")
+		wantStates(t, w, s, "2 changes-requested", "1 approved current")
+		if got := w.notes(w.ada, library.VersionReviewed); len(got) != 1 || got[0].Review != library.ChangesRequested || got[0].By != string(w.meg.User) {
+			t.Errorf("the uploader was notified of %+v", got)
+		}
+		third := w.version(w.ada, s, "three", "run.sh", runScript+"true\n")
+		w.review(w.root, s, third.Digest, library.Approved, "")
+		wantStates(t, w, s, "3 pending", "2 changes-requested", "1 approved current")
+		if got := w.notes(w.ada, library.VersionReviewed); len(got) != 2 || got[0].Review != "approval" {
+			t.Errorf("the uploader was notified of %+v", got)
+		}
+		if waiting, _, err := w.lib.ListPending(w.ctx, w.root, nil, store.Page{}); err != nil || len(waiting) > 0 {
+			t.Errorf("%d versions wait for the reviewer who approved: %v", len(waiting), err)
+		}
+		st := w.status(w.ada, s, 3)
+		if len(st.Requests) != 1 || st.Requests[0].Version != 2 || st.Requests[0].Note != "Do not." || len(st.Missing) != 0 || st.Dismiss {
+			t.Errorf("the status is %+v", st)
+		}
+		w.review(w.meg, s, third.Digest, library.Approved, "Good.")
+		wantStates(t, w, s, "3 approved current", "2 changes-requested", "1 superseded")
+		w.wantApprovers(s, 3, w.root, w.meg)
+		wantEqual(t, w.kinds(s, 3), []string{"uploaded", "checked", "approved", "approved", "published"})
+		wantEqual(t, w.kinds(s, 2), []string{"uploaded", "checked", "changes-requested"})
+		wantEqual(t, len(w.status(w.meg, s, 3).Requests), 0)
+		dev := w.bob // neither the uploader nor a reviewer
+		dev.Groups = map[account.GroupID]account.Role{account.GroupID(w.team.Group()): account.Developer}
+		for _, e := range w.status(dev, s, 3).History {
+			wantEqual(t, e.Note, "")
+		}
+	})
+}
+
+// A version without code, which needs no review otherwise, is held back too, and so is
+// one after the deletion of the version that the reviewer saw.
+func TestRequestedChangesHoldVersionsWithoutCode(t *testing.T) {
+	w := sqlite(t, nil)
+	s := w.upload(w.ada, w.team, "pdf", "one")
+	second := w.version(w.ada, s, "two")
+	w.review(w.meg, s, second.Digest, library.ChangesRequested, "Wrong.")
+	wantStates(t, w, s, "2 changes-requested", "1 approved current")
+	mustDo(t, w.lib.DeleteVersion(w.ctx, w.ada, s.ID, 2, false))
+	third := w.version(w.ada, s, "three")
+	wantEqual(t, third.Held, true)
+	wantStates(t, w, s, "2 pending", "1 approved current")
+	if err := w.lib.SetCurrentVersion(w.ctx, w.ada, s.ID, 2); err == nil {
+		t.Error("the uploader published the version")
+	}
+	waiting, _, err := w.lib.ListPending(w.ctx, w.meg, nil, store.Page{})
+	mustDo(t, err)
+	wantEqual(t, len(waiting), 1)
+	w.review(w.meg, s, third.Digest, library.Approved, "")
+	wantStates(t, w, s, "2 approved current", "1 superseded")
+}
+
+// An owner dismisses a request with a reason. Versions that only the request blocked
+// are published.
+func TestDismissedRequests(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
+		w.storeAdmin()
+		own := w.eve
+		own.Groups = map[account.GroupID]account.Role{account.GroupID(w.team.Group()): account.Owner}
+		mustDo(t, w.db.Groups.SetMember(w.ctx, store.Member{GroupID: w.team.Group(), UserID: string(own.User), Role: store.Owner}))
+		s := w.upload(w.ada, w.team, "pdf", "one")
+		second := w.version(w.ada, s, "two", "run.sh", runScript)
+		w.review(w.meg, s, second.Digest, library.ChangesRequested, "Do not.")
+		third := w.version(w.ada, s, "three", "run.sh", runScript+"true\n")
+		w.version(w.ada, s, "four")
+		w.review(w.root, s, third.Digest, library.Approved, "")
+		request := w.status(own, s, 2).Requests[0].ID
+		dismiss := func(p account.Principal, id, reason string) error {
+			return w.lib.DismissChanges(w.ctx, p, s.ID, id, reason)
+		}
+		wantError(t, dismiss(own, request, " "), library.ErrInvalid)
+		wantDenied(t, dismiss(w.meg, request, "why"))
+		wantDenied(t, dismiss(w.ada, request, "why"))
+		wantError(t, dismiss(own, "none", "why"), library.ErrConflict)
+		wantStates(t, w, s, "4 pending", "3 pending", "2 changes-requested", "1 approved current")
+		mustDo(t, dismiss(own, request, "It is agreed."))
+		wantError(t, dismiss(own, request, "again"), library.ErrConflict)
+		wantStates(t, w, s, "4 approved current", "3 superseded", "2 pending", "1 superseded")
+		wantEqual(t, w.kinds(s, 2), []string{"uploaded", "checked", "changes-requested", "dismissed"})
+		if got := w.notes(w.meg, library.VersionReviewed); len(got) == 0 || got[0].Review != "dismissed" || got[0].Note != "It is agreed." {
+			t.Errorf("the reviewer was notified of %+v", got)
+		}
+
+		own2 := must(w.lib.AddVersion(w.ctx, own, s.ID, upload(t, "pdf", "five", "run.sh", "five\n")))(t)
+		w.review(w.meg, s, own2.Digest, library.ChangesRequested, "No.")
+		wantDenied(t, dismiss(own, w.status(w.meg, s, own2.Number).Requests[0].ID, "mine")) // the uploader
+		w.review(w.meg, s, own2.Digest, library.Pending, "")                                // the reviewer takes it back
+		wantEqual(t, len(w.status(w.meg, s, own2.Number).Requests), 0)
+	})
+}
+
+// A group chooses whose approvals count. The status says whose are missing.
+func TestWhoseApprovalsCount(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
+		w.storeAdmin()
+		security := must(w.db.Groups.Create(w.ctx, store.Group{Name: "security"}))(t)
+		g := must(w.db.Groups.Get(w.ctx, w.team.Group()))(t)
+		g.ApproverGroup, g.ApproverRole = security.ID, store.Reporter
+		mustDo(t, w.db.Groups.Update(w.ctx, g))
+		s := w.upload(w.ada, w.team, "pdf", "one")
+		second := w.version(w.ada, s, "two", "run.sh", runScript)
+		w.review(w.meg, s, second.Digest, library.Approved, "")
+		w.review(w.root, s, second.Digest, library.Approved, "") // administrators are no members
+		wantStates(t, w, s, "2 pending", "1 approved current")
+		wantEqual(t, w.status(w.ada, s, 2).Missing, []library.MissingApproval{{Count: 1, Group: security.ID, Name: "security", Role: "reporter"}})
+		mustDo(t, w.db.Groups.SetMember(w.ctx, store.Member{GroupID: security.ID, UserID: string(w.meg.User), Role: store.Reporter}))
+		w.review(w.meg, s, second.Digest, library.Approved, "")
+		wantStates(t, w, s, "2 approved current", "1 superseded")
+
+		g.ApproverGroup, g.ApproverRole = "", store.Owner
+		mustDo(t, w.db.Groups.Update(w.ctx, g))
+		third := w.version(w.ada, s, "three", "run.sh", runScript+"true\n")
+		w.review(w.meg, s, third.Digest, library.Approved, "")
+		wantEqual(t, w.status(w.ada, s, 3).Missing, []library.MissingApproval{{Count: 1, Group: g.ID, Name: "team", Role: "owner"}})
+		w.review(w.root, s, third.Digest, library.Approved, "")
+		wantStates(t, w, s, "3 approved current", "2 superseded", "1 superseded")
+		byRoot := w.version(w.root, s, "four", "run.sh", "four\n")
+		wantError(t, w.approve(w.root, s, byRoot.Digest), library.ErrInvalid)
+	})
+}
+
+func TestViewedFiles(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
+		s := w.upload(w.ada, w.team, "pdf", "one", "a.sh", "a\n", "b.sh", "b\n")
+		set := func(number int64, path string, viewed bool) error {
+			return w.lib.SetViewed(w.ctx, w.meg, s.ID, number, path, viewed)
+		}
+		viewed := func(p account.Principal, number int64) []string {
+			return must(w.lib.ViewedFiles(w.ctx, p, s.ID, number))(t)
+		}
+		mustDo(t, set(1, "a.sh", true))
+		mustDo(t, set(1, "b.sh", true))
+		mustDo(t, set(1, "SKILL.md", true))
+		mustDo(t, set(1, "SKILL.md", false))
+		wantError(t, set(1, "none", true), library.ErrInvalid)
+		wantDenied(t, w.lib.SetViewed(w.ctx, w.bob, s.ID, 1, "a.sh", true))
+		wantEqual(t, viewed(w.meg, 1), []string{"a.sh", "b.sh"})
+		wantEqual(t, viewed(w.ada, 1), []string{})
+		w.version(w.ada, s, "two", "a.sh", "a\n", "b.sh", "changed\n")
+		wantEqual(t, viewed(w.meg, 2), []string{"a.sh"}) // the other file changed
+	})
+}
+
+func TestChangelogLine(t *testing.T) {
+	w := sqlite(t, nil)
+	s := w.upload(w.ada, w.team, "pdf", "one")
+	pkg := upload(t, "pdf", "two")
+	pkg.Changelog = " Reads\ntables. "
+	v := must(w.lib.AddVersion(w.ctx, w.ada, s.ID, pkg))(t)
+	wantEqual(t, v.Changelog, "Reads tables.")
+	wantEqual(t, w.status(w.meg, s, 2).History[0].Note, "Reads tables.")
+	if got := w.notes(w.meg, library.VersionAdded); len(got) != 1 || got[0].Note != "Reads tables." {
+		t.Errorf("the maintainer was notified of %+v", got)
+	}
+	pkg = upload(t, "pdf", "three")
+	for range 201 {
+		pkg.Changelog += "é"
+	}
+	_, err := w.lib.AddVersion(w.ctx, w.ada, s.ID, pkg)
+	wantError(t, err, library.ErrInvalid)
+}
