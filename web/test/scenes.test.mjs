@@ -1884,47 +1884,100 @@ const tidePackage = (says) =>
   );
 const zipType = { "Content-Type": "application/zip" };
 
-test("review with a line comment, request changes, approve: by mouse", async (t) => {
-  const { as, group, ada, ben } = await harbourCrew(t);
-  const { id, digest } = await as(
-    ada,
-    "POST",
-    `/skills?file_name=tides.zip&namespace=group:${group.id}`,
-    tidePackage("one"),
-    zipType,
-  );
-  await as(ben, "PUT", `/skills/${id}/versions/1/review`, { decision: "approved", digest });
-  await as(ada, "POST", `/skills/${id}/versions?file_name=tides.zip`, tidePackage("two"), zipType);
+// How a user presses a control: by the mouse, or by the keyboard alone.
+const hands = {
+  mouse: (_, control) => control.click(),
+  keyboard: async (page, control) => {
+    await control.waitFor();
+    for (let i = 0; i < 300; i++) {
+      if (await control.evaluate((e) => e === document.activeElement)) return page.keyboard.press("Enter");
+      await page.keyboard.press("Tab");
+    }
+    throw new Error(`no focus on ${control}`);
+  },
+};
 
-  await ben.goto(`/review/${id}/2`);
-  const file = ben.locator(".review-file", { hasText: "scripts/tide.py" });
-  await file.getByRole("button", { name: "10 lines above" }).click(); // more of the file around the change
-  await file.getByText("# Line 50 of the table.").first().waitFor();
-  assert.equal(await file.getByText("# Line 40 of the table.").count(), 0);
-  await file.getByRole("button", { name: "Show all" }).click();
-  await file.getByText("# Line 1 of the table.").first().waitFor();
-  await file.locator(".c-string").first().waitFor(); // colours
-  await file.getByRole("button", { name: "Comment on line 62", exact: true }).click();
-  await file.getByRole("textbox", { name: "Comment on line 62" }).fill("Why **two**?");
-  await file.getByRole("button", { name: "Comment", exact: true }).click();
-  await file.locator(".review-thread strong", { hasText: "two" }).waitFor();
+for (const [hand, press] of Object.entries(hands))
+  test(`review with a line comment, request changes, approve: by ${hand}`, async (t) => {
+    const { as, group, ada, ben } = await harbourCrew(t);
+    const made = await as(
+      ada,
+      "POST",
+      `/skills?file_name=tides.zip&namespace=group:${group.id}`,
+      tidePackage("one"),
+      zipType,
+    );
+    const id = made.id;
+    const versions = `/skills/${id}/versions?file_name=tides.zip`;
+    await as(ben, "PUT", `/skills/${id}/versions/1/review`, { decision: "approved", digest: made.digest });
+    await as(
+      ada,
+      "POST",
+      `${versions}&changelog=${encodeURIComponent("Adds the second tide.")}`,
+      tidePackage("two"),
+      zipType,
+    );
 
-  await ada.goto("/settings/notices");
-  await ada.getByText("ben commented on version 2 of tides.").waitFor();
-  await ada.getByRole("listitem").filter({ hasText: "ben commented" }).getByRole("link").click();
-  const thread = ada.locator(".review-thread");
-  await thread.getByText("Why two?").waitFor();
-  await thread.getByRole("button", { name: "Reply" }).click();
-  await thread.getByRole("textbox", { name: "Reply" }).fill("For the second tide.");
-  await thread.getByRole("button", { name: "Reply" }).click();
-  await thread.getByText("For the second tide.").waitFor();
-  await ben.goto("/settings/notices");
-  await ben.getByText("ada commented on version 2 of tides.").waitFor();
-  await ben.goto(`/review/${id}/2`);
-  await ben.getByRole("button", { name: "Resolve" }).click();
-  await ben.getByText("Resolved by you, 2 comments").waitFor();
-  for (const page of [ada, ben]) page.calm();
-});
+    await ben.goto(`/review/${id}/2`);
+    await ben.getByText("Adds the second tide.").first().waitFor();
+    const file = ben.locator(".review-file", { hasText: "scripts/tide.py" });
+    await press(ben, file.getByRole("button", { name: "10 lines above" })); // more of the file around the change
+    await file.getByText("# Line 50 of the table.").first().waitFor();
+    assert.equal(await file.getByText("# Line 40 of the table.").count(), 0);
+    await file.locator(".c-string").first().waitFor(); // colours
+    const line = file.getByRole("button", { name: "Comment on line 62", exact: true });
+    if (hand === "mouse") await line.click();
+    else {
+      const first = file.locator('.line-press[tabindex="0"]');
+      for (let i = 0; i < 300 && !(await first.evaluate((e) => e === document.activeElement)); i++)
+        await ben.keyboard.press("Tab");
+      for (let i = 0; i < 90 && !(await line.evaluate((e) => e === document.activeElement)); i++)
+        await ben.keyboard.press("ArrowDown");
+      await ben.keyboard.press("Enter");
+    }
+    const text = file.getByRole("textbox", { name: "Comment on line 62" });
+    await text.waitFor();
+    await ben.keyboard.type("Why **two**?");
+    if (hand === "mouse") await file.getByRole("button", { name: "Comment", exact: true }).click();
+    else await ben.keyboard.press("Control+Enter");
+    await file.locator(".review-thread strong", { hasText: "two" }).waitFor();
+    await ben.getByLabel("Comment", { exact: true }).fill("Explain it.");
+    await press(ben, ben.getByRole("button", { name: "Request changes" }));
+    await ben.locator("#main").getByText("Changes requested", { exact: true }).first().waitFor();
+
+    await ada.goto("/settings/notices");
+    await ada.getByText("Changes to version 2 of tides were requested.").waitFor();
+    const notice = ada.getByRole("listitem").filter({ hasText: "ben commented on version 2 of tides." });
+    await press(ada, notice.getByRole("link"));
+    const thread = ada.locator(".review-thread");
+    await thread.getByText("Why two?").waitFor();
+    await press(ada, thread.getByRole("button", { name: "Reply" }));
+    await thread.getByRole("textbox", { name: "Reply" }).fill("For the second tide.");
+    await press(ada, thread.getByRole("button", { name: "Reply" }));
+    await thread.getByText("For the second tide.").waitFor();
+    await as(ada, "POST", versions, tidePackage("the second tide"), zipType);
+    await ada.goto(`/review/${id}/3`);
+    await ada.getByText("Changes to version 2 were requested by ben.").waitFor();
+    await ada.locator(".review-thread").getByText("From version 2").waitFor();
+    await ada.locator(".review-thread").getByText("Outdated").waitFor();
+
+    await ben.goto(`/review/${id}/3`);
+    await ben.getByText("0 of 1 viewed").waitFor();
+    await press(ben, ben.getByRole("button", { name: "Resolve" }));
+    await ben.getByText("Resolved by you, 2 comments").waitFor();
+    if (hand === "mouse") await ben.getByLabel("Viewed").click();
+    else {
+      await ben.getByLabel("Viewed").focus();
+      await ben.keyboard.press("Space");
+    }
+    await ben.getByText("1 of 1 viewed").waitFor();
+    await press(ben, ben.getByRole("button", { name: "Approve code" }));
+    await ben.locator("#main").getByText("Approved", { exact: true }).first().waitFor();
+    await ben.locator(".review-history").getByText("Published").waitFor();
+    const now = await as(ada, "GET", `/skills/${id}`);
+    assert.equal(now.number, 3);
+    for (const page of [ada, ben]) page.calm();
+  });
 
 test("a version is tried by its uploader, and reviewed by as many others as the group requires", async (t) => {
   const hub = await scene(t, { accounts: true });

@@ -3,7 +3,20 @@ import { useLocation } from "preact-iso";
 import { api, got, useLoad, type Schema } from "../../shared/api/client";
 import { hasRole, me, meet } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
-import { AreaField, Button, done, Icon, Problem, Shown, Tabs, Tag, TextField, useConfirm } from "../../shared/ui";
+import {
+  AreaField,
+  Button,
+  done,
+  Icon,
+  Problem,
+  SelectField,
+  Shown,
+  Tabs,
+  Tag,
+  TextField,
+  useConfirm,
+} from "../../shared/ui";
+import { useGroups } from "../skills/namespaces";
 import { Submit, useSend } from "../users/form";
 import { regroup, roleName } from "../users/users";
 import { Members } from "./members";
@@ -82,12 +95,22 @@ function About({
   const [display, setDisplay] = useState(group.display);
   const [description, setDescription] = useState(group.description);
   const [approvers, setApprovers] = useState(String(group.requiredApprovers));
+  const [from, setFrom] = useState(group.approverGroup ?? "");
+  const [role, setRole] = useState(group.approverRole);
+  const groups = useGroups().filter((g) => g.id !== group.id);
+  const roles = (from ? ["reporter", "developer", "maintainer", "owner"] : ["maintainer", "owner"]) as (typeof role)[];
   const { send, busy, error } = useSend(async () => {
     onChange(
       await got(
         api.PATCH("/api/v1/groups/{group}", {
           params: { path: { group: group.id } },
-          body: { display, description, requiredApprovers: Number(approvers) },
+          body: {
+            display,
+            description,
+            requiredApprovers: Number(approvers),
+            approverGroup: from,
+            approverRole: role,
+          },
         }),
       ),
     );
@@ -118,6 +141,26 @@ function About({
             required
             value={approvers}
             onText={setApprovers}
+          />
+          <SelectField
+            label={msg("settings.approverGroup")}
+            hint={msg("settings.approverGroupHint")}
+            value={from}
+            onText={(id) => {
+              setFrom(id);
+              if (!id && role !== "owner") setRole("maintainer");
+            }}
+            options={[
+              ["", msg("settings.thisGroup")],
+              ...groups.map((g): [string, string] => [g.id, g.display || g.name]),
+              ...(from && !groups.some((g) => g.id === from) ? [[from, from] as [string, string]] : []),
+            ]}
+          />
+          <SelectField
+            label={msg("settings.approverRole")}
+            value={role}
+            onText={(r) => setRole(r as typeof role)}
+            options={roles.map((r) => [r, roleName(r)])}
           />
           {error && <Problem error={error} />}
           <Submit busy={busy}>{msg("settings.save")}</Submit>

@@ -11,7 +11,7 @@ const knownUsers = signal<Schema["User"][]>();
 const most = 500;
 
 /** useGroups returns the user's groups once they are wanted and loaded. */
-function useGroups(wanted = true): Schema["Group"][] {
+export function useGroups(wanted = true): Schema["Group"][] {
   useEffect(() => {
     if (groups.value || !wanted) return;
     groups.value = [];

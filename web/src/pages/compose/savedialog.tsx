@@ -27,6 +27,7 @@ export function SaveDialog({ work, result, onClose }: Props) {
   const { route } = useLocation();
   const now = result.data?.version ?? "";
   const [version, setVersion] = useState(now);
+  const [changelog, setChangelog] = useState("");
   const [error, setError] = useState<unknown>();
   const [busy, setBusy] = useState(false);
   const c = result.data;
@@ -34,7 +35,12 @@ export function SaveDialog({ work, result, onClose }: Props) {
     setBusy(true);
     setError(undefined);
     try {
-      const saved = await save(work, await called(work.files, now, version), c?.name || work.name || "skill");
+      const saved = await save(
+        work,
+        await called(work.files, now, version),
+        c?.name || work.name || "skill",
+        changelog.trim(),
+      );
       work.markSaved();
       forget(work.key);
       keepRequests(saved.skill, requestsOf(work.key));
@@ -66,6 +72,7 @@ export function SaveDialog({ work, result, onClose }: Props) {
       {c?.taken && !work.of && <NameTaken work={work} taken={c.taken} />}
       {work.of ? <p>{msg("compose.becomes", { n: work.of.number + 1 })}</p> : <Where work={work} />}
       <Version work={work} now={now} version={version} onVersion={setVersion} />
+      <TextField label={msg("add.changelog")} maxLength={200} value={changelog} onText={setChangelog} />
       {c?.code && !c.runnable && <p class="small muted">{msg("compose.reviewAfter")}</p>}
       {work.of && <Changes work={work} />}
     </Dialog>

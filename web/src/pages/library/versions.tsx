@@ -85,6 +85,7 @@ function Line({
           )}
           {v.current && <Tag look="accent">{msg("skill.current")}</Tag>}
         </div>
+        {v.changelog && <p>{v.changelog}</p>}
         {v.note && <p class="muted">{commentBy(v.reviewer ? person(v.reviewer) : "", v.note)}</p>}
       </td>
       <td>

@@ -1,11 +1,12 @@
-import { useMemo } from "preact/hooks";
 import { fileOf } from "../../features/skills/skilladdress";
 import { api, got, type Schema, useLoad } from "../../shared/api/client";
-import { Diff, hunks, type Mark } from "../../shared/content";
+import { Diff, type Mark } from "../../shared/content";
 import { msg } from "../../shared/i18n/messages";
 import { Shown, Tag } from "../../shared/ui";
 import { FileText, readText } from "./file";
-import { anchor, FileThreads, useLineTools } from "./linecomments";
+import { FileBox } from "./filebox";
+import { FileTree } from "./filetree";
+import { useLineTools } from "./linecomments";
 import type { Loaded } from "./loaded";
 
 /** Changes shows the changes from another version, or all files. */
@@ -45,6 +46,7 @@ function Whole({ all }: { all: Loaded }) {
     <section class="stack" aria-labelledby="review-changes">
       <Shown asked={diff}>{(d) => <PermissionChanges asks={d.asks} />}</Shown>
       <h2 id="review-changes">{msg("review.fileList")}</h2>
+      <FileTree files={all.manifest.files} />
       {all.manifest.files.map((f) => (
         <WholeFile key={f.path} all={all} file={f} />
       ))}
@@ -55,10 +57,11 @@ function Whole({ all }: { all: Loaded }) {
 function WholeFile({ all, file: { path, script } }: { all: Loaded; file: Schema["ManifestFile"] }) {
   const tools = useLineTools(path, all.version.number, 0);
   return (
-    <details id={anchor(path)} class="review-file" open={script || path === "SKILL.md"}>
-      <summary>
-        <code>{path}</code> {script && <Tag look="accent">{msg("review.script")}</Tag>}
-      </summary>
+    <FileBox
+      path={path}
+      open={script || path === "SKILL.md"}
+      facts={script && <Tag look="accent">{msg("review.script")}</Tag>}
+    >
       <FileText
         skill={all.skill.id}
         version={all.version.number}
@@ -66,8 +69,7 @@ function WholeFile({ all, file: { path, script } }: { all: Loaded; file: Schema[
         marks={marksOf(all.scan, path)}
         tools={tools}
       />
-      <FileThreads path={path} number={all.version.number} base={0} lines={(side) => side === "new"} />
-    </details>
+    </FileBox>
   );
 }
 
@@ -99,18 +101,20 @@ function Against({ all, from, sides }: { all: Loaded; from: number; sides: boole
             ))}
             <PermissionChanges asks={d.asks} />
             <Fields fields={d.fields} />
+            <FileTree files={changedFiles(d)} />
             {d.instructions && (
               <Changed
                 all={all}
                 from={from}
                 path="SKILL.md"
+                file={d.files.find((f) => f.path === "SKILL.md")}
                 diff={d.instructions}
                 marks={marksOf(all.scan, "SKILL.md")}
                 sides={sides}
               />
             )}
             {d.files
-              .filter((f) => f.path !== "SKILL.md" || f.diff)
+              .filter((f) => f.path !== "SKILL.md" || !d.instructions)
               .map((f) => (
                 <Changed
                   key={f.path}
@@ -128,6 +132,12 @@ function Against({ all, from, sides }: { all: Loaded; from: number; sides: boole
       </Shown>
     </section>
   );
+}
+
+/** changedFiles returns the files of a diff. */
+function changedFiles(d: Schema["SkillDiff"]): Schema["DiffFile"][] | { path: string }[] {
+  if (!d.instructions || d.files.some((f) => f.path === "SKILL.md")) return d.files;
+  return [{ path: "SKILL.md" }, ...d.files];
 }
 
 function Changed({
@@ -148,23 +158,16 @@ function Changed({
   sides: boolean;
 }) {
   const tools = useLineTools(path, version.number, from);
-  const drawn = useMemo(() => {
-    const rows = diff ? hunks(diff).flatMap((h) => h.rows) : [];
-    return { old: new Set(rows.map((r) => (r.new ? undefined : r.old))), new: new Set(rows.map((r) => r.new)) };
-  }, [diff]);
   const gone = file?.change === "removed";
+  const facts = file && (
+    <>
+      <Tag>{msg(`review.${file.change}`)}</Tag>
+      {file.script && <Tag look="accent">{msg("review.script")}</Tag>}
+      <span class="small muted">{msg("review.lines", { a: file.added, r: file.removed })}</span>
+    </>
+  );
   return (
-    <details open class="review-file" id={anchor(path)}>
-      <summary>
-        <code>{path}</code>{" "}
-        {file && (
-          <>
-            <Tag>{msg(`review.${file.change}`)}</Tag>
-            {file.script && <Tag look="accent">{msg("review.script")}</Tag>}
-            <span class="small muted">{msg("review.lines", { a: file.added, r: file.removed })}</span>
-          </>
-        )}
-      </summary>
+    <FileBox path={path} facts={facts} open>
       {diff ? (
         <Diff
           diff={diff}
@@ -175,10 +178,12 @@ function Changed({
           file={gone ? undefined : () => readText(fileOf(skill.id, version.number, path))}
         />
       ) : (
-        <p class="small muted review-omitted">{file?.omitted ? msg("review.omitted") + file.omitted : file?.from}</p>
+        <>
+          <p class="small muted review-omitted">{file?.omitted ? msg("review.omitted") + file.omitted : file?.from}</p>
+          {!gone && tools.rest(() => false)}
+        </>
       )}
-      {!gone && <FileThreads path={path} number={version.number} base={from} lines={(side, n) => drawn[side].has(n)} />}
-    </details>
+    </FileBox>
   );
 }
 

@@ -3,11 +3,13 @@ import { api, got, type Schema } from "../../shared/api/client";
 import { mayReview, me } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, AreaField, done } from "../../shared/ui";
+import { CommentForm } from "./commentform";
+import { useDiscussion } from "./discussion";
 import type { Loaded } from "./loaded";
 
 /** Decide records the decision about a version. It is bound to the digest on the screen. */
 export function Decide({ all: { skill, version: v }, again }: { all: Loaded; again: () => void }) {
-  const [note, setNote] = useState(v.note ?? "");
+  const [note, setNote] = useState("");
   const [missing, setMissing] = useState(false);
   const decide = async (decision: Schema["Decision"]["decision"], message: string) => {
     const lacks = (decision === "rejected" || decision === "changes-requested") && !note.trim();
@@ -19,9 +21,17 @@ export function Decide({ all: { skill, version: v }, again }: { all: Loaded; aga
         body: { decision, digest: v.digest, note: note.trim() },
       }),
     );
+    setNote("");
     done(message);
     again();
   };
+  const comment = async () => {
+    setMissing(!note.trim());
+    if (!note.trim()) return;
+    await add({}, note.trim());
+    setNote("");
+  };
+  const { may, add } = useDiscussion();
   const approvals = v.approvers.length;
   const user = me.value?.user.id;
   const several = v.requiredApprovers > 1;
@@ -31,8 +41,11 @@ export function Decide({ all: { skill, version: v }, again }: { all: Loaded; aga
   const last = approvals + 1 >= v.requiredApprovers;
   if (!mayReview(skill.namespace, v))
     return (
-      <div class="card">
+      <div class="card stack">
         <p>{msg("review.cannot")}</p>
+        {may && (
+          <CommentForm label={msg("review.note")} button={msg("review.addComment")} send={(text) => add({}, text)} />
+        )}
       </div>
     );
   return (
@@ -64,6 +77,7 @@ export function Decide({ all: { skill, version: v }, again }: { all: Loaded; aga
             {msg("review.requestChanges")}
           </ActionButton>
         )}
+        {may && <ActionButton act={comment}>{msg("review.addComment")}</ActionButton>}
         {v.state !== "rejected" && (
           <ActionButton look="danger" icon="close" act={() => decide("rejected", msg("review.rejected"))}>
             {msg("review.reject")}

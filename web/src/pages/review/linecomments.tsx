@@ -29,6 +29,7 @@ export function useLineTools(path: string, number: number, base: number): LineTo
         </div>
       );
     },
+    rest: (drawn) => <FileThreads path={path} number={number} base={base} lines={drawn} />,
   };
 }
 

@@ -14,6 +14,8 @@ import { DiscussionProvider, useNewDiscussion } from "./discussion";
 import { Findings } from "./findings";
 import type { Loaded } from "./loaded";
 import { Found } from "./queue";
+import { ReviewProvider, useStatus, useViewed } from "./reviewstate";
+import { History, Needs, TestResults } from "./status";
 
 /** Version shows a version with its changes, findings and decision. */
 export function Version() {
@@ -85,40 +87,47 @@ function Look({
   again: () => void;
 }) {
   const { version: v, versions } = all;
-  const discussion = useNewDiscussion(all, () => undefined);
+  const status = useStatus(all);
+  const discussion = useNewDiscussion(all, () => void status.again());
+  const viewed = useViewed(all);
   const [sides, setSides] = useState(true);
   const before = versions.filter((x) => x.number < v.number);
   // Compare with the last approved version, which a reviewer has read.
   const basis = from ?? String((before.find((x) => x.review === "approved") ?? before[0])?.number ?? 0);
   return (
     <DiscussionProvider value={discussion}>
-      <div class="review-columns">
-        <div class="stack loose">
-          <Facts all={all} />
-          <Comments number={v.number} />
-          <div class="row review-basis">
-            <SelectField
-              label={msg("review.against")}
-              value={basis}
-              onText={onFrom}
-              options={[
-                ...before.map((x): [string, string] => [
-                  String(x.number),
-                  msg("review.number", { n: x.number }) +
-                    (x.review === "approved" ? ` (${msg("review.approvedMark")})` : ""),
-                ]),
-                ["0", msg("review.nothing")],
-              ]}
-            />
-            <Check label={msg("review.beside")} checked={sides} onCheck={setSides} />
+      <ReviewProvider value={viewed}>
+        <div class="review-columns">
+          <div class="stack loose">
+            <Facts all={all} />
+            <Needs status={status.data} skill={all.skill.id} again={again} />
+            <Comments number={v.number} />
+            <div class="row review-basis">
+              <SelectField
+                label={msg("review.against")}
+                value={basis}
+                onText={onFrom}
+                options={[
+                  ...before.map((x): [string, string] => [
+                    String(x.number),
+                    msg("review.number", { n: x.number }) +
+                      (x.review === "approved" ? ` (${msg("review.approvedMark")})` : ""),
+                  ]),
+                  ["0", msg("review.nothing")],
+                ]}
+              />
+              <Check label={msg("review.beside")} checked={sides} onCheck={setSides} />
+            </div>
+            <Findings scan={all.scan} />
+            <TestResults />
+            <Changes all={all} from={Number(basis)} sides={sides} />
+            <History status={status} />
           </div>
-          <Findings scan={all.scan} />
-          <Changes all={all} from={Number(basis)} sides={sides} />
+          <aside class="review-decision" aria-label={msg("review.decide")}>
+            <Decide all={all} again={again} />
+          </aside>
         </div>
-        <aside class="review-decision" aria-label={msg("review.decide")}>
-          <Decide all={all} again={again} />
-        </aside>
-      </div>
+      </ReviewProvider>
     </DiscussionProvider>
   );
 }
@@ -136,6 +145,12 @@ function Facts({ all: { version: v, skill } }: { all: Loaded }) {
       <dd>
         {person(v.createdBy)}, <When time={v.created} />
       </dd>
+      {v.changelog && (
+        <>
+          <dt>{msg("review.changelog")}</dt>
+          <dd>{v.changelog}</dd>
+        </>
+      )}
       <dt>{msg("review.digest")}</dt>
       <dd class="mono">{v.digest}</dd>
       <dt>{msg("review.findings")}</dt>

@@ -1541,6 +1541,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/skills/{skill}/change-requests/{request}/dismiss": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Dismiss a reviewer's request for changes */
+        post: operations["dismiss-changes"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/skills/{skill}/comments/{comment}": {
         parameters: {
             query?: never;
@@ -1861,7 +1878,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /** Get what a version needs before it can be published, and its history */
+        get: operations["get-review"];
         /** Approve or reject the code of a version, or request changes. An approved version becomes the current one if it is newer */
         put: operations["review-version"];
         post?: never;
@@ -1882,6 +1900,24 @@ export interface paths {
         put?: never;
         /** Make a version the current one. Its code must be approved */
         post: operations["use-version"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/skills/{skill}/versions/{version}/viewed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the files of a version that you marked as viewed */
+        get: operations["list-viewed-files"];
+        /** Mark a file of a version as viewed by you, until it changes */
+        put: operations["set-viewed-file"];
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2266,6 +2302,16 @@ export interface components {
             outcome: "created" | "updated" | "unchanged" | "refused" | "skipped";
             /** @description Current state, if the document is outdated and was rejected for that */
             stale?: components["schemas"]["Stale"];
+        };
+        ChangeRequest: {
+            /** Format: date-time */
+            created: string;
+            id: string;
+            note: string;
+            /** @description ID of the user */
+            reviewer: string;
+            /** Format: int64 */
+            version: number;
         };
         ChatActiveSkill: {
             /**
@@ -2711,6 +2757,10 @@ export interface components {
             /** @description As stated by the skill */
             version?: string;
         };
+        Dismissal: {
+            /** @description Why the changes are not needed */
+            reason: string;
+        };
         Draft: {
             /** @description SKILL.md and all other files */
             files: components["schemas"]["DraftFile"][];
@@ -2906,6 +2956,13 @@ export interface components {
             tool: string;
         };
         Group: {
+            /** @description ID of the group whose members must approve; absent for this group */
+            approverGroup?: string;
+            /**
+             * @description Lowest role of those members
+             * @enum {string}
+             */
+            approverRole: "reporter" | "developer" | "maintainer" | "owner";
             /** Format: date-time */
             created: string;
             description: string;
@@ -2924,6 +2981,13 @@ export interface components {
             role: "outsider" | "reporter" | "developer" | "maintainer" | "owner";
         };
         GroupChange: {
+            /** @description ID of a group of yours whose members must give the approvals; they must also be reviewers of this group. Empty for this group */
+            approverGroup?: string;
+            /**
+             * @description Lowest role of those members; in this group, maintainer or owner
+             * @enum {string}
+             */
+            approverRole?: "reporter" | "developer" | "maintainer" | "owner";
             description?: string;
             display?: string;
             /**
@@ -3411,6 +3475,22 @@ export interface components {
             source: string;
             system: string;
         };
+        MissingApproval: {
+            /**
+             * Format: int64
+             * @description Number of approvals
+             */
+            count: number;
+            /** @description ID of the group whose members must give them; absent for administrators */
+            group?: string;
+            /** @description Name of the group */
+            name?: string;
+            /**
+             * @description Lowest role in the group
+             * @enum {string}
+             */
+            role: "reporter" | "developer" | "maintainer" | "owner" | "admin";
+        };
         Model: {
             /** @description Absent for the address of the vendor or the operator */
             base_url?: string;
@@ -3590,7 +3670,7 @@ export interface components {
             password?: string;
         };
         Notice: {
-            /** @description ID of the author of a comment */
+            /** @description ID of the reviewer, or of the author of a comment */
             by?: string;
             /** @description Current commit of the source of an imported skill; see its upgrade */
             commit?: string;
@@ -3606,14 +3686,14 @@ export interface components {
             kind: string;
             /** @description Name of the skill */
             name?: string;
-            /** @description Comment of the reviewer, or beginning of a comment */
+            /** @description Comment of the reviewer, beginning of a comment, or what the author says that changed */
             note?: string;
             /**
              * Format: int64
              * @description The new or reviewed version
              */
             number?: number;
-            /** @description The decision */
+            /** @description The decision; approval if more approvals are required; dismissed if an owner dismissed a request for changes */
             review?: string;
             /**
              * Format: date-time
@@ -3940,6 +4020,29 @@ export interface components {
              * @description As it was read
              */
             generation: number;
+        };
+        ReviewEvent: {
+            /** Format: date-time */
+            at: string;
+            /** @description ID of the user */
+            by?: string;
+            /** @enum {string} */
+            kind: "uploaded" | "checked" | "commented" | "resolved" | "reopened" | "approved" | "changes-requested" | "rejected" | "undone" | "dismissed" | "published" | "withdrawn";
+            /** Format: int64 */
+            line?: number;
+            /** @description Changelog line, comment of the reviewer, or reason */
+            note?: string;
+            path?: string;
+        };
+        ReviewStatus: {
+            /** @description Whether you may dismiss requests for changes */
+            canDismiss: boolean;
+            /** @description Oldest first */
+            history: components["schemas"]["ReviewEvent"][];
+            /** @description Approvals that a version awaits */
+            missing: components["schemas"]["MissingApproval"][];
+            /** @description Open requests for changes of this version or of earlier ones, which block it */
+            requests: components["schemas"]["ChangeRequest"][];
         };
         Rule: {
             /** @description Whether they become administrators of the hub */
@@ -4910,6 +5013,8 @@ export interface components {
         SkillVersion: {
             /** @description Users who approved these files; empty if an older hub stored the review */
             approvers: string[];
+            /** @description What its author says that changed */
+            changelog?: string;
             /** @description Whether it has scripts, servers or a provider that need a review */
             code: boolean;
             /** Format: date-time */
@@ -4929,6 +5034,8 @@ export interface components {
             findings?: {
                 [key: string]: number;
             };
+            /** @description Whether it was added while changes of an earlier version were requested, so that it awaits an approval even without code */
+            held: boolean;
             /** @description Comment of the reviewer; only for its author and reviewers */
             note?: string;
             /**
@@ -5299,6 +5406,13 @@ export interface components {
             disabled?: boolean;
             display?: string;
             email?: string;
+        };
+        ViewedChange: {
+            path: string;
+            viewed: boolean;
+        };
+        ViewedFiles: {
+            paths: string[];
         };
         Waiting: {
             /** @description Name of the skill */
@@ -9165,6 +9279,8 @@ export interface operations {
             query?: {
                 /** @description Name of the archive, for example pdf.zip, if neither Content-Disposition nor the form has it */
                 file_name?: string;
+                /** @description What changed, in one line */
+                changelog?: string;
                 /** @description Accept packages that break the specification: the folder may have another name than the archive */
                 lenient?: boolean;
                 /** @description Namespace as in lists; default your own */
@@ -9512,6 +9628,45 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Accepted"];
                 };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "dismiss-changes": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description ID of a skill */
+                skill: string;
+                /** @description ID of a request for changes, from get-review */
+                request: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Dismissal"];
+            };
+        };
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Error */
             default: {
@@ -10041,6 +10196,8 @@ export interface operations {
             query?: {
                 /** @description Name of the archive, for example pdf.zip, if neither Content-Disposition nor the form has it */
                 file_name?: string;
+                /** @description What changed, in one line */
+                changelog?: string;
                 /** @description Accept packages that break the specification: the folder may have another name than the archive */
                 lenient?: boolean;
             };
@@ -10443,6 +10600,40 @@ export interface operations {
             };
         };
     };
+    "get-review": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description ID of a skill */
+                skill: string;
+                /** @description Number of a version, or current */
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReviewStatus"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     "review-version": {
         parameters: {
             query?: never;
@@ -10495,6 +10686,76 @@ export interface operations {
             cookie?: never;
         };
         requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-viewed-files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description ID of a skill */
+                skill: string;
+                /** @description Number of a version, or current */
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ViewedFiles"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "set-viewed-file": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description ID of a skill */
+                skill: string;
+                /** @description Number of a version, or current */
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ViewedChange"];
+            };
+        };
         responses: {
             /** @description No Content */
             204: {

@@ -3,7 +3,7 @@ import { holds, same, test, until } from "../../../test/units/check";
 import { choose } from "../ui/theme";
 import { Code } from "./code";
 import { Diff } from "./diff";
-import { hunks, within } from "./difflines";
+import { hunks, whole, widen, within } from "./difflines";
 import { Editor } from "./editor";
 import { SchemaForm } from "./form";
 import { drawn } from "./markdown.test";
@@ -71,6 +71,63 @@ test("diff: parses the line numbers of both sides", () => {
   same(within("a b c", "a x c"), { from: 2, oldTo: 3, newTo: 3 });
   same(within("abc", "xyz"), undefined);
 });
+
+test("diff: more lines join the hunks that they connect", () => {
+  const diff = "--- a\n+++ b\n@@ -3,1 +3,2 @@\n c\n+new\n@@ -8,1 +9,1 @@\n-h\n+H\n";
+  const lines = ["a", "b", "c", "new", "d", "e", "f", "g", "H", "i"];
+  const at = (ranges: [number, number][]) => {
+    const { hunks: all, rest } = widen(hunks(diff), lines, ranges);
+    return [all.map((h) => [h.skipped, h.rows.map((r) => `${r.old ?? ""}/${r.new ?? ""}${r.text}`).join(" ")]), rest];
+  };
+  same(at([]), [
+    [
+      [2, "3/3c /4new"],
+      [4, "8/h /9H"],
+    ],
+    1,
+  ]);
+  same(at([[5, 6]]), [
+    [
+      [2, "3/3c /4new 4/5d 5/6e"],
+      [2, "8/h /9H"],
+    ],
+    1,
+  ]);
+  same(at([[1, 99]]), [[[0, "1/1a 2/2b 3/3c /4new 4/5d 5/6e 6/7f 7/8g 8/h /9H 9/10i"]], 0]);
+  same(
+    whole("a\r\nb\n")[0]?.rows.map((r) => r.text),
+    ["a", "b"],
+  );
+});
+
+test("diff: one line number is reached by Tab, the others by arrow keys", () =>
+  drawn(
+    <Diff
+      text={"a\nb\nc\n"}
+      path="a.txt"
+      tools={{ press: () => {}, label: (_, n) => `on ${n}`, below: (_, n) => n === 2 && <i>here</i>, rest: () => null }}
+    />,
+    async (box) => {
+      await until(() => box.querySelector('.line-press[tabindex="0"]'), "a line number in the tab order");
+      const all = [...box.querySelectorAll<HTMLElement>(".line-press")];
+      same(
+        all.map((b) => [b.getAttribute("aria-label"), b.tabIndex]),
+        [
+          ["on 1", 0],
+          ["on 2", -1],
+          ["on 3", -1],
+        ],
+      );
+      all[0]!.focus();
+      all[0]!.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowDown", bubbles: true }));
+      same(document.activeElement, all[1]);
+      same(
+        all.map((b) => b.tabIndex),
+        [-1, 0, -1],
+      );
+      same(box.querySelector("i")?.textContent, "here");
+    },
+  ));
 
 test("diff: renders signs and words", () =>
   drawn(<Diff diff={change} path="a.md" marks={[{ line: 3, level: "warn", say: "look" }]} />, (box) => {

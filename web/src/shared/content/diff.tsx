@@ -19,6 +19,8 @@ export interface LineTools {
   label: (side: Side, line: number) => string;
   /** Returns the content below a line. */
   below: (side: Side, line: number) => ComponentChildren;
+  /** Returns the content below the file. drawn reports whether a line is shown. */
+  rest: (drawn: (side: Side, line: number) => boolean) => ComponentChildren;
 }
 
 interface DiffProps {
@@ -55,13 +57,17 @@ export function Diff({ diff = "", text, path, marks = [], sides, tools, file }: 
   const beside = !!sides && wide && text === undefined;
   const hidden = all.reduce((n, h) => n + h.rows.length, 0) - most;
   const drawn = useMemo(() => upTo(all, most), [all, most]);
+  const lines = useMemo(() => {
+    const rows = drawn.flatMap((h) => h.rows);
+    return { new: new Set(rows.map((r) => r.new)), old: new Set(rows.map((r) => (r.new ? undefined : r.old))) };
+  }, [drawn]);
   const set = { beside, marks, tools, colour };
   useOneStop(box);
   return (
     <div class={tools?.press ? "content-diff pressable" : "content-diff"} ref={box} dir="ltr">
       {!all.length && <p class="muted small">{msg(text === undefined ? "content.same" : "diff.empty")}</p>}
       {!!all.length && (
-        <table class={beside ? "beside" : "below"} onKeyDown={moveFocus}>
+        <table key={beside ? "beside" : "below"} class={beside ? "beside" : "below"} onKeyDown={moveFocus}>
           <caption class="visually-hidden">
             {text === undefined ? msg("content.changes", { path }) : msg("content.codeOf", { what: path })}
           </caption>
@@ -89,6 +95,7 @@ export function Diff({ diff = "", text, path, marks = [], sides, tools, file }: 
           </Button>
         </div>
       )}
+      {tools?.rest((side, line) => lines[side].has(line))}
     </div>
   );
 }

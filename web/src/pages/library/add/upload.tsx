@@ -3,7 +3,7 @@ import { type Schema, Unreachable } from "../../../shared/api/client";
 import { useLimits } from "../../../shared/api/limits";
 import { count, size } from "../../../shared/i18n/format";
 import { msg } from "../../../shared/i18n/messages";
-import { Button, Check, failed, Icon, Problem, Reasons, Tag } from "../../../shared/ui";
+import { Button, Check, failed, Icon, Problem, Reasons, Tag, TextField } from "../../../shared/ui";
 import { dropped, packagesOf } from "./pack";
 import { reasonOf } from "./reasons";
 import { type Outcome, Summary } from "./summary";
@@ -13,13 +13,14 @@ import { asVersion, enqueue, forget, problemOf, retry, type Upload, uploads } fr
 export function UploadTab({ namespace }: { namespace: string }) {
   const most = useLimits()?.package;
   const [lenient, setLenient] = useState(false);
+  const [changelog, setChangelog] = useState("");
   const [over, setOver] = useState(false);
   const drop = async (e: DragEvent) => {
     e.preventDefault();
     setOver(false);
-    if (e.dataTransfer) enqueue(await dropped(e.dataTransfer.items), namespace, lenient);
+    if (e.dataTransfer) enqueue(await dropped(e.dataTransfer.items), namespace, lenient, changelog.trim());
   };
-  const choose = (files: FileList | null) => files && enqueue(packagesOf(files), namespace, lenient);
+  const choose = (files: FileList | null) => files && enqueue(packagesOf(files), namespace, lenient, changelog.trim());
   return (
     <div class="stack">
       <div
@@ -42,6 +43,13 @@ export function UploadTab({ namespace }: { namespace: string }) {
           {msg("add.dropHint")}
         </span>
       </div>
+      <TextField
+        label={msg("add.changelog")}
+        hint={msg("add.changelogHint")}
+        maxLength={200}
+        value={changelog}
+        onText={setChangelog}
+      />
       <Check label={msg("add.lenient")} hint={msg("add.lenientHint")} checked={lenient} onCheck={setLenient} />
       {uploads.value.length > 0 && (
         <section class="stack tight" aria-label={msg("add.queue")}>

@@ -20,6 +20,8 @@ export interface Upload {
   pack: Package;
   namespace: string;
   lenient: boolean;
+  /** What the author says that changed. */
+  changelog: string;
   state: State;
 }
 
@@ -31,7 +33,7 @@ let batches = 0;
 let running = false;
 
 /** enqueue adds packages to the queue. */
-export function enqueue(packages: Package[], namespace: string, lenient: boolean) {
+export function enqueue(packages: Package[], namespace: string, lenient: boolean, changelog = "") {
   batches++;
   uploads.value = [
     ...uploads.value,
@@ -41,6 +43,7 @@ export function enqueue(packages: Package[], namespace: string, lenient: boolean
       pack,
       namespace,
       lenient,
+      changelog,
       state: { at: "waits" } as State,
     })),
   ];
@@ -65,6 +68,7 @@ async function uploadNew(u: Upload) {
   const query = new URLSearchParams({ file_name: u.pack.name });
   if (u.namespace) query.set("namespace", u.namespace);
   if (u.lenient) query.set("lenient", "true");
+  if (u.changelog) query.set("changelog", u.changelog);
   try {
     const made = await transfer<Schema["SkillDetail"]>(u, `/api/v1/skills?${query}`);
     put(u.id, { at: "done", skill: made.id, code: made.code && !made.runnable });
@@ -83,7 +87,11 @@ export function retry(u: Upload, choices: Partial<Pick<Upload, "namespace" | "le
 
 /** asVersion uploads a refused package as a new version of the existing skill. */
 export async function asVersion(u: Upload, skill: string) {
-  const query = new URLSearchParams({ file_name: u.pack.name, ...(u.lenient && { lenient: "true" }) });
+  const query = new URLSearchParams({
+    file_name: u.pack.name,
+    ...(u.lenient && { lenient: "true" }),
+    ...(u.changelog && { changelog: u.changelog }),
+  });
   try {
     const made = await transfer<Schema["SkillVersion"]>(
       u,
