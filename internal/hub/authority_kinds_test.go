@@ -15,7 +15,7 @@ var authorityOfKinds = []row{
 	{"apply", "a Model of the group", nil, aModel, "401 422 403 403 200 200 200", "200 write"},
 	{"apply", "a Ghost of everybody", nil, aPublicGhost, "401 403 403 403 403 403 200", "200 write"},
 	{"apply", "a Skill of the group", nil, aSkillText, "401 422 403 200 200 200 200", "200 write"},
-	{"apply", "a Ghost, and the deletion of a Bot of the group", deletionOf("Bot", "lead"), aGhost, "401 422 403 403 200 200 200", "200 write"},
+	{"apply", "a Ghost, and the deletion of a Bot of the group", deletionOf("Bot", "lead"), aGhost, "401 404 403 403 200 200 200", "200 write"},
 	{"put-kind", "a Ghost of the group", thing("Ghost", "plan"), anotherGhost, "401 404 403 200 200 200 200", "200 write"},
 	{"put-kind", "a server of the group", thing("MCPServer", "wiki"), anotherServer, "401 404 403 403 200 200 200", "200 write"},
 	{"list-kinds", "of the group", kindOfGroup("Ghost"), nil, "401 404 200 200 200 200 200", "200 read chat"},
