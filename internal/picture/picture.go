@@ -1,5 +1,5 @@
-// Package picture reads the sizes of PNG, JPEG, GIF and WebP images and removes their
-// metadata, such as the place where a photo was taken. It does not decode pixels.
+// Package picture reads the sizes of PNG, JPEG, GIF and WebP images, removes their
+// metadata, such as the place where a photo was taken, and finds damaged images.
 // Start with [Inspect].
 package picture
 
@@ -12,6 +12,7 @@ import (
 	"image/gif"
 	"image/jpeg"
 	"image/png"
+	"slices"
 
 	"github.com/loadout-dev/loadout/internal/filetype"
 )
@@ -49,9 +50,10 @@ func Inspect(data []byte) (Info, error) {
 	return info, nil
 }
 
-// WithoutMetadata returns an image without its metadata: Exif, XMP, IPTC, comments,
-// and whatever follows the image. The color profile and the orientation of a JPEG
-// or WebP image stay. It fails with [ErrFormat].
+// WithoutMetadata returns an image without its metadata, such as Exif, XMP, IPTC,
+// comments, thumbnails, unknown parts, and whatever follows the image. Its pixels, its
+// colors, its animation and the orientation of a JPEG or WebP image stay. It fails
+// with [ErrFormat].
 func WithoutMetadata(data []byte) ([]byte, error) {
 	var out []byte
 	var ok bool
@@ -71,6 +73,9 @@ func WithoutMetadata(data []byte) ([]byte, error) {
 	return out, nil
 }
 
+// pngChunks are the chunks that an image needs.
+var pngChunks = []string{"IHDR", "PLTE", "tRNS", "IDAT", "IEND", "gAMA", "cHRM", "sRGB", "iCCP", "sBIT", "pHYS", "cICP", "acTL", "fcTL", "fdAT"}
+
 func stripPNG(data []byte) ([]byte, bool) {
 	const head, overhead = 8, 12
 	out := bytes.Clone(data[:head])
@@ -81,12 +86,12 @@ func stripPNG(data []byte) ([]byte, bool) {
 		}
 		chunk := rest[:size]
 		rest = rest[size:]
-		switch name := string(chunk[4:8]); name {
-		case "tEXt", "zTXt", "iTXt", "eXIf", "tIME":
-		default:
-			if out = append(out, chunk...); name == "IEND" {
-				return out, true
-			}
+		name := string(chunk[4:8])
+		if !slices.Contains(pngChunks, name) {
+			continue
+		}
+		if out = append(out, chunk...); name == "IEND" {
+			return out, true
 		}
 	}
 	return nil, false
@@ -128,6 +133,12 @@ func stripJPEG(data []byte) ([]byte, bool) {
 			if o := orientation(content[6:]); turned == 1 && o > 1 && o <= 8 {
 				turned = o
 				out = append(out, orientationSegment(o)...)
+			}
+		case mark == 0xe0:
+			const size = 14 // without a thumbnail
+			if len(content) >= size && bytes.HasPrefix(content, []byte("JFIF\x00")) {
+				out = append(out, 0xff, 0xe0, 0, size+2)
+				out = append(append(out, content[:size-2]...), 0, 0)
 			}
 		case mark == 0xfe, mark > 0xe0 && mark <= 0xef && mark != markAdobe && (mark != markICC || !bytes.HasPrefix(content, []byte("ICC_PROFILE\x00"))):
 		default:
@@ -215,6 +226,7 @@ func stripGIF(data []byte) ([]byte, bool) {
 	if at > len(data) {
 		return nil, false
 	}
+	width, height := binary.LittleEndian.Uint16(data[6:]), binary.LittleEndian.Uint16(data[8:])
 	out := bytes.Clone(data[:at])
 	for at < len(data) {
 		start := at
@@ -226,10 +238,10 @@ func stripGIF(data []byte) ([]byte, bool) {
 			if at+2 >= len(data) {
 				return nil, false
 			}
-			drop = data[at+1] == 0xfe || data[at+1] == 0xff && !isAnimation(data[at+2:])
+			drop = data[at+1] != 0xf9 && (data[at+1] != 0xff || !isAnimation(data[at+2:])) // 0xf9: how to show the next frame
 			at += 2
 		case 0x2c:
-			if at+10 >= len(data) {
+			if at+10 >= len(data) || !isFrameInside(data[at+1:], width, height) {
 				return nil, false
 			}
 			at += 10 + colorTableSize(data[at+9]) + 1 // with the size of codes
@@ -261,6 +273,12 @@ func colorTableSize(flags byte) int {
 		return 0
 	}
 	return 3 << (flags&7 + 1)
+}
+
+// isFrameInside reports whether a frame lies within a GIF image of a size.
+func isFrameInside(frame []byte, width, height uint16) bool {
+	at := func(i int) int { return int(binary.LittleEndian.Uint16(frame[i:])) }
+	return at(0)+at(4) <= int(width) && at(2)+at(6) <= int(height)
 }
 
 // isAnimation reports whether an application extension says how often an animation
@@ -299,7 +317,6 @@ func stripWebP(data []byte) ([]byte, bool) {
 		}
 		rest = after
 		switch string(chunk[:4]) {
-		case "XMP ":
 		case "EXIF":
 			// Some writers put the header of a JPEG segment before the data.
 			if o := orientation(bytes.TrimPrefix(chunk[8:], []byte("Exif\x00\x00"))); flags > 0 && out[flags]&0x08 == 0 && o > 1 && o <= 8 {
@@ -313,7 +330,7 @@ func stripWebP(data []byte) ([]byte, bool) {
 			flags = len(out) + 8
 			out = append(out, chunk...)
 			out[flags] &^= 0x0c // neither Exif nor XMP yet
-		default:
+		case "VP8 ", "VP8L", "ALPH", "ANIM", "ANMF", "ICCP":
 			out = append(out, chunk...)
 		}
 	}
@@ -321,23 +338,50 @@ func stripWebP(data []byte) ([]byte, bool) {
 	return out, true
 }
 
-// webpConfig returns the size of a WebP image.
+// webpConfig returns the size of a WebP image, or of a frame that is larger.
 func webpConfig(data []byte) (image.Config, error) {
-	chunk, _, ok := webpChunk(data[webpHead:])
-	if !ok {
-		return image.Config{}, errors.New("incomplete")
+	var c image.Config
+	size := int64(binary.LittleEndian.Uint32(data[4:])) + 8
+	if size < webpHead || size > int64(len(data)) {
+		return c, errors.New("incomplete")
 	}
-	content := chunk[8:]
-	switch kind := string(chunk[:4]); {
-	case kind == "VP8X" && len(content) >= 10:
-		return image.Config{Width: 1 + uint24(content[4:]), Height: 1 + uint24(content[7:])}, nil
-	case kind == "VP8L" && len(content) >= 5 && content[0] == 0x2f:
-		bits := binary.LittleEndian.Uint32(content[1:])
-		return image.Config{Width: 1 + int(bits&0x3fff), Height: 1 + int(bits>>14&0x3fff)}, nil
-	case kind == "VP8 " && len(content) >= 10 && bytes.Equal(content[3:6], []byte{0x9d, 0x01, 0x2a}):
-		return image.Config{Width: int(binary.LittleEndian.Uint16(content[6:]) & 0x3fff), Height: int(binary.LittleEndian.Uint16(content[8:]) & 0x3fff)}, nil
+	if err := addWebPSizes(&c, data[webpHead:size], 0); err != nil {
+		return c, err
 	}
-	return image.Config{}, errors.New("unknown WebP content")
+	if c.Width == 0 {
+		return c, errors.New("unknown WebP content")
+	}
+	return c, nil
+}
+
+// addWebPSizes enlarges c to the sizes in chunks. depth is 1 for the chunks of a frame.
+func addWebPSizes(c *image.Config, rest []byte, depth int) error {
+	grow := func(width, height int) { c.Width, c.Height = max(c.Width, width), max(c.Height, height) }
+	for len(rest) > 0 {
+		chunk, after, ok := webpChunk(rest)
+		if !ok {
+			return errors.New("incomplete")
+		}
+		rest = after
+		content := chunk[8:]
+		switch kind := string(chunk[:4]); {
+		case kind == "VP8X" && len(content) >= 10:
+			grow(1+uint24(content[4:]), 1+uint24(content[7:]))
+		case kind == "VP8L" && len(content) >= 5 && content[0] == 0x2f:
+			bits := binary.LittleEndian.Uint32(content[1:])
+			grow(1+int(bits&0x3fff), 1+int(bits>>14&0x3fff))
+		case kind == "VP8 " && len(content) >= 10 && bytes.Equal(content[3:6], []byte{0x9d, 0x01, 0x2a}):
+			grow(int(binary.LittleEndian.Uint16(content[6:])&0x3fff), int(binary.LittleEndian.Uint16(content[8:])&0x3fff))
+		case kind == "ANMF" && len(content) >= 16 && depth == 0:
+			grow(1+uint24(content[6:]), 1+uint24(content[9:]))
+			if err := addWebPSizes(c, content[16:], depth+1); err != nil {
+				return err
+			}
+		case kind == "VP8X", kind == "VP8L", kind == "VP8 ", kind == "ANMF":
+			return errors.New("unknown WebP content")
+		}
+	}
+	return nil
 }
 
 func uint24(b []byte) int { return int(b[0]) | int(b[1])<<8 | int(b[2])<<16 }

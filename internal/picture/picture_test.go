@@ -2,6 +2,7 @@ package picture_test
 
 import (
 	"bytes"
+	"compress/zlib"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
@@ -81,7 +82,7 @@ func TestWithoutMetadata(t *testing.T) {
 		return append(append(bytes.Clone(data[:at]), bytes.Join(more, nil)...), data[at:]...)
 	}
 	vp8x := webpChunk("VP8X", "\x0c\x00\x00\x00\x00\x00\x00\x00\x00\x00")
-	taggedWebP := append(insert(webp(t), 12, vp8x), bytes.Join([][]byte{webpChunk("EXIF", place+" "), webpChunk("XMP ", place+" ")}, nil)...)
+	taggedWebP := append(insert(webp(t), 12, vp8x), bytes.Join([][]byte{webpChunk("EXIF", place+" "), webpChunk("XMP ", place+" "), webpChunk("priv", place+" ")}, nil)...)
 	binary.LittleEndian.PutUint32(taggedWebP[4:], uint32(len(taggedWebP)-8))
 	for _, tt := range []struct {
 		name, mime    string
@@ -89,10 +90,13 @@ func TestWithoutMetadata(t *testing.T) {
 		width, height int
 	}{
 		{"PNG", "image/png", insert(plainPNG, 33, pngChunk("tEXt", "Comment\x00"+place), pngChunk("eXIf", place)), 24, 16},
+		{"PNG with unknown chunks", "image/png", insert(plainPNG, 33, pngChunk("caBX", place), pngChunk("prVt", place)), 24, 16},
+		{"JPEG with a thumbnail", "image/jpeg", insert(plainJPEG, 2, segment(0xe0, []byte("JFXX\x00\x10"+place))), 24, 16},
 		{"PNG with something behind it", "image/png", append(bytes.Clone(plainPNG), place...), 24, 16},
 		{"JPEG", "image/jpeg", insert(plainJPEG, 2, segment(0xe1, exif(1)), segment(0xe1, []byte("http://ns.adobe.com/xap/1.0/\x00"+place)), segment(0xed, []byte(place)), segment(0xfe, []byte(place))), 24, 16},
 		{"JPEG with something behind it", "image/jpeg", append(bytes.Clone(plainJPEG), place...), 24, 16},
 		{"GIF", "image/gif", insert(plainGIF, 13, []byte("\x21\xfe\x11"+place+"\x00"), []byte("\x21\xff\x0bXMP DataXMP\x11"+place+"\x00")), 24, 16},
+		{"GIF with text", "image/gif", insert(plainGIF, 13, []byte("\x21\x01\x0c0123456789ab\x11"+place+"\x00")), 24, 16},
 		{"WebP", "image/webp", taggedWebP, 1, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -160,5 +164,74 @@ func TestRefused(t *testing.T) {
 		if _, err := picture.WithoutMetadata([]byte(data)); !errors.Is(err, picture.ErrFormat) {
 			t.Errorf("WithoutMetadata(%.10q): %v", data, err)
 		}
+	}
+}
+
+// The size of an image is that of its largest frame.
+func TestSizeOfFrames(t *testing.T) {
+	large := "\x2f\xff\xff\xff\x0f" // 16384 × 16384
+	frame := "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" + string(webpChunk("VP8L", large+" "))
+	for name, chunk := range map[string][]byte{"VP8L": webpChunk("VP8L", large+" "), "frame": webpChunk("ANMF", frame)} {
+		data := append([]byte("RIFF\x00\x00\x00\x00WEBP"), webpChunk("VP8X", "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00")...)
+		data = append(data, chunk...)
+		binary.LittleEndian.PutUint32(data[4:], uint32(len(data)-8))
+		if info, err := picture.Inspect(data); err != nil || info.Width != 16384 || info.Height != 16384 {
+			t.Errorf("%s: %+v, %v", name, info, err)
+		}
+	}
+	small := encode(t, func(b *bytes.Buffer) error { return gif.Encode(b, squares(), nil) })
+	small[6], small[8] = 1, 1
+	if _, err := picture.WithoutMetadata(small); !errors.Is(err, picture.ErrFormat) {
+		t.Errorf("a GIF image with a frame outside of it: %v", err)
+	}
+}
+
+// An image is damaged if its pixels do not decode.
+func TestVerify(t *testing.T) {
+	noise := image.NewNRGBA(image.Rect(0, 0, 61, 47))
+	for i := range noise.Pix {
+		noise.Pix[i] = byte(i * i >> 3)
+	}
+	interlaced := bytes.Join([][]byte{[]byte("\x89PNG\r\n\x1a\n"), pngChunk("IHDR", "\x00\x00\x00\x03\x00\x00\x00\x03\x08\x00\x00\x00\x01"), pngChunk("IDAT", string(encode(t, func(b *bytes.Buffer) error {
+		z := zlib.NewWriter(b)
+		for _, columns := range []int{1, 1, 2, 1, 1, 3} { // the rows of passes 1, 4, 5, 6, 6 and 7
+			if _, err := z.Write(make([]byte, 1+columns)); err != nil {
+				return err
+			}
+		}
+		return z.Close()
+	}))), pngChunk("IEND", "")}, nil)
+	if _, err := png.Decode(bytes.NewReader(interlaced)); err != nil {
+		t.Fatal(err)
+	}
+	if err := picture.Verify(interlaced); err != nil {
+		t.Errorf("an interlaced PNG: %v", err)
+	}
+	for name, data := range map[string][]byte{
+		"PNG":       encode(t, func(b *bytes.Buffer) error { return png.Encode(b, noise) }),
+		"1 bit PNG": encode(t, func(b *bytes.Buffer) error { return png.Encode(b, squares()) }),
+		"JPEG":      encode(t, func(b *bytes.Buffer) error { return jpeg.Encode(b, noise, nil) }),
+		"GIF":       encode(t, func(b *bytes.Buffer) error { return gif.Encode(b, noise, nil) }),
+	} {
+		if err := picture.Verify(data); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		broken := bytes.Clone(data)
+		at := max(len(data)/2, bytes.Index(data, []byte("IDAT"))+8)
+		for i := range min(20, len(data)-at-20) {
+			broken[at+i] ^= 0x5a
+		}
+		if name == "JPEG" { // a wrong pixel is no error, but a missing end is
+			broken = append(bytes.Clone(data[:len(data)*2/3]), 0xff, 0xd9)
+		}
+		if _, err := picture.Inspect(broken); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if err := picture.Verify(broken); !errors.Is(err, picture.ErrFormat) {
+			t.Errorf("%s with damaged pixels: %v", name, err)
+		}
+	}
+	if err := picture.Verify(webp(t)); err != nil {
+		t.Error(err)
 	}
 }
