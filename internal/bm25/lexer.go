@@ -111,15 +111,27 @@ func (l *lexer) readLanguageSign() {
 	}
 }
 
-// foldWord replaces é with e and Ａ with a, and removes combining marks.
+// foldWord replaces é with e, Ａ with a, ß with ss and ς with σ, and removes combining
+// marks. A few characters become long ones, so it limits the length again.
 func (l *lexer) foldWord() {
 	wide := norm.NFKD.Bytes(l.word)
 	n := len(l.word)
 	l.word = l.word[:0]
 	for _, r := range string(wide) {
 		diacritic := 0x300 <= r && r <= 0x36F
-		if !diacritic && classifyRune(r) != notWord {
-			l.word = utf8.AppendRune(l.word, unicode.ToLower(r))
+		if diacritic || classifyRune(r) == notWord {
+			continue
+		}
+		if r = unicode.ToLower(r); len(l.word)+utf8.RuneLen(r) > maxWord {
+			break
+		}
+		switch r {
+		case 'ß':
+			l.word = append(l.word, "ss"...)
+		case 'ς':
+			l.word = utf8.AppendRune(l.word, 'σ')
+		default:
+			l.word = utf8.AppendRune(l.word, r)
 		}
 	}
 	if len(l.word) != n {

@@ -2,6 +2,7 @@ package bm25_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/loadout-dev/loadout/internal/bm25"
@@ -18,6 +19,7 @@ func TestTokens(t *testing.T) {
 		{"看潮汐表 PDF文件", []string{"看潮 看潮", "潮汐 潮汐", "汐表 汐表", "表 表", "pdf PDF", "文件 文件", "件 件"}},
 		{"潮", []string{"潮 潮"}},
 		{"潮 汐", []string{"潮 潮", "汐 汐"}},
+		{"Straße STRASSE ΟΔΟΣ οδός", []string{"strasse Straße", "strasse STRASSE", "οδοσ ΟΔΟΣ", "οδοσ οδός"}},
 		{"…!", nil},
 		{"", nil},
 	} {
@@ -35,6 +37,12 @@ func TestTokens(t *testing.T) {
 					break
 				}
 			}
+		}
+	}
+	long := "aaaa" + strings.Repeat("\ufdfa", 19) // each of these becomes 18 characters
+	for x := range bm25.Tokens(long, 100) {
+		if len(x.Word) > 64 {
+			t.Errorf("a word has %d bytes", len(x.Word))
 		}
 	}
 	for x := range bm25.Tokens("one two", 3) {
