@@ -107,8 +107,9 @@ func (h *Hub) sweep(ctx context.Context) error {
 // indexConversations indexes the conversations of older programs for searches. If it
 // is interrupted, the next run continues.
 func (h *Hub) indexConversations(ctx context.Context) error {
-	for {
-		if more, err := h.chat.IndexOlder(ctx); err != nil || !more {
+	for last := ""; ; {
+		var err error
+		if last, err = h.chat.IndexOlder(ctx, last); err != nil || last == "" {
 			return err
 		}
 	}

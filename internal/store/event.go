@@ -169,6 +169,19 @@ func (t Events) ReadBranched(ctx context.Context, stream string, after int64, li
 	return events, nil
 }
 
+// ReadMessagesBefore returns the last events of the kind "message" of a stream before
+// an event, newest first.
+func (t Events) ReadMessagesBefore(ctx context.Context, stream string, before int64, limit int) ([]Event, error) {
+	if limit <= 0 || limit > MaxRead {
+		limit = MaxRead
+	}
+	events, err := queryAll[Event](ctx, t.c, "SELECT "+eventColumns+" FROM events WHERE stream = $1 AND seq < $2 AND kind = 'message' ORDER BY seq DESC LIMIT $3", stream, before, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read messages of event stream %q: %w", stream, err)
+	}
+	return events, nil
+}
+
 // branchedSQL names the kind literally, because the index events_branched
 // contains no other.
 const branchedSQL = "SELECT " + eventColumns + " FROM events WHERE stream = $1 AND seq > $2 AND kind = 'branched' ORDER BY seq LIMIT $3"

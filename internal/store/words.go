@@ -1,7 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"database/sql"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,7 +25,7 @@ const maxWordsPart = 16 << 10
 // wordsPart is a row of conversation_words.
 type wordsPart struct {
 	session string
-	step    int64
+	step    int64 // the first step of the part or later, so that parts are in order; 0 for the title
 	words   string
 }
 
@@ -44,14 +46,23 @@ func (t ConversationWords) Add(ctx context.Context, session string, steps map[st
 			return err
 		}
 		part := wordsPart{session: session, step: slices.Min(slices.Collect(maps.Values(steps)))}
+		if len(found) > 0 {
+			part.step = max(part.step, found[0].step+1)
+		}
 		if len(found) > 0 && len(found[0].words) < maxWordsPart {
 			part.step = found[0].step
 			all := parseWords(found[0].words)
 			maps.Copy(all, steps)
 			steps = all
 		}
-		part.words = formatWords(steps)
-		return c.putWords(ctx, part)
+		for _, words := range splitWords(steps) {
+			part.words = formatWords(words)
+			if err := c.putWords(ctx, part); err != nil {
+				return err
+			}
+			part.step++
+		}
+		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("add words of session %q: %w", session, toNotFound(err))
@@ -86,9 +97,10 @@ func (t ConversationWords) Clear(ctx context.Context, session string) error {
 }
 
 // ListUnindexed returns up to limit sessions whose words are still to be added,
-// because an older program stored them.
-func (t ConversationWords) ListUnindexed(ctx context.Context, limit int) ([]string, error) {
-	found, err := queryScalars[string](ctx, t.c, "SELECT session FROM unindexed_sessions ORDER BY session DESC LIMIT $1", limit)
+// because an older program stored them, newest first. If before is not "", it returns
+// only sessions that are older than this one.
+func (t ConversationWords) ListUnindexed(ctx context.Context, before string, limit int) ([]string, error) {
+	found, err := queryScalars[string](ctx, t.c, "SELECT session FROM unindexed_sessions WHERE $1 = '' OR session < $1 ORDER BY session DESC LIMIT $2", before, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list sessions without words: %w", err)
 	}
@@ -189,16 +201,21 @@ func (t ConversationWords) findSteps(ctx context.Context, sessions []Session, wo
 		args = append(args, "\n"+w)
 		matches = append(matches, fmt.Sprintf("%s(words, $%d) > 0", t.c.db.dialect.position, len(args)))
 	}
-	parts, err := queryAll[wordsPart](ctx, t.c, "SELECT "+wordsColumns+" FROM conversation_words WHERE session IN ("+placeholders(1, len(sessions))+
-		") AND ("+strings.Join(matches, " OR ")+")", args...)
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range parts {
+	// A row at a time, because all parts together may be large.
+	err := t.c.query(ctx, false, func(rows *sql.Rows) error {
+		var p wordsPart
+		if err := scanRow(rows, p.fields()...); err != nil {
+			return err
+		}
 		steps := out[p.session]
 		for i, w := range words {
 			steps[i] = max(steps[i], lastStep(p.words, w))
 		}
+		return nil
+	}, "SELECT "+wordsColumns+" FROM conversation_words WHERE session IN ("+placeholders(1, len(sessions))+
+		") AND ("+strings.Join(matches, " OR ")+")", args...)
+	if err != nil {
+		return nil, err
 	}
 	return out, nil
 }
@@ -218,6 +235,23 @@ func lastStep(words, prefix string) int64 {
 		last = max(last, step)
 		rest = after
 	}
+}
+
+// splitWords divides words into those of parts, the earliest steps first.
+func splitWords(steps map[string]int64) []map[string]int64 {
+	words := slices.SortedFunc(maps.Keys(steps), func(a, b string) int {
+		return cmp.Or(cmp.Compare(steps[a], steps[b]), cmp.Compare(a, b))
+	})
+	out := []map[string]int64{{}}
+	size := 0
+	for _, w := range words {
+		if size >= maxWordsPart {
+			out, size = append(out, map[string]int64{}), 0
+		}
+		out[len(out)-1][w] = steps[w]
+		size += len(w) + len("\n\t") + len(strconv.FormatInt(steps[w], 10))
+	}
+	return out
 }
 
 // formatWords returns the stored form of the words of a part.

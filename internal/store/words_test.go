@@ -66,6 +66,32 @@ func TestSearchConversations(t *testing.T) {
 	})
 }
 
+// Many words that are added at once are stored in several parts, too.
+func TestManyConversationWords(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		s := must(db.Sessions.Create(ctx, store.Session{Owner: "ada"}))(t)
+		words := map[string]int64{}
+		for i := range 10_000 {
+			words[fmt.Sprintf("word%dx", i)] = int64(1 + i/5000)
+		}
+		mustDo(t, db.ConversationWords.Add(ctx, s.ID, words))
+		mustDo(t, db.ConversationWords.Add(ctx, s.ID, map[string]int64{"word3x": 3, "new": 3}))
+		for _, size := range must(store.QueryInts(ctx, db, "SELECT octet_length(words) FROM conversation_words"))(t) {
+			if size > 17<<10 {
+				t.Errorf("a part has %d bytes", size)
+			}
+		}
+		for word, want := range map[string]int64{"word3x": 3, "word4x": 1, "word9999x": 2, "new": 3} {
+			found, _, err := db.ConversationWords.Search(ctx, "ada", []string{word}, store.Page{})
+			mustDo(t, err)
+			if len(found) != 1 || found[0].Steps[0] != want {
+				t.Errorf("%s is in %+v, want step %d", word, found, want)
+			}
+		}
+	})
+}
+
 // A long conversation has several parts. Adding to it rewrites only the last one.
 func TestConversationWordsHaveParts(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
@@ -106,7 +132,7 @@ func TestMigrationQueuesConversations(t *testing.T) {
 		mustDo(t, db.Close())
 		db = must(store.Open(ctx, address, nil))(t)
 		defer db.Close()
-		wantEqual(t, must(db.ConversationWords.ListUnindexed(ctx, 10))(t), []string{"old"})
+		wantEqual(t, must(db.ConversationWords.ListUnindexed(ctx, "", 10))(t), []string{"old"})
 	})
 }
 
@@ -115,12 +141,13 @@ func TestUnindexedConversations(t *testing.T) {
 		ctx := t.Context()
 		one := must(db.Sessions.Create(ctx, store.Session{Owner: "ada"}))(t).ID
 		two := must(db.Sessions.Create(ctx, store.Session{Owner: "ada"}))(t).ID
-		list := func() []string { return must(db.ConversationWords.ListUnindexed(ctx, 10))(t) }
+		list := func() []string { return must(db.ConversationWords.ListUnindexed(ctx, "", 10))(t) }
 		if got := list(); len(got) > 0 {
 			t.Errorf("new conversations %s are not indexed", got)
 		}
 		must(store.Exec(ctx, db, "INSERT INTO unindexed_sessions (session) SELECT id FROM sessions"))(t)
 		wantEqual(t, list(), []string{two, one})
+		wantEqual(t, must(db.ConversationWords.ListUnindexed(ctx, two, 10))(t), []string{one})
 		mustDo(t, db.ConversationWords.SetIndexed(ctx, two))
 		wantEqual(t, list(), []string{one})
 		mustDo(t, db.Sessions.Delete(ctx, one))

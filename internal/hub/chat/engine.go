@@ -242,6 +242,7 @@ type Engine struct {
 	node     string
 	notifier *notifier
 	turns    *queue.Queue
+	searches *queue.Queue
 
 	ends      streamEnds
 	snapshots *snapshotCache
@@ -273,6 +274,7 @@ func New(db *store.DB, o Options) *Engine {
 	e := &Engine{db: db, opts: o, node: o.Node, draining: make(chan struct{}), idle: make(chan struct{}), liveTurns: map[string]liveTurn{}, snapshots: newSnapshotCache(maxSnapshotBytes), titling: make(chan struct{}, titlesAtOnce)}
 	e.notifier = &notifier{db: db, bus: e.opts.Bus, listeners: map[string]map[*listener]bool{}}
 	e.turns = queue.New(e.opts.Turns, maxSlots)
+	e.searches = queue.New(maxSearches, maxSlots)
 	e.ctx, e.stop = context.WithCancelCause(context.Background())
 	e.running.Go(func() { e.runEvery(e.opts.Poll, e.notifier.poll) })
 	e.running.Go(func() {

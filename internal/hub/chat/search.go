@@ -22,12 +22,15 @@ const (
 	maxQueryWords = 8   // maximum number of words; further ones are ignored
 	excerptBefore = 60  // maximum number of bytes before the first match
 	excerptLength = 240 // maximum number of bytes in an excerpt
+	maxCounted    = 20  // messages of a conversation that are read to find all words in one
+	maxCountedAll = 200 // such messages of all conversations of a search
+	maxSearches   = 4   // concurrent searches on a node; further ones wait
 )
 
 // Found is a conversation that a search found.
 type Found struct {
 	Conversation
-	Seq     int64         `json:"seq,omitempty" doc:"Step number of the message that contains the most words, or the last one of them; absent if only the title contains them"`
+	Seq     int64         `json:"seq,omitempty" doc:"Step number of a message that contains words of the query, if possible all of them; absent if only the title contains them"`
 	Role    llm.Role      `json:"role,omitempty" doc:"user or assistant: who wrote the message"`
 	Time    *time.Time    `json:"time,omitempty" doc:"Time of the message"`
 	Excerpt []ExcerptPart `json:"excerpt,omitempty" doc:"The message around the words"`
@@ -52,17 +55,23 @@ func (e *Engine) Search(ctx context.Context, p account.Principal, query string, 
 		return nil, "", fmt.Errorf("search conversations: %w: query must be UTF-8 of at most %d characters", ErrInvalid, MaxQuery)
 	}
 	words := queryWords(query)
+	leave, err := e.searches.Acquire(ctx, string(p.User))
+	if err != nil {
+		return nil, "", err
+	}
+	defer leave()
 	matches, next, err := e.db.ConversationWords.Search(ctx, string(p.User), words, page)
 	if err != nil {
 		return nil, "", err
 	}
 	out := make([]Found, 0, len(matches))
+	left := maxCountedAll
 	for _, m := range matches {
 		f := Found{Conversation: conversation(m.Session)}
 		if f.Trial {
 			continue
 		}
-		if err := e.addExcerpt(ctx, &f, m.Steps, words); err != nil {
+		if err := e.addExcerpt(ctx, &f, m.Steps, words, &left); err != nil {
 			return nil, "", err
 		}
 		out = append(out, f)
@@ -87,39 +96,64 @@ func queryWords(query string) []string {
 	return out
 }
 
-// addExcerpt sets the fields of f that describe the message with the most words.
-func (e *Engine) addExcerpt(ctx context.Context, f *Found, steps []int64, words []string) error {
-	seq := mostFrequent(steps)
-	if seq == 0 {
+// addExcerpt sets the fields of f that describe the message with the most words. steps
+// has the last step with each word. If none of them has all words, addExcerpt reads
+// earlier messages, as long as left allows.
+func (e *Engine) addExcerpt(ctx context.Context, f *Found, steps []int64, words []string, left *int) error {
+	steps = slices.DeleteFunc(slices.Clone(steps), func(s int64) bool { return s == 0 })
+	want := len(steps) // words that are not only in the title
+	slices.Sort(steps)
+	slices.Reverse(steps)
+	most := 0
+	add := func(rows []store.Event) {
+		for _, r := range rows {
+			s, err := readStep(r)
+			if err != nil || s.Message == nil { // a damaged step is left out
+				continue
+			}
+			if n := countWords(s.Message.Text, words); n > most {
+				most = n
+				f.Seq, f.Role, f.Time, f.Excerpt = s.Seq, s.Message.Role, &s.Time, excerpt(s.Message.Text, words)
+			}
+		}
+	}
+	for _, seq := range slices.Compact(steps) {
+		rows, err := e.db.Events.Read(ctx, f.ID, seq-1, 1)
+		if err != nil {
+			return err
+		}
+		if add(rows); most >= want {
+			return nil
+		}
+	}
+	if want < 2 || *left <= 0 {
 		return nil
 	}
-	rows, err := e.db.Events.Read(ctx, f.ID, seq-1, 1)
-	if err != nil || len(rows) == 0 { // none if the conversation was deleted
+	rows, err := e.db.Events.ReadMessagesBefore(ctx, f.ID, steps[0], min(maxCounted, *left))
+	if err != nil {
 		return err
 	}
-	s, err := readStep(rows[0])
-	if err != nil || s.Message == nil {
-		return err
-	}
-	f.Seq, f.Role, f.Time, f.Excerpt = seq, s.Message.Role, &s.Time, excerpt(s.Message.Text, words)
+	*left -= len(rows)
+	add(rows)
 	return nil
 }
 
-// mostFrequent returns the step that occurs most often, or the last one of them. It
-// ignores 0, and returns it if there is no other.
-func mostFrequent(steps []int64) int64 {
-	best, count := int64(0), map[int64]int{}
-	for _, s := range steps {
-		if s > 0 {
-			count[s]++
+// countWords returns how many of the given words start a word of a text.
+func countWords(text string, words []string) int {
+	found := make([]bool, len(words))
+	n := 0
+	for t := range bm25.Tokens(text, maxIndexed) {
+		for i, w := range words {
+			if !found[i] && strings.HasPrefix(t.Word, w) {
+				found[i] = true
+				n++
+			}
+		}
+		if n == len(words) {
+			break
 		}
 	}
-	for s, n := range count {
-		if n > count[best] || n == count[best] && s > best {
-			best = s
-		}
-	}
-	return best
+	return n
 }
 
 // excerpt returns the part of a text that starts shortly before the first word that

@@ -93,6 +93,69 @@ func TestSearch(t *testing.T) {
 	})
 }
 
+// The message with all words is found, even if later ones have some of them.
+func TestSearchFindsMessageWithAllWords(t *testing.T) {
+	e := node(t, openAt(t, databases["SQLite"](t)), setupFixture{})
+	id := begin(t, e)
+	for _, text := range []string{"tide tables", "tide", "tables"} {
+		end(t, e, id, say(t, e, id, text))
+	}
+	for query, want := range map[string]string{
+		"tide tables": "assistant: you said: [tide] [tables]",
+		"tide":        "assistant: you said: [tide]",
+		"tide said":   "assistant: you [said]: [tide]",
+	} {
+		if got := search(t, e, ada, query); got != want {
+			t.Errorf("%q finds %s, want %s", query, got, want)
+		}
+	}
+}
+
+// A conversation that cannot be indexed does not keep older ones from the index. Of one
+// with a damaged step, the title is found.
+func TestIndexContinuesAfterFailure(t *testing.T) {
+	ctx := t.Context()
+	address := databases["SQLite"](t)
+	e := node(t, openAt(t, address), setupFixture{})
+	var ids []string
+	for _, title := range []string{"oldest", "damaged", "refused"} {
+		c, err := e.Create(ctx, ada, "", title)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, c.ID)
+		end(t, e, c.ID, say(t, e, c.ID, "question"))
+	}
+	raw, err := sql.Open("sqlite", strings.TrimPrefix(address, "sqlite:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer raw.Close()
+	for _, query := range []string{
+		"DELETE FROM conversation_words", "INSERT INTO unindexed_sessions (session) SELECT id FROM sessions",
+		"UPDATE events SET data = '[]' WHERE kind = 'message' AND stream = '" + ids[1] + "'",
+		"CREATE TRIGGER refuse BEFORE INSERT ON conversation_words WHEN NEW.session = '" + ids[2] + "' BEGIN SELECT RAISE(ABORT, 'refused'); END",
+	} {
+		if _, err := raw.Exec(query); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for last := ""; ; {
+		if last, err = e.IndexOlder(ctx, last); err != nil {
+			t.Fatal(err)
+		}
+		if last == "" {
+			break
+		}
+	}
+	if got, want := search(t, e, ada, "question"), "oldest assistant: you said: [question]"; got != want {
+		t.Errorf("found %s, want %s", got, want)
+	}
+	if got := search(t, e, ada, "damaged"); got != "damaged" {
+		t.Errorf("found %s", got)
+	}
+}
+
 // Results of tools are not searched.
 func TestSearchOmitsToolResults(t *testing.T) {
 	db := openAt(t, databases["SQLite"](t))
@@ -141,9 +204,10 @@ func testIndexOlder(t *testing.T, driver, address string) {
 	if got := search(t, e, ada, "question"); got != "" {
 		t.Errorf("before: %s", got)
 	}
+	last := ""
 	for i := 3; i >= 0; i-- {
-		if more, err := e.IndexOlder(t.Context()); err != nil || more != (i > 0) {
-			t.Fatalf("with %d left: %v, %v", i, more, err)
+		if last, err = e.IndexOlder(t.Context(), last); err != nil || (last != "") != (i > 0) {
+			t.Fatalf("with %d left: %q, %v", i, last, err)
 		}
 	}
 	if got := strings.Count(search(t, e, ada, "question"), "[question]"); got != 3 {

@@ -14,9 +14,9 @@ import (
 
 // Limits of what is indexed.
 const (
-	maxIndexed      = 64 << 10 // characters of a message
-	maxMessageWords = 4000     // distinct words of a message
-	indexPage       = 100      // steps that are read at once
+	maxIndexed      = 64 << 10  // characters of a message
+	maxMessageWords = 128 << 10 // bytes of the distinct words of a message
+	indexPage       = 100       // steps that are read at once
 )
 
 // wordIndex holds the words of steps and the last step with each word.
@@ -43,14 +43,16 @@ func (x wordIndex) add(row store.Event) error {
 func distinctWords(text string) []string {
 	seen := map[string]bool{}
 	var out []string
+	size := 0
 	for t := range bm25.Tokens(text, maxIndexed) {
-		if len(out) == maxMessageWords {
+		if seen[t.Word] {
+			continue
+		}
+		if size += len(t.Word); size > maxMessageWords {
 			break
 		}
-		if !seen[t.Word] {
-			seen[t.Word] = true
-			out = append(out, t.Word)
-		}
+		seen[t.Word] = true
+		out = append(out, t.Word)
 	}
 	return out
 }
@@ -72,25 +74,31 @@ func indexTitle(ctx context.Context, t *store.Tables, id, title string) error {
 }
 
 // IndexOlder adds the words of a conversation that an older program stored to the
-// index. It returns false if there is none left.
-func (e *Engine) IndexOlder(ctx context.Context) (bool, error) {
-	ids, err := e.db.ConversationWords.ListUnindexed(ctx, 1)
+// index: the newest one, or the newest one that is older than before. It returns its
+// ID, or "" if there is none left. If a conversation cannot be indexed, IndexOlder logs
+// that and leaves it for another call, so that the others do not wait for it.
+func (e *Engine) IndexOlder(ctx context.Context, before string) (string, error) {
+	ids, err := e.db.ConversationWords.ListUnindexed(ctx, before, 1)
 	if err != nil || len(ids) == 0 {
-		return false, err
+		return "", err
 	}
 	if err := e.indexAll(ctx, ids[0]); err != nil {
-		return false, fmt.Errorf("index conversation %q: %w", ids[0], err)
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+		e.opts.Logger.Warn("couldn't index conversation", "conversation", ids[0], "error", err)
 	}
-	return true, nil
+	return ids[0], nil
 }
 
 // indexAll adds all words of a conversation to the index. It reads most steps before
 // the transaction, so that other changes need not wait.
 func (e *Engine) indexAll(ctx context.Context, id string) error {
 	parts, last, err := readWords(ctx, e.db.Events, id, 0)
-	if errors.Is(err, store.ErrCorrupt) { // the conversation cannot be opened either
-		e.opts.Logger.Warn("couldn't index conversation", "conversation", id, "error", err)
-		return e.db.ConversationWords.SetIndexed(ctx, id)
+	damaged := errors.Is(err, store.ErrCorrupt) // the conversation cannot be opened either
+	if damaged {
+		e.opts.Logger.Warn("couldn't index messages of conversation", "conversation", id, "error", err)
+		parts, err = nil, nil
 	}
 	if err != nil {
 		return err
@@ -103,9 +111,11 @@ func (e *Engine) indexAll(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		later, _, err := readWords(ctx, tx.Events, id, last)
-		if err != nil {
-			return err
+		var later []wordIndex
+		if !damaged {
+			if later, _, err = readWords(ctx, tx.Events, id, last); err != nil {
+				return err
+			}
 		}
 		if err := tx.ConversationWords.Clear(ctx, id); err != nil {
 			return err
