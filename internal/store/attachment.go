@@ -182,6 +182,19 @@ func (t Attachments) Move(ctx context.Context, session, path string, step int64)
 	return nil
 }
 
+// Keep makes the content of the current file at a path available as a version that
+// belongs to no step, so that replacing the file at the same step does not delete it.
+// [Attachments.ListVersions] returns such versions with a negative step.
+func (t Attachments) Keep(ctx context.Context, session, path string) error {
+	_, err := t.c.exec(ctx, `INSERT INTO attachment_versions (`+attachmentColumns+`, data) SELECT session, path,
+		(SELECT COALESCE(MIN(step), -1) FROM attachment_versions WHERE session = $1 AND path = $2 AND step < -1) - 1, sha256, size, updated, data
+		FROM attachments WHERE session = $1 AND path = $2`, session, path)
+	if err != nil {
+		return fmt.Errorf("keep version of file %.200q: %w", path, err)
+	}
+	return nil
+}
+
 // Prune drops the content of versions of a session's files beyond
 // [MaxAttachmentVersions] and [MaxAttachmentVersionBytes], those of the earliest
 // steps first. They remain as versions without content, like those of deletions, so

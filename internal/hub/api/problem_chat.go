@@ -18,6 +18,9 @@ func chatProblem(err error) *Problem {
 	if e, ok := errors.AsType[*chat.DraftLimitError](err); ok {
 		return &Problem{Status: 409, Code: "too_many_drafts", Detail: e.Error(), Next: "delete conversations that try a draft: they have draft in GET " + Prefix + "/sessions"}
 	}
+	if e, ok := errors.AsType[*chat.ImageError](err); ok {
+		return &Problem{Status: 422, Code: e.Code, Detail: e.Error(), Next: "remove the image from the message, or attach another one"}
+	}
 	if e, ok := errors.AsType[*chat.CommandError](err); ok {
 		return commandProblem(e)
 	}

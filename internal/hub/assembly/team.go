@@ -124,7 +124,7 @@ func (t *conversation) runMember(ctx context.Context, c *chat.ToolContext, m age
 	if o.Tools, err = sub.baseTools(ctx, c, s); err != nil {
 		return "", err
 	}
-	a := agent.New(sub.model, s, &o)
+	a := agent.New(chat.LimitImages(sub.model, sub.readsImages), s, &o)
 	for _, name := range sub.setup.Preload {
 		if _, err := s.Load(ctx, name, &session.LoadOptions{Retention: session.RetainPinned, Direct: true, By: session.ByPreload, Why: sub.setup.PreloadReason(name)}); err != nil {
 			return "", err

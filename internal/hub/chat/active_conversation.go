@@ -84,7 +84,7 @@ func (w *worker) openSession(ctx context.Context, t *activeConversation) error {
 		o.Tools = slices.Concat(o.Tools, more)
 		w.journal.beforeResults = t.folder.save
 	}
-	t.agent = agent.New(&imageModel{Model: t.setup.Model, w: w, reads: t.setup.ReadsImages}, t.session, &o)
+	t.agent = agent.New(w.imageModel(t.setup), t.session, &o)
 	return nil
 }
 

@@ -244,10 +244,11 @@ type Engine struct {
 	turns    *queue.Queue
 	searches *queue.Queue
 
-	ends      streamEnds
-	snapshots *snapshotCache
-	storing   sync.Mutex    // held while a snapshot is stored
-	titling   chan struct{} // holds a value for each request for a title
+	ends       streamEnds
+	rejections rejections
+	snapshots  *snapshotCache
+	storing    sync.Mutex    // held while a snapshot is stored
+	titling    chan struct{} // holds a value for each request for a title
 
 	ctx     context.Context // context of all background work; cancelled by stop
 	stop    context.CancelCauseFunc

@@ -74,8 +74,11 @@ type Event struct {
 // NoticeCode is the kind of a notice.
 type NoticeCode string
 
-// FilesMissing means that the version of a file on a branch was dropped.
-const FilesMissing NoticeCode = "files_missing"
+// Codes of notices.
+const (
+	FilesMissing   NoticeCode = "files_missing"   // the version of a file on a branch was dropped
+	ImagesRejected NoticeCode = "images_rejected" // the model's server rejected images
+)
 
 // Reason is the reason why a turn ended.
 type Reason string

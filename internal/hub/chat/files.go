@@ -17,6 +17,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/llm"
 )
 
 // Limits for the files of a conversation.
@@ -121,10 +122,14 @@ func (c *fileChanges) store(ctx context.Context, path string, data []byte) error
 	if len(data) > MaxFile {
 		return fmt.Errorf("file %q: %w: too large (limit %d bytes)", path, ErrInvalid, MaxFile)
 	}
+	kept, err := c.keepQueued(ctx, path)
+	if err != nil {
+		return err
+	}
 	n, size, added := 1, int64(len(data)), int64(len(data))
 	for _, a := range c.current {
 		if a.Path == path {
-			if a.Step == c.step { // it is replaced; otherwise it is kept for other branches
+			if a.Step == c.step && !kept { // it is replaced; otherwise it is kept for other branches
 				added -= a.Size
 			}
 			continue
@@ -149,10 +154,37 @@ func (c *fileChanges) store(ctx context.Context, path string, data []byte) error
 
 // delete deletes a file if it exists.
 func (c *fileChanges) delete(ctx context.Context, path string) error {
+	if _, err := c.keepQueued(ctx, path); err != nil {
+		return err
+	}
 	if !c.forget(path) {
 		return nil
 	}
 	return c.Attachments.Delete(ctx, c.id, path, c.step)
+}
+
+// keepQueued keeps the content of a file that is to be replaced or deleted at the step
+// at which it was written, if a message that runs or waits has it as an image. It
+// reports whether it did.
+func (c *fileChanges) keepQueued(ctx context.Context, path string) (bool, error) {
+	at := slices.IndexFunc(c.current, func(a store.Attachment) bool { return a.Path == path && a.Step == c.step })
+	if at < 0 {
+		return false, nil
+	}
+	_, st, err := c.state(ctx)
+	if err != nil {
+		return false, err
+	}
+	inputs, err := readInputs(ctx, c.Events, c.id, st.ended())
+	if err != nil {
+		return false, err
+	}
+	for _, in := range inputs {
+		if slices.ContainsFunc(in.Images, func(i llm.Image) bool { return i.Ref == c.current[at].SHA256 }) {
+			return true, c.Attachments.Keep(ctx, c.id, path)
+		}
+	}
+	return false, nil
 }
 
 // forget removes a file from c.current. It reports whether the file was there.
@@ -195,7 +227,7 @@ func (c *conversationTx) restoreFiles(ctx context.Context, path []int64) (droppe
 	steps := map[string]int64{} // of the versions to restore, by path
 	isDropped := map[string]bool{}
 	for _, a := range slices.Concat(current, versions) {
-		if _, ok := slices.BinarySearch(path, a.Step); !ok && a.Step > 0 {
+		if _, ok := slices.BinarySearch(path, a.Step); !ok && a.Step != 0 {
 			continue
 		}
 		if step, ok := steps[a.Path]; !ok || a.Step > step {

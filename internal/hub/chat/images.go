@@ -6,32 +6,24 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
-	"sync"
 
+	"github.com/loadout-dev/loadout/internal/filetype"
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/picture"
 	"github.com/loadout-dev/loadout/internal/store"
-	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
-// Limits for the images of a message. Vendors refuse more.
+// Limits for the images of a message. Some vendors refuse more. They count the bytes of
+// the base64 form, which is a third larger: an image may have 5 MiB.
 const (
 	MaxImages      = 8
-	MaxImage       = 5 << 20  // maximum size of an image, in bytes
+	MaxImage       = 15 << 18 // maximum size of an image, in bytes
 	MaxImageBytes  = 10 << 20 // maximum total size, in bytes
 	MaxImagePixels = 8000     // maximum width and height, in pixels
-)
-
-// Limits for the images of a request to a model. They are at least twice as large as
-// those of a message, so that all images of the last message are sent.
-const (
-	maxSent      = 20
-	maxSentBytes = 20 << 20
 )
 
 // ImageRef selects a file of a conversation as an image of a message.
@@ -68,30 +60,66 @@ func (e *Engine) readImages(ctx context.Context, p account.Principal, id string,
 		at := slices.IndexFunc(versions, func(a store.Attachment) bool {
 			return a.Path == ref.Path && (ref.SHA256 == "" || a.SHA256 == ref.SHA256)
 		})
+		if at < 0 && isHash(ref.SHA256) { // deleted: the rest of the message can still be sent again
+			out[i] = llm.Image{MIMEType: filetype.ByName(ref.Path), Name: ref.Path, Ref: ref.SHA256}
+			continue
+		}
 		if at < 0 {
-			return nil, fmt.Errorf("image %q: %w: not a file of the conversation; upload it first", ref.Path, ErrInvalid)
+			return nil, &ImageError{ref.Path, "image_gone", "not a file of the conversation; upload it first"}
 		}
 		file := versions[at]
 		if total += file.Size; file.Size > MaxImage || total > MaxImageBytes {
-			return nil, fmt.Errorf("image %q: %w: too large (%d bytes, %d with the images before it; limit %d bytes, %d for all)", ref.Path, ErrInvalid, file.Size, total, MaxImage, MaxImageBytes)
+			return nil, &ImageError{ref.Path, "image_size", fmt.Sprintf("too large (%d bytes, %d with the images before it; limit %d bytes, %d for all)", file.Size, total, MaxImage, MaxImageBytes)}
 		}
 		data, err := e.db.Attachments.ReadContent(ctx, id, file.SHA256)
 		if err != nil {
 			return nil, err
 		}
-		info, err := picture.Inspect(data)
-		if err == nil {
-			_, err = picture.WithoutMetadata(data)
-		}
+		info, err := checkImage(data)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("image %q: %w: %w", ref.Path, ErrInvalid, err)
+			return nil, &ImageError{ref.Path, "image_type", err.Error()}
 		case max(info.Width, info.Height) > MaxImagePixels:
-			return nil, fmt.Errorf("image %q: %w: %d × %d pixels, limit %d × %d", ref.Path, ErrInvalid, info.Width, info.Height, MaxImagePixels, MaxImagePixels)
+			return nil, &ImageError{ref.Path, "image_pixels", fmt.Sprintf("%d × %d pixels, limit %d × %d", info.Width, info.Height, MaxImagePixels, MaxImagePixels)}
 		}
 		out[i] = llm.Image{MIMEType: info.MIMEType, Name: ref.Path, Ref: file.SHA256}
 	}
 	return out, nil
+}
+
+// ImageError is returned if an image cannot be sent with a message. It matches
+// [ErrInvalid].
+type ImageError struct {
+	Path string
+	// Code is "image_gone", "image_type", "image_size" or "image_pixels".
+	Code   string
+	reason string
+}
+
+// Error returns a text with the path and the reason.
+func (e *ImageError) Error() string { return fmt.Sprintf("image %q: %s", e.Path, e.reason) }
+
+// Is reports whether target is [ErrInvalid].
+func (e *ImageError) Is(target error) bool { return target == ErrInvalid }
+
+// isHash reports whether a text has the form of a SHA-256 hash in hexadecimal.
+func isHash(text string) bool {
+	raw, err := hex.DecodeString(text)
+	return err == nil && len(raw) == sha256.Size
+}
+
+// checkImage returns the type and the size of an image. It fails if the image is
+// damaged. It does not decode an image of more than [MaxImagePixels] in a direction.
+func checkImage(data []byte) (picture.Info, error) {
+	info, err := picture.Inspect(data)
+	if err != nil || max(info.Width, info.Height) > MaxImagePixels {
+		return info, err
+	}
+	plain, err := picture.WithoutMetadata(data)
+	if err == nil {
+		err = picture.Verify(plain)
+	}
+	return info, err
 }
 
 // imageVersions returns the files of a conversation and then their versions, without
@@ -178,8 +206,7 @@ func takeImages(events []session.Event) []llm.Image {
 			hash := hex.EncodeToString(sum[:])
 			if _, known := taken[hash]; !known {
 				ref := llm.Image{MIMEType: i.MIMEType, Name: "images/omitted", Ref: hash}
-				info, err := picture.Inspect(i.Data)
-				if err == nil && len(out) < maxImportedImages && len(i.Data) <= min(MaxImage, MaxFileBytes-total) && max(info.Width, info.Height) <= MaxImagePixels {
+				if info, err := checkImage(i.Data); err == nil && len(out) < maxImportedImages && len(i.Data) <= min(MaxImage, MaxFileBytes-total) && max(info.Width, info.Height) <= MaxImagePixels {
 					ref.MIMEType = info.MIMEType
 					ref.Name = fmt.Sprintf("images/%d.%s", len(out)+1, strings.TrimPrefix(info.MIMEType, "image/"))
 					total += len(i.Data)
@@ -202,140 +229,4 @@ func (c *fileChanges) storeImages(ctx context.Context, images []llm.Image) error
 		}
 	}
 	return nil
-}
-
-// imageModel reads the images of messages before it sends a request. It sends the
-// last ones that fit into a request. It replaces the others by a text, and all of them
-// if the model does not read images.
-type imageModel struct {
-	llm.Model
-	w     *worker
-	reads bool
-
-	mu    sync.Mutex // guards the fields below
-	sizes map[string]int64
-	read  map[string]llm.Image // by Ref; empty if deleted
-}
-
-// Stream implements [llm.Model].
-func (m *imageModel) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
-	return func(yield func(llm.Event, error) bool) {
-		r, err := m.resolve(ctx, r)
-		if err != nil {
-			yield(nil, fmt.Errorf("read images of conversation: %w", err))
-			return
-		}
-		for e, err := range m.Model.Stream(ctx, r) {
-			if !yield(e, err) {
-				return
-			}
-		}
-	}
-}
-
-// resolve returns a request whose images have their content.
-func (m *imageModel) resolve(ctx context.Context, r *llm.Request) (*llm.Request, error) {
-	var refs []string
-	for _, msg := range r.Messages {
-		for _, part := range msg.Parts {
-			if i, ok := part.(llm.Image); ok && i.Ref != "" {
-				refs = append(refs, i.Ref)
-			}
-		}
-	}
-	if len(refs) == 0 {
-		return r, nil
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	first := 0
-	if m.reads {
-		if err := m.readSizes(ctx); err != nil {
-			return nil, err
-		}
-		first = firstSent(refs, m.sizes)
-	}
-	out := *r
-	out.Messages = slices.Clone(r.Messages)
-	n := -1
-	for k, msg := range out.Messages {
-		if !slices.ContainsFunc(msg.Parts, isReference) {
-			continue
-		}
-		parts := slices.Clone(msg.Parts)
-		for at, part := range parts {
-			if !isReference(part) {
-				continue
-			}
-			n++
-			var err error
-			if parts[at], err = m.part(ctx, part.(llm.Image), n < first); err != nil {
-				return nil, err
-			}
-		}
-		out.Messages[k].Parts = parts
-	}
-	return &out, nil
-}
-
-func isReference(p llm.Part) bool {
-	i, ok := p.(llm.Image)
-	return ok && i.Ref != ""
-}
-
-// part returns an image with its content, or the text that replaces it.
-func (m *imageModel) part(ctx context.Context, i llm.Image, omit bool) (llm.Part, error) {
-	name := untrusted.New(i.Name).ForModel()
-	switch {
-	case !m.reads:
-		return llm.Text("[You do not read images, so the image " + name + " is only a file in the working directory.]\n"), nil
-	case omit:
-		return llm.Text("[The image " + name + " is no longer shown, because of many later images.]\n"), nil
-	}
-	full, ok := m.read[i.Ref]
-	if !ok {
-		var err error
-		if full, err = m.w.e.readImage(ctx, m.w.id, i.Ref); err != nil && !errors.Is(err, store.ErrNotFound) {
-			return nil, err
-		}
-		m.read[i.Ref] = full
-	}
-	if full.Data == nil {
-		return llm.Text("[The image " + name + " was deleted.]\n"), nil
-	}
-	full.Name = i.Name
-	return full, nil
-}
-
-// readSizes reads the sizes of all files, once per turn.
-func (m *imageModel) readSizes(ctx context.Context) error {
-	if m.sizes != nil {
-		return nil
-	}
-	versions, err := m.w.e.imageVersions(ctx, m.w.id)
-	if err != nil {
-		return err
-	}
-	m.sizes, m.read = map[string]int64{}, map[string]llm.Image{}
-	for _, a := range versions {
-		m.sizes[a.SHA256] = a.Size
-	}
-	return nil
-}
-
-// firstSent returns the index of the first image that a request contains. Whenever
-// there are too many, it moves past half of them, so that most requests start like the
-// previous one.
-func firstSent(refs []string, sizes map[string]int64) int {
-	first, n, total := 0, 0, int64(0)
-	for _, ref := range refs {
-		n, total = n+1, total+sizes[ref]
-		if n <= maxSent && total <= maxSentBytes {
-			continue
-		}
-		for ; n > maxSent/2 || total > maxSentBytes/2; first++ {
-			n, total = n-1, total-sizes[refs[first]]
-		}
-	}
-	return first
 }

@@ -180,7 +180,7 @@ func TestImageVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask(chat.Message{Text: "bye"})
-	if got := seen(t, last); len(got) != 5 || got[0] != "[The image p.png was deleted.]\n" {
+	if got := seen(t, last); len(got) != 5 || got[0] != "[Image p.png omitted: it was deleted.]\n" {
 		t.Errorf("after the deletion, the model got %q", got)
 	}
 }
@@ -203,8 +203,108 @@ func TestImagesForTextModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	end(t, e, id, in)
-	want := []any{"[You do not read images, so the image p.png is only a file in the working directory.]\n", "(Files of the images: p.png)\n\n", "hello"}
+	want := []any{"[Image p.png omitted: this model does not accept images. The file is in the working directory.]\n", "(Files of the images: p.png)\n\n", "hello"}
 	if got := seen(t, last); !reflect.DeepEqual(got, want) {
+		t.Errorf("the model got %q, want %q", got, want)
+	}
+}
+
+// Replacing or deleting a file does not change the image of a message that waits.
+func TestQueuedImageStays(t *testing.T) {
+	ctx := t.Context()
+	var last *llm.Request
+	started, goOn := make(chan struct{}), make(chan struct{})
+	e := node(t, storetest.Open(t, storetest.SQLite(t)), setupFixture{model: model(func(ctx context.Context, r *llm.Request) (*llm.Answer, error) {
+		if last == nil {
+			close(started)
+			<-goOn
+		}
+		last = r
+		return says("Fine."), nil
+	})})
+	id := begin(t, e)
+	say(t, e, id, "wait")
+	<-started
+	write := func(width int) {
+		t.Helper()
+		data, _ := photo(t, width)
+		if err := e.WriteFile(ctx, ada, id, "p.png", data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send := func() int64 {
+		t.Helper()
+		in, err := e.SendMessage(ctx, ada, id, chat.Message{Images: []chat.ImageRef{{Path: "p.png"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return in
+	}
+	write(1)
+	send()
+	write(2)
+	send()
+	write(3)
+	in := send()
+	close(goOn)
+	end(t, e, id, in)
+	if got, want := widths(t, last), []any{1, 2, 3}; !reflect.DeepEqual(got, want) {
+		t.Errorf("the model got %q, want %q", got, want)
+	}
+	if data, err := e.ReadFile(ctx, ada, id, "p.png"); err != nil {
+		t.Error(err)
+	} else if c, err := png.DecodeConfig(bytes.NewReader(data)); err != nil || c.Width != 3 {
+		t.Errorf("the file has the image %+v, %v", c, err)
+	}
+}
+
+// A message that is sent again with its key is the same, although its file has changed.
+// A message can be sent again although its image was deleted.
+func TestImagesSentAgain(t *testing.T) {
+	ctx := t.Context()
+	var last *llm.Request
+	e := node(t, storetest.Open(t, storetest.SQLite(t)), setupFixture{model: model(func(ctx context.Context, r *llm.Request) (*llm.Answer, error) {
+		last = r
+		return says("Fine."), nil
+	})})
+	id := begin(t, e)
+	write := func(width int) {
+		t.Helper()
+		data, _ := photo(t, width)
+		if err := e.WriteFile(ctx, ada, id, "p.png", data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send := func(m chat.Message) int64 {
+		t.Helper()
+		in, err := e.SendMessage(ctx, ada, id, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		end(t, e, id, in)
+		return in
+	}
+	write(1)
+	m := chat.Message{Text: "a", Key: "k", Images: []chat.ImageRef{{Path: "p.png"}}}
+	first := send(m)
+	write(2)
+	if again := send(m); again != first {
+		t.Errorf("the message was sent again as %d, first as %d", again, first)
+	}
+	h, err := e.History(ctx, ada, id, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := h.Messages[0].Images[0]
+	if err := e.DeleteFile(ctx, ada, id, "p.png"); err != nil {
+		t.Fatal(err)
+	}
+	if again := send(m); again != first {
+		t.Errorf("after the deletion, the message was sent again as %d, first as %d", again, first)
+	}
+	send(chat.Message{Text: "b", Images: []chat.ImageRef{{Path: old.Name, SHA256: old.Ref}}})
+	gone := "[Image p.png omitted: it was deleted.]\n"
+	if got, want := widths(t, last), []any{gone, gone}; !reflect.DeepEqual(got, want) {
 		t.Errorf("the model got %q, want %q", got, want)
 	}
 }
@@ -216,10 +316,12 @@ func TestRefusedImages(t *testing.T) {
 	id := begin(t, e)
 	good, _ := photo(t, 1)
 	wide, _ := photo(t, chat.MaxImagePixels+1)
+	broken := bytes.Clone(good)
+	broken[len(broken)-14]++ // the pixels
 	padded := func(n int) []byte { return append(bytes.Clone(good), make([]byte, n-len(good))...) }
 	for name, data := range map[string][]byte{
-		"good.txt": good, "wide.png": wide, "text.png": []byte("text"), "cut.png": good[:60], "page.gif": []byte("GIF89a<script>"), "big.png": padded(chat.MaxImage + 1),
-		"1.png": padded(chat.MaxImage - 1), "2.png": padded(chat.MaxImage - 2), "3.png": padded(chat.MaxImage - 3),
+		"good.txt": good, "wide.png": wide, "text.png": []byte("text"), "cut.png": good[:60], "broken.png": broken, "page.gif": []byte("GIF89a<script>"), "big.png": padded(chat.MaxImage + 1),
+		"1.png": padded(chat.MaxImageBytes / 3), "2.png": padded(chat.MaxImageBytes/3 - 1), "3.png": padded(chat.MaxImageBytes/3 + 2),
 	} {
 		if err := e.WriteFile(ctx, ada, id, name, data); err != nil {
 			t.Fatal(err)
@@ -232,6 +334,7 @@ func TestRefusedImages(t *testing.T) {
 		{"../x.png", "want a relative path"},
 		{"text.png", "not a PNG, JPEG, GIF or WebP image"},
 		{"cut.png", "not a PNG, JPEG, GIF or WebP image"},
+		{"broken.png", "not a PNG, JPEG, GIF or WebP image, or damaged"},
 		{"page.gif", "not a PNG, JPEG, GIF or WebP image"},
 		{"wide.png", "8001 × 1 pixels, limit 8000 × 8000"},
 		{"big.png", "too large"},

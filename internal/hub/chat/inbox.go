@@ -92,25 +92,36 @@ func (e *Engine) SendMessage(ctx context.Context, p account.Principal, id string
 	case len(m.Key) > MaxKey || !utf8.ValidString(m.Key):
 		return 0, fmt.Errorf("message: %w: key must be UTF-8 of at most %d bytes, got %d bytes", ErrInvalid, MaxKey, len(m.Key))
 	}
-	in := input{Kind: MessageInput, Text: m.Text, Skill: m.Skill, After: m.After}
-	if len(m.Images) > 0 {
-		var err error
-		if in.Images, err = e.readImages(ctx, p, id, m.Images); err != nil {
+	if m.Key == "" {
+		in, err := e.newMessage(ctx, p, id, m)
+		if err != nil {
 			return 0, err
 		}
-	}
-	if m.Key == "" {
 		return e.submit(ctx, p, id, in, nil)
 	}
-	return e.sendOnce(ctx, p, id, in, m.Key)
+	return e.sendOnce(ctx, p, id, m)
+}
+
+// newMessage returns the input of a message.
+func (e *Engine) newMessage(ctx context.Context, p account.Principal, id string, m Message) (in input, err error) {
+	in = input{Kind: MessageInput, Text: m.Text, Skill: m.Skill, After: m.After}
+	if len(m.Images) > 0 {
+		in.Images, err = e.readImages(ctx, p, id, m.Images)
+	}
+	return in, err
 }
 
 // sendOnce sends a message unless the user has already sent it with the same key.
-// It returns the number of the message.
-func (e *Engine) sendOnce(ctx context.Context, p account.Principal, id string, in input, key string) (int64, error) {
-	s := store.SentMessage{Session: id, Principal: string(p.User), Label: key, Digest: in.digest()}
+// It returns the number of the message. It looks for the key first, because files may
+// have changed since the message was sent.
+func (e *Engine) sendOnce(ctx context.Context, p account.Principal, id string, m Message) (int64, error) {
+	s := store.SentMessage{Session: id, Principal: string(p.User), Label: m.Key, Digest: m.digest()}
 	if seq, err := e.findSentMessage(ctx, p, s); !errors.Is(err, store.ErrNotFound) {
 		return seq, err
+	}
+	in, err := e.newMessage(ctx, p, id, m)
+	if err != nil {
+		return 0, err
 	}
 	seq, err := e.submit(ctx, p, id, in, func(c *conversationTx, seq int64) error {
 		s.Input = seq
@@ -138,15 +149,14 @@ func (e *Engine) findSentMessage(ctx context.Context, p account.Principal, s sto
 	return before.Input, nil
 }
 
-// digest returns a hash of the input's text, skill and images, and of the step after
-// which it continues the conversation.
-func (in input) digest() string {
-	text := fmt.Appendf(nil, "%q %q", in.Text, in.Skill)
-	if in.After != nil {
-		text = fmt.Appendf(text, " %d", *in.After)
+// digest returns a hash of the message without its key.
+func (m Message) digest() string {
+	text := fmt.Appendf(nil, "%q %q", m.Text, m.Skill)
+	if m.After != nil {
+		text = fmt.Appendf(text, " %d", *m.After)
 	}
-	for _, i := range in.Images {
-		text = fmt.Appendf(text, " %q %s", i.Name, i.Ref)
+	for _, i := range m.Images {
+		text = fmt.Appendf(text, " %q %q", i.Path, i.SHA256)
 	}
 	sum := sha256.Sum256(text)
 	return "sha256:" + hex.EncodeToString(sum[:])
