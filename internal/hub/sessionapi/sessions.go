@@ -16,6 +16,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/policy"
 )
 
 // startedJSON is the response after starting a conversation.
@@ -62,7 +63,7 @@ type sessionChange struct {
 type newMessage struct {
 	Text   string         `json:"text,omitempty" maxLength:"262144"`
 	Skill  string         `json:"skill,omitempty" maxLength:"1024" doc:"Skill to use; default the model decides"`
-	Images []messageImage `json:"images,omitempty" maxItems:"8" doc:"Files of the conversation that the model sees as images: PNG, JPEG, GIF or WebP, at most 5 MiB and 8000 × 8000 pixels each and 10 MiB in all. The model does not see their metadata. A model that does not read images gets their names"`
+	Images []messageImage `json:"images,omitempty" maxItems:"8" doc:"Files of the conversation that the model sees as images: PNG, JPEG, GIF or WebP, at most 3.75 MiB and 8000 × 8000 pixels each and 10 MiB in all. The model does not see their metadata. A model that does not read images gets their names"`
 	After  *int64         `json:"after,omitempty" minimum:"0" doc:"Step after which the message continues the conversation, on a new branch: after of the message that it replaces, seq of the last answer of an earlier turn, or 0 to start again. Default the last step"`
 }
 
@@ -217,6 +218,11 @@ func (h *Handlers) changeSession(ctx context.Context, in *struct {
 	Body sessionChange
 }) (*api.Body[chat.Conversation], error) {
 	p := account.FromContext(ctx)
+	if in.Body.Model != nil { // before anything is changed
+		if err := h.checkModel(ctx, p, in.Session, *in.Body.Model); err != nil {
+			return nil, err
+		}
+	}
 	change := chat.Change{Title: in.Body.Title, Folder: in.Body.Folder, Pinned: in.Body.Pinned, Archived: in.Body.Archived}
 	if change != (chat.Change{}) {
 		if err := h.Chat.Change(ctx, p, in.Session, change); err != nil {
@@ -224,28 +230,40 @@ func (h *Handlers) changeSession(ctx context.Context, in *struct {
 		}
 	}
 	if in.Body.Model != nil {
-		if err := h.setModel(ctx, p, in.Session, *in.Body.Model); err != nil {
+		if err := h.Chat.SetModel(ctx, p, in.Session, *in.Body.Model); err != nil {
 			return nil, err
 		}
 	}
 	return h.getSession(ctx, &in.SessionPath)
 }
 
-// setModel selects the model of a conversation, which the principal must be allowed
-// to use.
+// setModel selects the model of a conversation.
 func (h *Handlers) setModel(ctx context.Context, p account.Principal, session, model string) error {
-	if _, err := h.Chat.Get(ctx, p, session); err != nil {
+	if err := h.checkModel(ctx, p, session, model); err != nil {
 		return err
 	}
-	if model != "" {
-		switch _, err := h.Agents.Model(ctx, p, model); {
-		case errors.Is(err, store.ErrNotFound):
-			return &api.Problem{Status: 422, Code: "no_model", Detail: fmt.Sprintf("Model %.100q not found, or not available to you", model), Next: "list them: GET " + api.Prefix + "/models"}
-		case err != nil:
-			return err
-		}
-	}
 	return h.Chat.SetModel(ctx, p, session, model)
+}
+
+// checkModel returns an error unless the principal may use a model for a conversation
+// and has its key.
+func (h *Handlers) checkModel(ctx context.Context, p account.Principal, session, model string) error {
+	if _, err := h.Chat.Get(ctx, p, session); err != nil || model == "" {
+		return err
+	}
+	choice, err := h.Agents.Model(ctx, p, model)
+	if errors.Is(err, store.ErrNotFound) {
+		return &api.Problem{Status: 422, Code: "no_model", Detail: fmt.Sprintf("Model %.100q not found, or not available to you", model), Next: "choose another model"}
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := h.Agents.Secrets().ModelKey(ctx, p, choice); errors.Is(err, policy.ErrNotGranted) {
+		return &api.Problem{Status: 422, Code: "model_key", Detail: fmt.Sprintf("the API key of Model %q is missing", choice.Name), Next: "store the key and grant it to the Model, or choose another model"}
+	} else if err != nil {
+		return err
+	}
+	return nil
 }
 
 func (h *Handlers) deleteSession(ctx context.Context, in *SessionPath) (*api.NoBody, error) {
