@@ -68,7 +68,7 @@ func (t *turn) compact(ctx context.Context) error {
 	kept, events, text := t.chooseSkills()
 	c.Skills, c.Text = kept, "The conversation so far, in short:\n\n"+c.Text+"\n"+text
 	if said := t.folded().Unanswered(); said != "" {
-		c.Text += "\nThe person said last, and you are about to do it:\n\n" + said + "\n"
+		c.Text += "\nThe user's last message, which is not answered yet:\n\n" + said + "\n"
 	}
 	if t.opts.RenewInstructions != nil {
 		events = append(events, t.startEvent(t.opts.RenewInstructions()))
@@ -116,5 +116,5 @@ func (t *turn) chooseSkills() (kept []session.ID, gone []session.Event, text str
 // lastMessages returns the last messages of the conversation. It is the
 // fallback if no summary is available.
 func (t *turn) lastMessages() string {
-	return "(What was said before this is not known any more.)\n" + t.folded().LastMessages()
+	return "(Earlier messages are not available.)\n" + t.folded().LastMessages()
 }

@@ -163,7 +163,7 @@ func (t *turn) cancelStaleRequests(ctx context.Context) {
 		}
 	}
 	if err != nil {
-		t.emit(Event{Type: Notice, Text: "old questions could not be taken back: " + err.Error()})
+		t.emit(Event{Type: Notice, Text: "couldn't cancel earlier approval requests: " + err.Error()})
 	}
 }
 

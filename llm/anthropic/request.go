@@ -247,7 +247,7 @@ func renderResult(r llm.Result) *sdk.ToolResultBlockParam {
 	if r.Error {
 		out.IsError = sdk.Bool(true)
 		if len(out.Content) == 0 {
-			text("It failed and said nothing.") // the vendor rejects errors without text
+			text("(no error text)") // the vendor rejects errors without text
 		}
 	}
 	return out

@@ -104,7 +104,7 @@ func TestMessages(t *testing.T) {
 			`user(text:a) assistant(tool_use:{} tool_use:{"z":1,"a":2.50} tool_use:{"INVALID_JSON":"{\"pa"} tool_use:{"INVALID_JSON":"[1]"})`},
 		"a failure says something": {
 			[]llm.Message{user(llm.Text("a")), assistant(call), user(llm.Result{Call: "c1", Error: true})}, false,
-			`user(text:a) assistant(tool_use:{"at":1}) user(tool_result!:It failed and said nothing.)`},
+			`user(text:a) assistant(tool_use:{"at":1}) user(tool_result!:(no error text))`},
 		"a result may be empty": {
 			[]llm.Message{user(llm.Text("a")), assistant(call), user(llm.Result{Call: "c1", Parts: []llm.Part{llm.Text("")}})}, false,
 			`user(text:a) assistant(tool_use:{"at":1}) user(tool_result:)`},
