@@ -67,7 +67,7 @@ func (h *Hub) openServices(ctx context.Context) (err error) {
 	}
 	h.runs = queue.New(o.Runs, maxWaiting)
 	h.signIns = serverauth.New(serverauth.Options{DB: h.db, Kinds: h.kinds, Cipher: h.cipher, Private: o.Private, Node: h.node, Page: o.Public, Logger: h.log})
-	h.assemblies = assembly.New(assembly.Options{DB: h.db, Library: h.library, Agents: h.kinds, Single: h.Single(), Model: h.model, Images: o.Images, Sandbox: o.Sandbox, Bounds: o.Bounds, Packages: o.Packages, Getenv: o.Getenv, RunQueue: h.runs,
+	h.assemblies = assembly.New(assembly.Options{DB: h.db, Library: h.library, Agents: h.kinds, Single: h.Single(), Model: h.model, Images: o.Images, Window: o.Window, Sandbox: o.Sandbox, Bounds: o.Bounds, Packages: o.Packages, Getenv: o.Getenv, RunQueue: h.runs,
 		Executable: o.Command, Dir: node.setups, PrivateNetworks: o.Private, SignIns: h.signIns, StopTurn: h.stopTurn, OnDecision: metrics.RecordDecision, Version: o.Version, Logger: h.log})
 	h.credentialWatch = auth.NewCredentialWatch(h.directory)
 	h.chat = chat.New(h.db, chat.Options{Setup: h.assemblies.ChatSetup, Principal: h.gate.PrincipalOf, Token: h.credentialWatch.CurrentScopes, Bus: h.bus, Dir: node.chats, Node: identity.Process, Predecessor: predecessor, Trace: h.followTurn, Updates: o.Updates, Quotas: h.directory.Quotas.Quotas, Sharing: h.sharing(), Titles: h.titles(), Logger: h.log})

@@ -111,7 +111,9 @@ func (h *Handlers) newModelJSON(m agents.AvailableModel) modelJSON {
 	case m.NeedsKey:
 		out.Key = "missing"
 	}
-	return h.withPrice(m.ReportedName(), out)
+	out = h.withPrice(m.ReportedName(), out)
+	out.Window = cmp.Or(m.Window, out.Window)
+	return out
 }
 
 // withPrice returns m with the price and the context window of the model that

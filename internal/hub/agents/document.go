@@ -161,6 +161,9 @@ type Model struct {
 	// Images reports whether the model reads images; nil if the document does not
 	// say so, see [Model.ReadsImages].
 	Images *bool `json:"images,omitempty"`
+	// Window is the size of the context window in tokens; 0 if the document does not
+	// say so.
+	Window int `json:"window,omitempty"`
 }
 
 // MCPServer defines an MCP server for all users who can see the resource.

@@ -156,6 +156,7 @@ func (p *parser) parseModel(n *configfile.Node) *Model {
 		"baseUrl":     func(f configfile.Field) { base = f },
 		"apiKey":      func(f configfile.Field) { key = f },
 		"images":      func(f configfile.Field) { m.Images = p.parseBool(f) },
+		"window":      func(f configfile.Field) { m.Window = p.parseWindow(f) },
 		"protocol":    nil, "isCustomConfig": nil,
 	}
 	known["provider"], known["modelId"] = known["vendor"], known["model"]
@@ -188,6 +189,18 @@ func (p *parser) parseBool(f configfile.Field) *bool {
 		return nil
 	}
 	return &v
+}
+
+// maxWindow is the maximum size of a context window in tokens.
+const maxWindow = 100_000_000
+
+func (p *parser) parseWindow(f configfile.Field) int {
+	n, err := strconv.Atoi(scalarText(f.Value))
+	if err != nil || n < 1 || n > maxWindow {
+		p.addError("model-window", f.Value, f.Key+" is no number of tokens", "write "+f.Key+": 128000")
+		return 0
+	}
+	return n
 }
 
 func (p *parser) parseVendor(f configfile.Field) string {

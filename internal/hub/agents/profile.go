@@ -372,7 +372,7 @@ func (a actor) modelChoice(ctx context.Context, k store.Kind) (*ModelChoice, err
 		return nil, fmt.Errorf("%s %q: %w: not a Model", k.Kind, k.Name, store.ErrInvalid)
 	}
 	identity := *m
-	identity.Images = nil // a key is granted to the model and its address
+	identity.Images, identity.Window = nil, 0 // a key is granted to the model and its address
 	raw, err := encodeJSON(&identity)
 	if err != nil {
 		return nil, err

@@ -62,6 +62,9 @@ type Options struct {
 	// Images reports whether the hub's default model, which reports the given name,
 	// reads images. If it is nil, this depends on the name.
 	Images func(name string) bool
+	// Window returns the context window in tokens of the model that reports a name, or
+	// 0 if it is unknown. If Window is nil, all are unknown.
+	Window func(name string) int
 	// Sandbox runs code. If it is nil, no code can run.
 	Sandbox sandbox.Backend
 	// Bounds limits the permissions of code. The zero value permits no network
@@ -140,6 +143,9 @@ type Assembler struct {
 func New(o Options) *Assembler {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Window == nil {
+		o.Window = func(string) int { return 0 }
 	}
 	if o.Images == nil {
 		o.Images = vendors.ReadsImages

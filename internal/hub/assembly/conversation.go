@@ -1,6 +1,7 @@
 package assembly
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,6 +74,7 @@ type conversation struct {
 	model     llm.Model
 	// readsImages reports whether the model reads images.
 	readsImages bool
+	window      int // size of the model's context window in tokens; 0 if unknown
 
 	mu      sync.Mutex     // guards the fields below
 	closers []func() error // functions for close to call, in opening order
@@ -86,8 +88,15 @@ func (k *Assembler) openConversation(ctx context.Context, w Request) (*conversat
 		return nil, err
 	}
 	t := &conversation{assembler: k, setup: kit, id: w.Session, principal: w.Principal, closers: []func() error{kit.Close}}
-	if t.model, t.readsImages, err = k.openModel(ctx, w, kit.Profile); err != nil {
+	var choice *agents.ModelChoice
+	if t.model, choice, err = k.openModel(ctx, w, kit.Profile); err != nil {
 		return nil, errors.Join(err, t.close())
+	}
+	t.window = k.o.Window(t.model.Name())
+	if choice == nil {
+		t.readsImages = k.o.Images(t.model.Name())
+	} else {
+		t.readsImages, t.window = choice.ReadsImages(), cmp.Or(choice.Window, t.window)
 	}
 	return t, nil
 }
@@ -97,10 +106,9 @@ func (k *Assembler) openConversation(ctx context.Context, w Request) (*conversat
 var errModelGone = errors.New("the model chosen for this conversation was removed, or you may no longer use it; choose another model and send the message again")
 
 // openModel returns a model with its API key: the one that the request selects, else
-// that of the profile, else the hub's own model. It reports whether the model reads
-// images.
-func (k *Assembler) openModel(ctx context.Context, w Request, profile *agents.Profile) (m llm.Model, readsImages bool, err error) {
-	var choice *agents.ModelChoice
+// that of the profile, else the hub's own model. choice is nil for the operator's model
+// and the demo.
+func (k *Assembler) openModel(ctx context.Context, w Request, profile *agents.Profile) (m llm.Model, choice *agents.ModelChoice, err error) {
 	switch {
 	case w.Model != "":
 		choice, err = k.o.Agents.Model(ctx, w.Principal, w.Model)
@@ -111,21 +119,21 @@ func (k *Assembler) openModel(ctx context.Context, w Request, profile *agents.Pr
 		choice = profile.Model
 	}
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
 	if choice == nil {
 		own, connected, err := k.OwnModel(ctx, w.Principal)
 		if err != nil || connected == nil {
-			return own, err == nil && k.o.Images(own.Name()), err
+			return own, nil, err
 		}
 		choice = connected.ModelChoice
 	}
 	key, err := k.o.Agents.Secrets().ModelKey(ctx, w.Principal, choice)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
 	m, err = k.NewModel(choice, key)
-	return m, choice.ReadsImages(), err
+	return m, choice, err
 }
 
 // OwnModel returns the model of agents without a Model: the one that the operator
@@ -207,7 +215,7 @@ const maxAnnounced = 1000
 
 func (t *conversation) agentOptions(ctx context.Context) agent.Options {
 	instructions := func() string { return t.instructions(context.WithoutCancel(ctx)) }
-	o := agent.Options{RenewInstructions: instructions, BeforeCall: t.setup.Refresh}
+	o := agent.Options{RenewInstructions: instructions, BeforeCall: t.setup.Refresh, ContextWindow: t.window}
 	if t.setup.Runtime.Catalog().Snapshot().Count() <= maxAnnounced {
 		o.Skills = func() []*catalog.Entry { return t.setup.Runtime.Catalog().Snapshot().ForModel() }
 	}

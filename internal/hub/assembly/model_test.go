@@ -106,3 +106,25 @@ func TestSelectedModelOfWaitingMessage(t *testing.T) {
 		}
 	}
 }
+
+// The context window of a Model is known to the agent, which compacts the conversation
+// in time.
+func TestContextWindow(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		w := newFixture(t, db)
+		w.apply(w.ada, "kind: Model\nmetadata: {name: small}\nspec: {vendor: demo, window: 32000}\n")
+		found, _, err := w.kinds.ListModels(t.Context(), w.ada, store.Page{})
+		must(t, err)
+		for model, want := range map[string]int{found[0].ID: 32000, "": 0} {
+			c, err := w.chat.Get(t.Context(), w.ada, w.begin(w.ada, ""))
+			must(t, err)
+			c.Model = model
+			setup, err := w.kits.ChatSetup(t.Context(), chat.Request{Principal: w.ada, Conversation: c})
+			must(t, err)
+			if got := setup.Agent.ContextWindow; got != want {
+				t.Errorf("the context window of the model %q is %d, want %d", model, got, want)
+			}
+			must(t, setup.Close())
+		}
+	})
+}
