@@ -112,11 +112,11 @@ func isHash(text string) bool {
 // damaged. It does not decode an image of more than [MaxImagePixels] in a direction.
 func checkImage(data []byte) (picture.Info, error) {
 	info, err := picture.Inspect(data)
-	if err != nil || max(info.Width, info.Height) > MaxImagePixels {
+	if err != nil {
 		return info, err
 	}
 	plain, err := picture.WithoutMetadata(data)
-	if err == nil {
+	if err == nil && max(info.Width, info.Height) <= MaxImagePixels {
 		err = picture.Verify(plain)
 	}
 	return info, err

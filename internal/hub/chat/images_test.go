@@ -321,7 +321,7 @@ func TestRefusedImages(t *testing.T) {
 	padded := func(n int) []byte { return append(bytes.Clone(good), make([]byte, n-len(good))...) }
 	for name, data := range map[string][]byte{
 		"good.txt": good, "wide.png": wide, "text.png": []byte("text"), "cut.png": good[:60], "broken.png": broken, "page.gif": []byte("GIF89a<script>"), "big.png": padded(chat.MaxImage + 1),
-		"1.png": padded(chat.MaxImageBytes / 3), "2.png": padded(chat.MaxImageBytes/3 - 1), "3.png": padded(chat.MaxImageBytes/3 + 2),
+		"1.png": padded(chat.MaxImageBytes / 3), "2.png": padded(chat.MaxImageBytes/3 - 1), "3.png": padded(chat.MaxImageBytes/3 + 5),
 	} {
 		if err := e.WriteFile(ctx, ada, id, name, data); err != nil {
 			t.Fatal(err)

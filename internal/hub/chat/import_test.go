@@ -83,7 +83,7 @@ func TestImportImages(t *testing.T) {
 	}
 	end(t, e, i.ID(c), say(t, e, i.ID(c), "And now?"))
 	const names = "(Files of the images: images/1.png, images/2.png, images/1.png, images/omitted)\n\n"
-	if got, want := seen(t, last), []any{1, 2, 1, "[The image images/omitted was deleted.]\n", names, "Look.", "And now?"}; !reflect.DeepEqual(got, want) {
+	if got, want := seen(t, last), []any{1, 2, 1, "[Image images/omitted omitted: it was deleted.]\n", names, "Look.", "And now?"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("the model got %q, want %q", got, want)
 	}
 	files, err := e.Files(t.Context(), ada, i.ID(c))

@@ -2,6 +2,7 @@ package sessionapi_test
 
 import (
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -105,6 +106,26 @@ func TestSessions(t *testing.T) {
 		request("DELETE", at, nil, 204, ""),
 		request("GET", at, nil, 404, ""),
 		request("DELETE", at, nil, 404, ""),
+	)
+}
+
+// A conversation is not changed if its model cannot be: it is unknown, or its key is
+// missing.
+func TestModelOfSession(t *testing.T) {
+	h := hubtest.Open(t, hub.Options{Accounts: true})
+	_, user := h.SignIn("root").NewUser("ada")
+	user.Must("PUT", "/kinds/Model/default/big", `{"kind": "Model", "metadata": {"name": "big"}, "spec": {"vendor": "anthropic", "model": "big", "apiKey": "${{secrets.KEY}}"}}`)
+	user.Must("PUT", "/kinds/Model/default/free", `{"kind": "Model", "metadata": {"name": "free"}, "spec": {"vendor": "demo"}}`)
+	models := regexp.MustCompile(`"name":"(big|free)".*?"id":"([^"]+)"`).FindAllStringSubmatch(user.Must("GET", "/models", nil).Body, -1)
+	if len(models) != 2 {
+		t.Fatalf("the models are %q", models)
+	}
+	at := "/sessions/" + user.Must("POST", "/sessions", `{"title": "Tides"}`).Text("id")
+	user.Check(
+		request("PATCH", at, `{"title": "Changed", "model": "none"}`, 422, `"code":"no_model"`),
+		request("PATCH", at, `{"title": "Changed", "model": "`+models[0][2]+`"}`, 422, `"code":"model_key"`),
+		request("GET", at, nil, 200, `"title":"Tides"`),
+		request("PATCH", at, `{"title": "Changed", "model": "`+models[1][2]+`"}`, 200, `"title":"Changed"`),
 	)
 }
 
