@@ -446,8 +446,10 @@ test("chat: a skill is loaded and shown, a tool needs approval, and a second bro
   }
   await second.goto("/library");
   await second.getByText("1 pending approval").waitFor();
-  await second.getByRole("button", { name: "Answer" }).click();
-  await second.getByRole("dialog").getByRole("button", { name: "Allow once" }).click();
+  await second.keyboard.press("Control+Shift+Enter"); // opens the request, in which keys answer
+  await second.getByRole("dialog").getByRole("button", { name: "Allow once" }).waitFor();
+  await second.waitForFunction(() => document.activeElement.matches("dialog .asks-by-keys"));
+  await second.keyboard.press("y");
   await page.getByText("The gate north is open.").first().waitFor();
   assert.deepEqual(gates.opened, ["north"]);
   await second.getByText("1 pending approval").waitFor({ state: "hidden" });
@@ -471,6 +473,7 @@ test("chat: a skill is loaded and shown, a tool needs approval, and a second bro
   assert.deepEqual(gates.opened, ["north"]);
   await page.keyboard.press("y");
   await page.getByText("The gate inner is open.").first().waitFor();
+  assert.equal(await box.evaluate((e) => e === document.activeElement), true); // what is typed next goes there
   await box.fill("");
   await say(page, "call open_gate with gate=outer");
   await request.waitFor();
@@ -1050,7 +1053,7 @@ test("images: pasted, dropped and attached pictures go to a model that reads the
     spec: { vendor: "openai", model: "plain", baseUrl: vendor.url },
   });
   const page = await window_(t, hub);
-  page.allowed = [/status of 422/];
+  page.allowed = [];
   await page.goto("/");
   const composer = page.locator("form.chat-composer");
   const added = composer.getByRole("list", { name: "Files with this message" });
@@ -1088,15 +1091,9 @@ test("images: pasted, dropped and attached pictures go to a model that reads the
   await give(composer, "paste", [{ name: "x.png", type: "image/png", bytes: Buffer.from("not a picture") }]);
   await added.getByText("x.png").waitFor();
   await say(page, "And these?");
-  await page
-    .getByText(/x\.png.*not a PNG, JPEG, GIF or WebP image/)
-    .first()
-    .waitFor();
-  await added.getByRole("button", { name: "Remove x.png" }).click();
-  await page.getByRole("button", { name: "Send", exact: true }).click();
   await page.getByText("Blue and green.", { exact: true }).waitFor();
   assert.equal(heard().urls.length, 2);
-  assert.match(heard().text, /Files added: list\.txt/);
+  assert.match(heard().text, /Files added: list\.txt, x\.png/); // which is no picture
   assert.equal(vendor.heard.at(-1).messages.filter((m) => JSON.stringify(m).includes(url)).length, 1); // the first one is still there
 
   const thumb = page.locator("article").nth(1).getByRole("button", { name: "View blue.png" });
@@ -1131,7 +1128,7 @@ test("images: pasted, dropped and attached pictures go to a model that reads the
     !JSON.stringify(vendor.heard.at(-1)).includes("data:image"),
     "images are sent to a model that does not read them",
   );
-  assert.match(heard().text, /Files added: blue\.png/);
+  assert.match(heard().text, /Image blue-2\.png omitted: this model does not accept images/);
 });
 
 test("model picker: another model answers from the next message on, also after a restart, until it is removed", async (t) => {
@@ -1357,6 +1354,7 @@ test("an old conversation is found by a word in it, by keyboard and by mouse, an
   await box.fill("");
   await page.keyboard.press("ArrowUp");
   await page.getByRole("textbox", { name: "Edit message" }).waitFor();
+  await page.waitForFunction(() => document.activeElement.matches(".chat-edit textarea"));
   await page.keyboard.press("Escape");
   await page.waitForFunction(() => document.activeElement?.closest(".chat-said-foot")); // the focus is back
   await page.keyboard.press("/");

@@ -123,7 +123,7 @@ func TestParseRefused(t *testing.T) {
 			[]string{"error 7:5 team-leader", "error 8:5 team-member", "error 9:5 team-member", "error 10:5 team-member"}},
 		{"a key in plain text", head("Model") + "spec: {vendor: openai, model: m, apiKey: sk-1}\n", []string{"error 4:42 document-secret"}},
 		{"a vendor", head("Model") + "spec: {vendor: acme, model: m}\n", []string{"error 4:16 model-vendor"}},
-		{"no window", head("Model") + "spec: {vendor: demo, window: 0}\n", []string{"error 4:29 model-window"}},
+		{"no window", head("Model") + "spec: {vendor: demo, window: 0}\n", []string{"error 4:30 model-window"}},
 		{"window", head("Model") + "spec: {vendor: demo, window: 32000}\n", nil},
 		{"no model", head("Model") + "spec: {vendor: openai}\n", []string{"error 4:7 model-name"}},
 		{"an address of a model", head("Model") + "spec: {vendor: openai, model: m, baseUrl: 'https://u:p@h.example.com'}\n", []string{"error 4:43 model-url"}},

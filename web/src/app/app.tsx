@@ -123,6 +123,7 @@ function Front({ pages }: { pages: Pages }) {
   const { route } = useLocation();
   useEffect(listen, []);
   useEffect(() => loadAhead([() => pages.Palette.preload(), () => pages.ShortcutSheet.preload()]), []);
+  useEffect(() => () => void (front.value = undefined), []); // signing in again opens nothing
   useShortcut("palette", () => (front.value = "palette"));
   useShortcut("sheet", () => (front.value = "sheet"));
   useShortcut("fresh", () => route("/"));

@@ -8,7 +8,7 @@ import { chooseLanguage, languageName } from "../shared/i18n/choice";
 import { ago } from "../shared/i18n/format";
 import { language } from "../shared/i18n/language";
 import { languages, msg } from "../shared/i18n/messages";
-import { failed, Icon, type IconName, useModal } from "../shared/ui";
+import { ActionButton, failed, Icon, type IconName, useModal } from "../shared/ui";
 import { useListKeys } from "../shared/ui/listkeys";
 import { choose, dark } from "../shared/ui/theme";
 import { navItems } from "./navitems";
@@ -29,6 +29,10 @@ interface Entry {
   run: () => void;
 }
 
+/** noteOf says how old something in a conversation is, and whether the conversation is archived. */
+const noteOf = ({ archived }: { archived?: boolean }, time: string) =>
+  archived ? `${msg("palette.archived")} · ${ago(time)}` : ago(time);
+
 const recent = 5;
 const pause = 250; // before the hub is asked, in milliseconds
 
@@ -47,22 +51,29 @@ export default function Palette() {
   const commands = useCommandEntries();
   const open = useOpen();
   const entries = useMemo(() => {
-    const hits = new Map(search.found.map((f) => [f.id, f]));
     const byTitle = (titles.data?.items ?? []).filter((s) => fits(s.title, query)).slice(0, query ? 8 : recent);
-    const first = byTitle.map((s) => hits.get(s.id) ?? s);
-    const later = search.found.filter((f) => !byTitle.some((s) => s.id === f.id));
-    const chats = [...first, ...later].map((f: Found | Schema["Session"]): Entry => ({
-      key: f.id,
+    const chats = byTitle.map((s): Entry => ({
+      key: s.id,
       group: msg("palette.conversations"),
       icon: "chat",
-      text: f.title || msg("chat.untitled"),
-      note: f.archived ? `${msg("palette.archived")} · ${ago(f.created)}` : ago(f.created),
-      excerpt: "excerpt" in f ? f.excerpt : undefined,
-      run: () => open(f.id, "seq" in f ? f.seq : undefined),
+      text: s.title || msg("chat.untitled"),
+      note: noteOf(s, s.created),
+      run: () => open(s.id),
     }));
-    // What the hub finds comes later, so it must not move what Enter would open.
-    const meant = commands.filter((c, i) => (query ? startsWith(c.text, query) : i === 0));
-    return [...meant, ...chats, ...commands.filter((c) => !meant.includes(c) && fits(c.text, query))];
+    const hits = search.found
+      .filter((f) => f.seq || !byTitle.some((s) => s.id === f.id))
+      .map((f): Entry => ({
+        key: `${f.id} ${f.seq ?? 0}`,
+        group: msg("palette.inMessages"),
+        icon: "chat",
+        text: f.title || msg("chat.untitled"),
+        note: noteOf(f, f.time ?? f.created),
+        excerpt: f.excerpt,
+        run: () => open(f.id, f.seq),
+      }));
+    const first = commands.filter((c, i) => (query ? startsWith(c.text, query) : i === 0));
+    // What the hub finds comes later, so it is shown below.
+    return [...first, ...chats, ...commands.filter((c) => !first.includes(c) && fits(c.text, query)), ...hits];
   }, [titles.data, search.found, query, commands]);
   const groups = useMemo(() => grouped(entries), [entries]);
   const sorted = groups.flatMap((g) => g.entries);
@@ -70,7 +81,12 @@ export default function Palette() {
     chosen.current = sorted[at]?.run;
     front.value = undefined;
   };
-  const keys = useListKeys(sorted.length, pick, query);
+  const keys = useListKeys(
+    sorted.length,
+    pick,
+    query,
+    sorted.map((e) => e.key),
+  );
   useEffect(() => {
     document.getElementById(keys.active ?? "")?.scrollIntoView({ block: "nearest" });
   }, [keys.active]);
@@ -113,20 +129,31 @@ export default function Palette() {
           </div>
         ))}
       </div>
-      <p class="small muted palette-state" role="status">
-        {search.busy
-          ? msg("palette.searching")
-          : search.error
-            ? search.error.message
-            : sorted.length
-              ? msg("palette.count", { count: sorted.length })
-              : msg("palette.none")}
-        {search.more && !search.busy && (
-          <button type="button" class="button small quiet" onClick={() => void search.more!().catch(failed)}>
-            {msg("palette.more")}
-          </button>
+      <div class="small muted palette-state">
+        <span role="status">
+          {search.busy
+            ? msg("palette.searching")
+            : search.error
+              ? msg("palette.failed", { reason: search.error.message })
+              : titles.error
+                ? msg("palette.failed", { reason: titles.error.message })
+                : sorted.length
+                  ? msg("palette.count", { count: sorted.length })
+                  : msg("palette.none")}
+        </span>
+        {(search.error ?? titles.error) && !search.busy ? (
+          <ActionButton small look="quiet" act={() => (search.error ? search.again() : titles.again())}>
+            {msg("ui.again")}
+          </ActionButton>
+        ) : (
+          search.more &&
+          !search.busy && (
+            <ActionButton small look="quiet" act={search.more}>
+              {msg("palette.more")}
+            </ActionButton>
+          )
         )}
-      </p>
+      </div>
     </dialog>
   );
 }
@@ -203,6 +230,7 @@ function useSearch(query: string) {
     busy: query !== asked || (!!asked && load.busy),
     error: load.error,
     more: load.more,
+    again: load.again,
   };
 }
 

@@ -1,4 +1,4 @@
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { Schema } from "../../shared/api/client";
 import { type FormSchema, SchemaForm } from "../../shared/content";
 import { defaults, problems } from "../../shared/content/form";
@@ -6,23 +6,29 @@ import { msg } from "../../shared/i18n/messages";
 import { ActionButton, done } from "../../shared/ui";
 import { keyText, pressed, singleKeys, useShortcut } from "../shortcuts/keys";
 import { Approval } from "./approval";
+import { focusRequest, requestClass, restoreFocus } from "./focus";
 import { title } from "./phrases";
 import { type ApprovalRequest, answer } from "./requests";
 import "./approvals.css";
 
 /** Question shows a request with the controls to answer it. */
 export function Question({ ask, onDone }: { ask: ApprovalRequest; onDone?: () => void }) {
-  const reply = async (body: Schema["Answer"]) => {
-    const first = await answer(ask, body);
-    done(first ? msg("approvals.sent") : msg("approvals.elsewhere"));
-    onDone?.();
-  };
   const box = useRef<HTMLDivElement>(null);
   const byKeys = ask.kind === "approval";
-  useShortcut("request", byKeys ? () => box.current?.focus() : undefined);
+  const reply = async (body: Schema["Answer"]) => {
+    const first = await answer(ask, body);
+    const focused = document.activeElement;
+    if (!focused || focused === document.body || box.current?.contains(focused)) restoreFocus();
+    done(first ? outcomeText(body.outcome) : msg("approvals.elsewhere"));
+    onDone?.();
+  };
+  useShortcut("request", byKeys ? focusRequest : undefined);
+  useEffect(() => {
+    if (box.current!.closest("dialog")) box.current!.focus();
+  }, []);
   return (
     <div
-      class="asks-question stack tight"
+      class={`asks-question stack tight ${byKeys ? requestClass : ""}`}
       ref={box}
       tabIndex={-1}
       role="group"
@@ -44,6 +50,13 @@ export function Question({ ask, onDone }: { ask: ApprovalRequest; onDone?: () =>
     </div>
   );
 }
+
+const outcomeText = (outcome: Schema["Answer"]["outcome"]) =>
+  outcome === "accepted"
+    ? msg("approvals.sentYes")
+    : outcome === "declined"
+      ? msg("approvals.sentNo")
+      : msg("approvals.sent");
 
 /** Form asks the user for fields, or for yes or no. */
 function Form({ ask, reply }: { ask: ApprovalRequest; reply: (answer: Schema["Answer"]) => Promise<void> }) {

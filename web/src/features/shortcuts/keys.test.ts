@@ -39,6 +39,30 @@ test("shortcuts work where typing cannot trigger them", () => {
   same(is("edit", at(field(), "ArrowUp")), true);
 });
 
+test("shortcuts work on keyboards without Latin letters, by the position of the key", () => {
+  const page = document.createElement("div");
+  same(isKey(at(page, "с", { code: "KeyC" }), "fresh"), true); // Cyrillic
+  same(isKey(at(page, "λ", { code: "KeyK", ctrlKey: true }), "palette"), true);
+  same(isKey(at(page, "j", { code: "KeyC" }), "fresh"), false); // Dvorak
+});
+
+test("a letter in a menu or a list is no shortcut", () => {
+  for (const role of ["menu", "listbox"]) {
+    const box = document.createElement("div");
+    box.setAttribute("role", role);
+    const item = document.createElement("button");
+    box.append(item);
+    document.body.append(box);
+    let seen: boolean | undefined;
+    const see = (e: KeyboardEvent) => (seen = isKey(e, "fresh"));
+    addEventListener("keydown", see);
+    item.dispatchEvent(new KeyboardEvent("keydown", { key: "c", bubbles: true }));
+    removeEventListener("keydown", see);
+    box.remove();
+    same(seen, false);
+  }
+});
+
 test("shortcuts of a single key can be turned off", () => {
   const page = document.createElement("div");
   setSingleKeys(false);

@@ -24,6 +24,10 @@ export function isTyping(target: EventTarget | null): boolean {
   return e.tagName === "INPUT" && !/^(button|checkbox|radio|range|file|submit)$/.test((e as HTMLInputElement).type);
 }
 
+/** isChoosing reports whether an element is in a menu or a list, in which letters may select an item. */
+const isChoosing = (target: EventTarget | null) =>
+  target instanceof Element && !!target.closest("[role=menu], [role=listbox]");
+
 /** isKey reports whether an event is the key of a shortcut that works where the focus is. */
 export function isKey(e: KeyboardEvent, name: ShortcutName): boolean {
   const s: { keys: string; typing?: boolean } = shortcuts[name];
@@ -33,12 +37,20 @@ export function isKey(e: KeyboardEvent, name: ShortcutName): boolean {
   const has = (modifier: string) => parts.includes(modifier);
   // A symbol such as ? may need Shift or, on some keyboards, AltGr.
   const letter = key.length > 1 || /[a-z]/.test(key);
-  if (e.isComposing || e.repeat || e.key.toLowerCase() !== key.toLowerCase()) return false;
+  if (e.isComposing || e.repeat || !isPressed(e, key)) return false;
   if (e.ctrlKey !== (has("Ctrl") || (mod && !mac)) || e.metaKey !== (mod && mac)) return false;
   if (letter && (e.shiftKey !== has("Shift") || e.altKey !== has("Alt"))) return false;
   if (s.typing) return true;
-  if (!parts.length) return singleKeys.value && !isTyping(e.target);
+  if (!parts.length) return singleKeys.value && !isTyping(e.target) && !isChoosing(e.target);
   return !isTyping(e.target) || (e.target as HTMLTextAreaElement).matches("textarea:placeholder-shown");
+}
+
+/**
+ * isPressed reports whether an event is a key. On a keyboard without Latin letters, the position of the key counts.
+ */
+function isPressed(e: KeyboardEvent, key: string): boolean {
+  if (e.key.toLowerCase() === key.toLowerCase()) return true;
+  return /^[a-z]$/.test(key) && /^[^\x00-\x7f]$/.test(e.key) && e.code === `Key${key.toUpperCase()}`;
 }
 
 const shown: Record<string, string> = { ArrowUp: "↑", ArrowDown: "↓", Enter: "↵ Enter", Escape: "Esc" };
@@ -65,9 +77,9 @@ export const keyText = (name: ShortcutName) => keyNames(name).join(mac ? " " : "
 export const ariaKeys = (name: ShortcutName) =>
   shortcuts[name].keys.replace("Mod", mac ? "Meta" : "Control").replace("Ctrl", "Control");
 
-type Action = () => void;
+type Action = () => unknown;
 
-/** The actions of the shown components, by shortcut. The last one of a shortcut counts. */
+/** The actions of the shown components, by shortcut. The last one counts that does not return false. */
 const actions = new Map<ShortcutName, Action[]>();
 
 /** useShortcut runs an action at a shortcut while a component is shown. */
@@ -89,18 +101,19 @@ export function useShortcut(name: ShortcutName, action: Action | undefined) {
 
 /** run runs the action of a shortcut. It returns false if there is none. */
 function run(name: ShortcutName): boolean {
-  const action = actions.get(name)?.at(-1);
-  action?.();
-  return !!action;
+  return !!actions.get(name)?.findLast((action) => action() !== false);
 }
 
-/** listen runs the actions of shortcuts, except in a dialog, until the returned function is called. */
+/**
+ * listen runs the actions of shortcuts until the returned function is called. In a dialog, only the key that goes to a
+ * request works.
+ */
 export function listen(): () => void {
   const key = (e: KeyboardEvent) => {
     if (e.defaultPrevented) return;
     const dialog = !!document.querySelector("dialog[open]");
     const name = allShortcuts().find(([name]) => actions.get(name)?.length && isKey(e, name))?.[0];
-    if (name && !dialog && run(name)) e.preventDefault();
+    if (name && (!dialog || name === "request") && run(name)) e.preventDefault();
   };
   addEventListener("keydown", key);
   return () => removeEventListener("keydown", key);

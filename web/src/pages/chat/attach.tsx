@@ -1,29 +1,15 @@
 import { useEffect, useRef } from "preact/hooks";
-import { limits } from "../../shared/api/limits";
-import { size } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { Button, failed } from "../../shared/ui";
 import { laterPart } from "../../shared/ui/lazypart";
 import type { AttachedProps } from "./attached";
+import { imageLimits, isImage } from "./images";
 
-/** fit returns the files within the size limit, and reports the others. */
-async function fit(files: Iterable<File>): Promise<File[]> {
+/** fit returns the files that can be attached, and reports the others. */
+async function fit(files: Iterable<File>, pasted?: boolean): Promise<File[]> {
   const all = [...files]; // clearing the input also empties its list
-  const most = (await limits()).session_file;
-  for (const f of all) if (f.size > most) failed(new Error(msg("chat.tooLarge", { name: f.name, most: size(most) })));
-  return all.filter((f) => f.size <= most);
-}
-
-/** together merges files and makes their names unique. Pasted pictures all have the same name. */
-export function together(files: File[], more: File[]): File[] {
-  const out = [...files];
-  for (const f of more) {
-    const [, stem = f.name, end = ""] = /^(.+?)(\.[^.]*)?$/.exec(f.name) ?? [];
-    let name = f.name;
-    for (let n = 2; out.some((o) => o.name === name); n++) name = `${stem}-${n}${end}`;
-    out.push(name === f.name ? f : new File([f], name, { type: f.type }));
-  }
-  return out;
+  const { readAttachments } = await import("./attachment");
+  return readAttachments(all, (f) => (isImage(f) ? imageLimits : undefined), pasted);
 }
 
 /** Attach is the button to attach files. */
@@ -69,7 +55,8 @@ export function useFiles(inside: { current: HTMLElement | null }, onFiles: (file
   useEffect(() => {
     const form = inside.current!;
     const area = form.closest<HTMLElement>(".chat-talk") ?? form;
-    const take = (files: Iterable<File>) => void fit(files).then((fitting) => latest.current(fitting), failed);
+    const take = (files: Iterable<File>, pasted?: boolean) =>
+      void fit(files, pasted).then((fitting) => latest.current(fitting), failed);
     const has = (e: DragEvent) => e.dataTransfer?.types.includes("Files");
     const over = (e: DragEvent) => {
       if (!has(e)) return;
@@ -91,7 +78,7 @@ export function useFiles(inside: { current: HTMLElement | null }, onFiles: (file
       const elsewhere = !form.contains(target ?? null) && target?.closest("input, textarea, dialog, [contenteditable]");
       if (!files.length || elsewhere || e.clipboardData!.types.includes("text/plain")) return; // text from a document
       e.preventDefault();
-      take(files.map(pasted));
+      take(files, true);
     };
     area.addEventListener("dragover", over);
     area.addEventListener("dragleave", leave);
@@ -104,12 +91,4 @@ export function useFiles(inside: { current: HTMLElement | null }, onFiles: (file
       document.removeEventListener("paste", paste);
     };
   }, []);
-}
-
-/** pasted names a pasted picture by the time, because browsers give all of them the same name. */
-function pasted(file: File): File {
-  const [, end] = /^image(\.[a-z]+)$/.exec(file.name) ?? [];
-  if (!end) return file;
-  const time = new Date().toISOString().slice(0, 19).replace(/[-:]/g, "").replace("T", "-");
-  return new File([file], `pasted-${time}${end}`, { type: file.type });
 }

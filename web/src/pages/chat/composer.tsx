@@ -2,7 +2,7 @@ import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { isKey, useShortcut } from "../../features/shortcuts/keys";
 import { msg } from "../../shared/i18n/messages";
 import { Button, Icon, Problem, failed } from "../../shared/ui";
-import { Attach, Attached, together, useFiles } from "./attach";
+import { Attach, Attached, useFiles } from "./attach";
 import { CompleteList, slashWord, useComplete } from "./completion";
 import { cancelDraft, changeDraft, deliver, type Draft, draftOf } from "./drafts";
 import { useGrow } from "./growingtext";
@@ -45,7 +45,10 @@ export function Composer(props: ComposerProps) {
   const frozen = !!draft.state;
   const [error, setError] = useState<unknown>();
   const set = (more: Partial<Draft>) => changeDraft(id, more);
-  const add = (files: File[]) => set({ files: together(draftOf(id).files, files) });
+  const add = async (files: File[]) => {
+    const { together } = await import("./attachment");
+    set({ files: together(draftOf(id).files, files) });
+  };
   const pick = (n: Named) => {
     set({ skill: n.name, text: slashWord(draft.text) === undefined ? draft.text : "" });
     area.current?.focus();
@@ -56,13 +59,13 @@ export function Composer(props: ComposerProps) {
     if (!ready || frozen || off) return;
     setError(undefined);
     try {
-      await deliver(id, (d) => send({ ...named(d, offered, complete.known), readsImages: inUse?.images }));
+      await deliver(id, (d) => send(named(d, offered, complete.known)));
     } catch (e) {
       setError(e);
     }
     area.current?.focus();
   };
-  useFiles(form, add);
+  useFiles(form, (files) => void add(files).catch(failed));
   const inUse = modelFor(models, model);
   const stop = useEscape(busy ? onStop : undefined);
   useGrow(area, draft.text);
@@ -131,7 +134,7 @@ export function Composer(props: ComposerProps) {
           onKeyDown={key}
         />
         <div class="row keep">
-          <Attach onFiles={add} disabled={off || frozen} />
+          <Attach onFiles={(files) => void add(files).catch(failed)} disabled={off || frozen} />
           {models && onModel && <ModelMenu models={models} chosen={model} onChoose={onModel} />}
           <span id={hint} class="chat-hint small muted truncate grow">
             {stop.asked ? msg("chat.escape") : msg("chat.hint")}

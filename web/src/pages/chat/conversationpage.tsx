@@ -148,16 +148,16 @@ function useActions(
 ): TurnActions {
   const edited = useSignal(0);
   return useMemo(() => {
-    const send = async (turn: Turn, text: string) => {
+    const send = async (turn: Turn, text: string, sent: Turn["images"]) => {
       const after = turn.last ? turn.parent : turn.after; // a turn without steps has no versions
-      const images = turn.images.map((i) => ({ path: i.name!, sha256: i.ref }));
+      const images = sent.map((i) => ({ path: i.name!, sha256: i.ref }));
       onSent(await sendMessage(id, { text, skill: turn.skill || undefined, files: [], images }, after));
     };
     return {
       busy,
       edited,
       edit: send,
-      retry: (turn) => send(turn, turn.text),
+      retry: (turn) => send(turn, turn.text, turn.images),
       continueAfter,
       switchTo: async (step) => {
         await switchBranch(id, step);

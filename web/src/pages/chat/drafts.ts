@@ -10,8 +10,6 @@ export interface Draft {
   skill?: string;
   /** The attached files. */
   files: File[];
-  /** Whether the model reads images, when it is sent. */
-  readsImages?: boolean;
   /** Images of an earlier message, which are sent again. */
   images?: Schema["MessageImage"][];
   /** The agent of a new conversation. */

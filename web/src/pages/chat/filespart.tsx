@@ -6,7 +6,6 @@ import { msg } from "../../shared/i18n/messages";
 import { Button, Dialog, failed, Icon, Shown, useConfirm } from "../../shared/ui";
 import { Attach } from "./attach";
 import { Known } from "./knowndetails";
-import { keepFile } from "./send";
 
 type File = Schema["ChatFile"];
 
@@ -21,6 +20,7 @@ export function FilesPart({ id, at }: { id: string; at: number }) {
     [id, at],
   );
   const add = async (files: globalThis.File[]) => {
+    const { keepFile } = await import("./attachment");
     for (const f of files) await keepFile(id, f);
     await load.again();
   };

@@ -44,7 +44,8 @@ export default function Chat() {
   useShortcut("previous", () => step(-1));
   const step = (by: number) => {
     const all = displayed();
-    const next = all[id ? all.findIndex((s) => s.id === id) + by : 0];
+    const at = all.findIndex((s) => s.id === id);
+    const next = id ? at >= 0 && all[at + by] : all[0]; // of one that is not in the list yet, the next is unknown
     if (next) route(`/chat/${next.id}`);
   };
   const beside = (panel: ComponentChildren) => {

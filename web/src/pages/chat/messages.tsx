@@ -1,7 +1,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { title } from "../../features/approvals/phrases";
 import { isPending } from "../../features/approvals/requests";
-import { keyText } from "../../features/shortcuts/keys";
+import { keyText, singleKeys } from "../../features/shortcuts/keys";
 import { msg } from "../../shared/i18n/messages";
 import { Button, failed } from "../../shared/ui";
 import type { Branch } from "./branches";
@@ -111,12 +111,14 @@ function Spoken({ turns, busy, ready }: { turns: readonly Turn[]; busy: boolean;
     const answer = turns.findLast((turn) => turn.items.length)?.items.findLast((i) => i.type === "answer");
     if (ask)
       setText(
-        msg("approvals.spoken", {
-          title: title(ask),
-          go: keyText("request"),
-          allow: keyText("allow"),
-          decline: keyText("decline"),
-        }),
+        ask.kind === "approval" && singleKeys.value
+          ? msg("approvals.spoken", {
+              title: title(ask),
+              go: keyText("request"),
+              allow: keyText("allow"),
+              decline: keyText("decline"),
+            })
+          : msg("approvals.spokenPlain", { title: title(ask) }),
       );
     else if (busy) setText(msg("chat.answering"));
     else if (was.current)

@@ -30,11 +30,7 @@ export function ModelMenu({ models, chosen, onChoose }: ModelMenuProps) {
         text={<span class="truncate">{name}</span>}
       >
         {models.map((m, i) => (
-          <MenuItem
-            key={m.id ?? ""}
-            disabled={m.key === "missing"}
-            onClick={() => onChoose(i === 0 ? "" : (m.id ?? ""))}
-          >
+          <MenuItem key={m.id ?? ""} off={m.key === "missing"} onClick={() => onChoose(i === 0 ? "" : (m.id ?? ""))}>
             <span class="chat-model-item">
               <strong>{titleOf(m)}</strong>
               {m === model && <Icon name="check" size={14} />}

@@ -2,15 +2,23 @@ import { holds, same, test } from "../../../test/units/check";
 import { api, away, Refusal } from "../../shared/api/client";
 import { sendMessage } from "./send";
 
-/** hub answers requests, and returns them with their keys. The first ones of messages get a status. */
+/**
+ * hub answers requests, and returns them with their keys. The first ones of messages get a status. The conversation has
+ * the file a.txt.
+ */
 function hub(...lost: number[]) {
   const got: string[] = [];
+  const paths: string[] = [];
+  const bodies: unknown[] = [];
   const keys: (string | null)[] = [];
   const answer = {
-    onRequest({ request, schemaPath }: { request: Request; schemaPath: string }) {
+    async onRequest({ request, schemaPath }: { request: Request; schemaPath: string }) {
       if (schemaPath === "/api/v1/about") return Response.json({ limits: { session_file: 5 } });
       got.push(`${request.method} ${schemaPath.replace("/api/v1/sessions/{session}", "")}`);
+      if (request.method === "GET") return Response.json({ items: [{ path: "a.txt" }] });
+      if (request.method === "PUT") paths.push(decodeURIComponent(new URL(request.url).pathname.split("/files/")[1]!));
       if (request.method === "POST") keys.push(request.headers.get("Idempotency-Key"));
+      if (schemaPath.endsWith("/messages")) bodies.push(await request.json());
       const status = schemaPath.endsWith("/messages") ? lost.shift() : undefined;
       if (status) return Response.json({ status, code: "lost", title: "Lost", detail: "lost" }, { status });
       return request.method === "PUT"
@@ -22,6 +30,8 @@ function hub(...lost: number[]) {
   return {
     got,
     keys,
+    paths,
+    bodies,
     end: () => {
       api.eject(answer);
       away.value = false;
@@ -40,15 +50,29 @@ const failed = async (sent: Promise<number>) => {
 };
 
 test("a message with files that is sent again after a lost response switches the branch once", async () => {
-  const { got, keys, end } = hub(502);
-  holds((await failed(sendMessage("s", draft("abc"), 4))) instanceof Refusal, "the response is lost");
-  same(await sendMessage("s", draft("abc"), 4), 7);
-  const once = ["POST /branch", "PUT /files/{path}", "POST /messages"];
-  same(got, [...once, ...once]);
+  const { got, keys, paths, bodies, end } = hub(502);
+  const message = draft("abc");
+  holds((await failed(sendMessage("s", message, 4))) instanceof Refusal, "the response is lost");
+  same(await sendMessage("s", message, 4), 7);
+  same(got, ["POST /branch", "GET /files", "PUT /files/{path}", "POST /messages", "POST /branch", "POST /messages"]);
+  same(paths, ["a-2.txt"]); // no file of the conversation is replaced, and no file is uploaded again
+  same(bodies[1], bodies[0]);
   holds(keys[0] && keys[1], "both have a key");
   same(keys.slice(2), keys.slice(0, 2), "again with the same keys");
   await sendMessage("s", draft("abc"), 4);
   holds(keys[4] !== keys[0], "the next message switches again");
+  end();
+});
+
+test("images are always sent as images, and under names that the hub accepts", async () => {
+  const { paths, bodies, end } = hub();
+  const files = ["Screenshot at 10.53.31\u202fAM.png", "a:b\\c\u200b.png", "\u200b"].map(
+    (name) => new File(["abc"], name, { type: "image/png" }),
+  );
+  await sendMessage("v", { text: "", files });
+  const names = ["Screenshot at 10.53.31 AM.png", "a-b-c.png", "file"];
+  same(paths, names);
+  same(bodies, [{ text: "", images: names.map((path) => ({ path })) }]);
   end();
 });
 

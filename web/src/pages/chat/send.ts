@@ -1,6 +1,4 @@
 import { api, got, isUnreachable } from "../../shared/api/client";
-import { limits } from "../../shared/api/limits";
-import { size } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import type { Draft } from "./drafts";
 import { asImages } from "./images";
@@ -48,12 +46,15 @@ export async function begin(draft: Draft): Promise<string> {
  * so that all versions of the message have the files. It returns the input of the message.
  */
 export async function sendMessage(session: string, draft: Draft, after?: number): Promise<number> {
-  for (const file of draft.files) await checkSize(file);
-  if (!draft.files.length || after === undefined) return post(session, draft, after);
+  if (!draft.files.length) return post(session, draft, [], after);
+  const { checkSizes, withUploads } = await import("./attachment"); // loaded since the first file was attached
+  await checkSizes(draft.files);
+  const send = () => withUploads(session, draft.files, (paths) => post(session, draft, paths));
+  if (after === undefined) return send();
   const branch = `${session} branch`;
   try {
     await switchBranch(session, after, keyFor(branch, `${after}`));
-    const input = await post(session, draft);
+    const input = await send();
     accepted(branch);
     return input;
   } catch (error) {
@@ -62,14 +63,14 @@ export async function sendMessage(session: string, draft: Draft, after?: number)
   }
 }
 
-/** post uploads the files of a draft and sends its message. */
-async function post(session: string, draft: Draft, after?: number): Promise<number> {
-  for (const file of draft.files) await keepFile(session, file);
-  const seen = draft.readsImages ? asImages(draft.files) : [];
-  const others = draft.files.filter((f) => !seen.includes(f)).map((f) => f.name);
+/** post sends the message of a draft, whose files were uploaded to the given paths. */
+async function post(session: string, draft: Draft, paths: readonly string[], after?: number): Promise<number> {
+  const path = (f: File) => paths[draft.files.indexOf(f)]!;
+  const seen = asImages(draft.files);
+  const others = draft.files.filter((f) => !seen.includes(f)).map(path);
   const files = others.length ? msg("chat.attachedText", { names: others.join(", ") }) : "";
   const text = [draft.text.trim(), files].filter(Boolean).join("\n\n");
-  const images = [...(draft.images ?? []), ...seen.map((f) => ({ path: f.name }))];
+  const images = [...(draft.images ?? []), ...seen.map((f) => ({ path: path(f) }))];
   const body = { text, ...(draft.skill && { skill: draft.skill }), ...(images.length && { images }), after };
   const key = keyFor(session, JSON.stringify(body));
   const { input } = await got(
@@ -93,24 +94,6 @@ export const switchBranch = (session: string, after: number, key?: string) =>
       body: { after },
     }),
   );
-
-async function checkSize(file: File) {
-  const most = (await limits()).session_file;
-  if (file.size > most) throw new Error(msg("chat.tooLarge", { name: file.name, most: size(most) }));
-}
-
-/** keepFile uploads a file to a conversation. It replaces a file with the same name. */
-export async function keepFile(session: string, file: File) {
-  await checkSize(file);
-  await got(
-    api.PUT("/api/v1/sessions/{session}/files/{path}", {
-      params: { path: { session, path: file.name } },
-      body: file as unknown as string, // raw bytes; the document does not declare their type
-      bodySerializer: () => file,
-      headers: { "Content-Type": "application/octet-stream" },
-    }),
-  );
-}
 
 /** cancel stops the running turn and removes queued messages. */
 export const cancel = (session: string) =>

@@ -1,14 +1,21 @@
 import { useState } from "preact/hooks";
 import type { Schema } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
-import { Dialog } from "../../shared/ui";
+import { Dialog, Icon } from "../../shared/ui";
 import "./thumbs.css";
 
 /** Thumb is a small image that opens the large one. */
 export function Thumb({ name, address, onOpen }: { name: string; address?: string; onOpen: () => void }) {
+  const [gone, setGone] = useState<string>();
+  if (gone && gone === address)
+    return (
+      <span class="small muted" title={name}>
+        <Icon name="file" size={14} /> {msg("chat.imageGone", { name })}
+      </span>
+    );
   return (
     <button type="button" class="chat-thumb" aria-label={msg("chat.view", { name })} title={name} onClick={onOpen}>
-      <img src={address} alt={name} loading="lazy" decoding="async" />
+      <img src={address} alt={name} loading="lazy" decoding="async" onError={() => setGone(address)} />
     </button>
   );
 }

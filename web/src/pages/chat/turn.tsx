@@ -9,13 +9,14 @@ import { findMsg, msg } from "../../shared/i18n/messages";
 import { Copy, failed, Icon, Tag } from "../../shared/ui";
 import type { Version } from "./branches";
 import { Fold } from "./disclosure";
+import { EditMessage } from "./editmessage";
 import { AboutLine, CompactedLine, RetentionLine, LoadedLine, Quiet, UnloadedLine } from "./noticelines";
 import { duration, messageTitle } from "./phrases";
 import { MessageImages } from "./thumbs";
 import { CallLine } from "./toolcall";
 import { elapsed } from "./toolcalltext";
 import type { Item, Turn, Words } from "./transcript";
-import { EditMessage, type TurnActions, TurnButton, Versions } from "./turnactions";
+import { type TurnActions, TurnButton, Versions } from "./turnactions";
 
 interface TurnProps {
   session: string;

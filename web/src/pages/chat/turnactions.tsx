@@ -1,10 +1,8 @@
 import type { Signal } from "@preact/signals";
 import type { ComponentProps } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
 import { msg } from "../../shared/i18n/messages";
 import { Button, failed } from "../../shared/ui";
 import type { Version } from "./branches";
-import { useGrow } from "./growingtext";
 import type { Turn } from "./transcript";
 
 /** What the user can do with a turn. */
@@ -13,8 +11,8 @@ export interface TurnActions {
   busy: boolean;
   /** The input of the message that is to be edited, or 0. */
   edited: Signal<number>;
-  /** Sends another text instead of a message, on a new branch. */
-  edit: (turn: Turn, text: string) => Promise<void>;
+  /** Sends another text and images instead of a message, on a new branch. */
+  edit: (turn: Turn, text: string, images: Turn["images"]) => Promise<void>;
   /** Sends a message again, on a new branch. */
   retry: (turn: Turn) => Promise<void>;
   /** Lets the next message continue after the turn. */
@@ -88,72 +86,5 @@ export function Versions({ turn, versions, actions }: VersionsProps) {
         onClick={() => step(1)}
       />
     </div>
-  );
-}
-
-interface EditMessageProps {
-  turn: Turn;
-  actions: TurnActions;
-  onDone: (sent: boolean) => void;
-}
-
-/** EditMessage edits the text of a message in its place. Enter sends it, and Escape leaves. */
-export function EditMessage({ turn, actions, onDone }: EditMessageProps) {
-  const area = useRef<HTMLTextAreaElement>(null);
-  const [text, setText] = useState(turn.text);
-  const [sending, setSending] = useState(false);
-  const off = sending || actions.busy || !(text.trim() || turn.skill || turn.images.length);
-  useGrow(area, text);
-  useEffect(() => {
-    area.current!.focus();
-    area.current!.setSelectionRange(turn.text.length, turn.text.length);
-  }, []);
-  const send = async () => {
-    if (off) return;
-    setSending(true);
-    try {
-      await actions.edit(turn, text.trim());
-      onDone(true);
-    } catch (error) {
-      failed(error);
-      setSending(false);
-    }
-  };
-  const key = (e: KeyboardEvent) => {
-    if (e.isComposing || e.keyCode === 229) return; // the key belongs to an input method, such as for Chinese
-    if (e.key === "Escape") onDone(false);
-    else if (e.key === "Enter" && !e.shiftKey && !e.altKey) void send();
-    else return;
-    e.preventDefault();
-  };
-  return (
-    <form
-      class="chat-edit"
-      onSubmit={(e) => {
-        e.preventDefault();
-        void send();
-      }}
-    >
-      <textarea
-        ref={area}
-        class="chat-input"
-        rows={1}
-        aria-label={msg("chat.editMessage")}
-        value={text}
-        readOnly={sending}
-        maxLength={200_000}
-        onInput={(e) => setText(e.currentTarget.value)}
-        onKeyDown={key}
-      />
-      <div class="row">
-        <span class="small muted grow">{actions.busy ? msg("chat.afterResponse") : msg("chat.editHint")}</span>
-        <Button small onClick={() => onDone(false)}>
-          {msg("ui.cancel")}
-        </Button>
-        <Button small look="primary" type="submit" aria-disabled={off || undefined} aria-busy={sending}>
-          {msg("chat.send")}
-        </Button>
-      </div>
-    </form>
   );
 }

@@ -3582,7 +3582,7 @@ export interface components {
              * @description Step after which the message continues the conversation, on a new branch: after of the message that it replaces, seq of the last answer of an earlier turn, or 0 to start again. Default the last step
              */
             after?: number;
-            /** @description Files of the conversation that the model sees as images: PNG, JPEG, GIF or WebP, at most 5 MiB and 8000 × 8000 pixels each and 10 MiB in all. The model does not see their metadata. A model that does not read images gets their names */
+            /** @description Files of the conversation that the model sees as images: PNG, JPEG, GIF or WebP, at most 3.75 MiB and 8000 × 8000 pixels each and 10 MiB in all. The model does not see their metadata. A model that does not read images gets their names */
             images?: components["schemas"]["MessageImage"][] | null;
             /** @description Skill to use; default the model decides */
             skill?: string;
@@ -4383,7 +4383,7 @@ export interface components {
             role?: string;
             /**
              * Format: int64
-             * @description Step number of the message that contains the most words, or the last one of them; absent if only the title contains them
+             * @description Step number of a message that contains words of the query, if possible all of them; absent if only the title contains them
              */
             seq?: number;
             /**

@@ -95,6 +95,18 @@ test("server texts: translations keep names and numbers of a refusal", () =>
     );
     same(
       translateProblem({
+        code: "image_pixels",
+        detail: 'image "a.png": 8001 × 1 pixels, limit 8000 × 8000',
+        next: "remove the image from the message, or attach another one",
+      }),
+      {
+        code: "image_pixels",
+        detail: "图片 a.png 太大：8001 × 1 像素，上限 8000 × 8000",
+        next: "从消息中移除该图片，或添加另一张",
+      },
+    );
+    same(
+      translateProblem({
         code: "files_missing",
         detail: "Files missing on this branch: a.csv, b/c.md. The hub keeps up to 500 earlier versions (64 MiB).",
       }).detail,

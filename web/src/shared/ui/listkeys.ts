@@ -2,13 +2,16 @@ import { useEffect, useId, useState } from "preact/hooks";
 
 /**
  * useListKeys marks an option of a list while the focus stays in its text field, as in a combobox.
- * Arrow keys move, and Enter picks. The mark returns to the first option when `reset` changes.
+ * Arrow keys move, and Enter picks. The mark returns to the first option when `reset` changes. With the keys of the
+ * options, the mark stays on its option when others are added.
  */
-export function useListKeys(count: number, onPick: (at: number) => void, reset: unknown) {
+export function useListKeys(count: number, onPick: (at: number) => void, reset: unknown, names?: readonly string[]) {
   const id = useId();
-  const [wanted, setAt] = useState(0);
-  useEffect(() => setAt(0), [reset]);
-  const at = Math.min(wanted, Math.max(0, count - 1));
+  const [wanted, setWanted] = useState<{ at: number; name?: string }>({ at: 0 });
+  const setAt = (at: number) => setWanted({ at, name: names?.[at] });
+  useEffect(() => setAt(0), [reset, !count]);
+  const found = wanted.name === undefined ? -1 : (names?.indexOf(wanted.name) ?? -1);
+  const at = found >= 0 ? found : Math.min(wanted.at, Math.max(0, count - 1));
   const key = (e: KeyboardEvent): boolean => {
     if (e.isComposing || e.keyCode === 229) return false;
     if (e.key === "ArrowDown" || e.key === "ArrowUp") {

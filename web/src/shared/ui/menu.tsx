@@ -72,12 +72,15 @@ export function MenuItem({
   href,
   danger,
   disabled,
+  off,
   children,
 }: {
   onClick?: () => void;
   href?: string;
   danger?: boolean;
   disabled?: boolean;
+  /** Whether the action is impossible for a reason that the item says. The item can still have the focus. */
+  off?: boolean;
   children: ComponentChildren;
 }) {
   if (href)
@@ -92,8 +95,9 @@ export function MenuItem({
       role="menuitem"
       tabIndex={-1}
       disabled={disabled}
+      aria-disabled={off || undefined}
       class={danger ? "danger" : ""}
-      onClick={onClick}
+      onClick={(e) => (off ? e.stopPropagation() : onClick?.())}
     >
       {children}
     </button>
