@@ -84,6 +84,7 @@ func TestGMVScenarioOnTheHub(t *testing.T) {
 	}
 	const load, run = `load_skill {"name":"gmv_analysis"}`, `run_command {"command":"python3 analyse.py"}`
 
+	w.model.name = "openai:gpt-5.2" // reads images
 	w.model.answer = replay(load, write("gmv.csv", table), write("analyse.py", code), run)
 	id := w.begin(w.ada, "Ghost/team/analyst")
 	text, images := results(w.say(w.ada, id, "今天GMV有什么异常？"))
