@@ -45,8 +45,9 @@ func TestSessionImages(t *testing.T) {
 	}
 	ada.send(t, http.MethodGet, session+"/images/"+hashOf([]byte("<script>alert(1)</script>")), nil).wantProblem(t, 404, "not_found")
 	bob.send(t, http.MethodGet, session+"/images/"+hashOf(dot), nil).wantProblem(t, 404, "not_found")
-	say(ada, map[string]string{"path": "page.gif"}).wantProblem(t, 422, "invalid")
-	say(ada, map[string]string{"path": "none.gif"}).wantProblem(t, 422, "invalid")
-	say(ada, map[string]string{"path": "dot.gif", "sha256": strings.Repeat("0", 64)}).wantProblem(t, 422, "invalid")
+	say(ada, map[string]string{"path": "page.gif"}).wantProblem(t, 422, "image_type")
+	say(ada, map[string]string{"path": "none.gif"}).wantProblem(t, 422, "image_gone")
+	say(ada, map[string]string{"path": "dot.gif", "sha256": strings.Repeat("0", 63)}).wantProblem(t, 422, "invalid")
+	say(ada, map[string]string{"path": "dot.gif", "sha256": strings.Repeat("0", 64)}).want(t, 202) // as if it was deleted
 	say(bob, map[string]string{"path": "dot.gif"}).wantProblem(t, 404, "not_found")
 }

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from "preact/hooks";
 import { msg } from "../../shared/i18n/messages";
-import { Button, failed } from "../../shared/ui";
+import { Button } from "../../shared/ui";
 import { laterPart } from "../../shared/ui/lazypart";
 import type { AttachedProps } from "./attached";
 import { imageLimits, isImage } from "./images";
@@ -13,7 +13,7 @@ async function fit(files: Iterable<File>, pasted?: boolean): Promise<File[]> {
 }
 
 /** Attach is the button to attach files. */
-export function Attach({ onFiles, disabled }: { onFiles: (files: File[]) => void; disabled?: boolean }) {
+export function Attach({ onFiles, disabled }: { onFiles: (files: Promise<File[]>) => void; disabled?: boolean }) {
   const input = useRef<HTMLInputElement>(null);
   return (
     <>
@@ -31,7 +31,7 @@ export function Attach({ onFiles, disabled }: { onFiles: (files: File[]) => void
         hidden
         aria-label={msg("chat.attach")}
         onChange={(e) => {
-          void fit(e.currentTarget.files ?? []).then(onFiles, failed);
+          onFiles(fit(e.currentTarget.files ?? []));
           e.currentTarget.value = "";
         }}
       />
@@ -49,14 +49,13 @@ export function Attached(props: AttachedProps) {
 }
 
 /** useFiles takes files that are dropped on the conversation around an element, or pasted outside of other fields. */
-export function useFiles(inside: { current: HTMLElement | null }, onFiles: (files: File[]) => void) {
+export function useFiles(inside: { current: HTMLElement | null }, onFiles: (files: Promise<File[]>) => void) {
   const latest = useRef(onFiles);
   latest.current = onFiles;
   useEffect(() => {
     const form = inside.current!;
     const area = form.closest<HTMLElement>(".chat-talk") ?? form;
-    const take = (files: Iterable<File>, pasted?: boolean) =>
-      void fit(files, pasted).then((fitting) => latest.current(fitting), failed);
+    const take = (files: Iterable<File>, pasted?: boolean) => latest.current(fit(files, pasted));
     const has = (e: DragEvent) => e.dataTransfer?.types.includes("Files");
     const over = (e: DragEvent) => {
       if (!has(e)) return;

@@ -45,9 +45,16 @@ export function Composer(props: ComposerProps) {
   const frozen = !!draft.state;
   const [error, setError] = useState<unknown>();
   const set = (more: Partial<Draft>) => changeDraft(id, more);
-  const add = async (files: File[]) => {
-    const { together } = await import("./attachment");
-    set({ files: together(draftOf(id).files, files) });
+  const reading = useRef<Promise<void> | undefined>(undefined); // of files, for which the message waits
+  const add = (files: Promise<File[]>) => {
+    const before = reading.current;
+    const read = async () => {
+      await before;
+      const { together } = await import("./attachment");
+      const more = await files;
+      set({ files: together(draftOf(id).files, more) });
+    };
+    reading.current = read().catch(failed);
   };
   const pick = (n: Named) => {
     set({ skill: n.name, text: slashWord(draft.text) === undefined ? draft.text : "" });
@@ -58,6 +65,8 @@ export function Composer(props: ComposerProps) {
   const go = async () => {
     if (!ready || frozen || off) return;
     setError(undefined);
+    await reading.current;
+    if (draftOf(id).state) return; // sent meanwhile
     try {
       await deliver(id, (d) => send(named(d, offered, complete.known)));
     } catch (e) {
@@ -65,7 +74,7 @@ export function Composer(props: ComposerProps) {
     }
     area.current?.focus();
   };
-  useFiles(form, (files) => void add(files).catch(failed));
+  useFiles(form, add);
   const inUse = modelFor(models, model);
   const stop = useEscape(busy ? onStop : undefined);
   useGrow(area, draft.text);
@@ -134,7 +143,7 @@ export function Composer(props: ComposerProps) {
           onKeyDown={key}
         />
         <div class="row keep">
-          <Attach onFiles={(files) => void add(files).catch(failed)} disabled={off || frozen} />
+          <Attach onFiles={add} disabled={off || frozen} />
           {models && onModel && <ModelMenu models={models} chosen={model} onChoose={onModel} />}
           <span id={hint} class="chat-hint small muted truncate grow">
             {stop.asked ? msg("chat.escape") : msg("chat.hint")}

@@ -28,7 +28,7 @@ export function FilesPart({ id, at }: { id: string; at: number }) {
     <section>
       <div class="row keep">
         <h2 class="grow">{msg("chat.files")}</h2>
-        <Attach onFiles={(files) => void add(files).catch(failed)} />
+        <Attach onFiles={(files) => void files.then(add).catch(failed)} />
       </div>
       <Known load={load} waiting={msg("chat.gettingFiles")}>
         {({ items }) =>
