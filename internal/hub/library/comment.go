@@ -63,7 +63,7 @@ func (h *skillRecord) mayComment(p account.Principal, v store.Version) bool {
 }
 
 // Comments returns the threads of a version, oldest first, followed by the open
-// threads of earlier versions. Number 0 means the current version. Like writing
+// threads of those earlier versions that the principal may access. Number 0 means the current version. Like writing
 // comments, it requires [account.SkillComment] and access to the version, but only
 // scopes for reading.
 func (l *Library) Comments(ctx context.Context, p account.Principal, id string, number int64) ([]CommentThread, error) {
@@ -82,9 +82,29 @@ func (l *Library) Comments(ctx context.Context, p account.Principal, id string, 
 	if err != nil {
 		return nil, err
 	}
+	if earlier, err = l.accessibleComments(ctx, p, h, earlier); err != nil {
+		return nil, err
+	}
 	slices.Reverse(earlier)
 	threads := groupComments(append(own, earlier...))
 	return threads, l.relocateThreads(ctx, h, v, threads)
+}
+
+// accessibleComments returns those of the comments whose versions the principal may
+// access. It changes all.
+func (l *Library) accessibleComments(ctx context.Context, p account.Principal, h *skillRecord, all []store.Comment) ([]store.Comment, error) {
+	withheld := map[int64]bool{}
+	for _, m := range all {
+		if _, ok := withheld[m.Number]; ok {
+			continue
+		}
+		v, err := l.db.Versions.Get(ctx, h.ID, m.Number)
+		if err != nil && !isNotFound(err) {
+			return nil, err
+		}
+		withheld[m.Number] = err != nil || h.checkVersion(p, v) != nil
+	}
+	return slices.DeleteFunc(all, func(m store.Comment) bool { return withheld[m.Number] }), nil
 }
 
 // groupComments groups comments, of which those of a thread are in order. It omits

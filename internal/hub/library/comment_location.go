@@ -22,6 +22,9 @@ const (
 	// maxRelocatedFiles is the maximum number of files that are read to find the lines
 	// of earlier comments.
 	maxRelocatedFiles = 100
+	// maxComparedLines is the maximum number of lines that are compared with those of
+	// earlier comments in one request.
+	maxComparedLines = 1_000_000
 )
 
 // commentedLine checks that the location of a comment exists, and returns the text of
@@ -92,28 +95,45 @@ func (l *Library) readLines(ctx context.Context, h *skillRecord, v store.Version
 }
 
 // relocateThreads sets the lines of the threads of earlier versions to those with the
-// same text in v, or marks the threads as outdated.
+// same text in v, or marks the threads as outdated. Threads on a line that v's
+// predecessor removed, and those above the limits, are outdated.
 func (l *Library) relocateThreads(ctx context.Context, h *skillRecord, v store.Version, threads []CommentThread) error {
-	files := map[string][]string{}
+	var paths []string
+	byPath := map[string][]*CommentThread{}
 	for i := range threads {
 		t := &threads[i]
 		if t.Version == v.Number || t.Path == "" {
 			continue
 		}
-		lines, read := files[t.Path]
-		if !read && len(files) < maxRelocatedFiles && t.Base == 0 {
+		if byPath[t.Path] == nil {
+			paths = append(paths, t.Path)
+		}
+		byPath[t.Path] = append(byPath[t.Path], t)
+	}
+	compared := 0
+	for i, path := range paths {
+		var lines []string // of one file at a time, because a file may have a million lines
+		if i < maxRelocatedFiles && compared < maxComparedLines {
 			var err error
-			if lines, err = l.readLines(ctx, h, v, t.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if lines, err = l.readLines(ctx, h, v, path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}
-			files[t.Path] = lines
 		}
-		if t.Line == 0 {
-			t.Outdated = lines == nil
-			continue
+		for _, t := range byPath[path] {
+			if t.Line == 0 {
+				t.Outdated = lines == nil
+				continue
+			}
+			at := t.Line
+			t.Line = 0
+			if compared += len(lines); t.Base == 0 && compared <= maxComparedLines {
+				t.Line = nearestLine(lines, at, t.Text)
+			}
+			t.Outdated = t.Line == 0
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 		}
-		t.Line = nearestLine(lines, t.Line, t.Text)
-		t.Outdated = t.Line == 0
 	}
 	return nil
 }

@@ -161,3 +161,19 @@ func TestCommentsOnUnreleasedVersions(t *testing.T) {
 		t.Errorf("the audit log has %+v", records)
 	}
 }
+
+// The open threads of an earlier version are only for those who may see it.
+func TestCommentsOfWithheldEarlierVersions(t *testing.T) {
+	w := sqlite(t, nil)
+	s := w.upload(w.ada, w.team, "pdf", "one")
+	second := w.version(w.ada, s, "two", "run.sh", "token\n")
+	w.comment(w.meg, s, 2, library.NewComment{Path: "run.sh", Line: 1, Text: "remove this"})
+	mustDo(t, w.lib.ReviewVersion(w.ctx, w.meg, s.ID, library.Decision{Number: 2, Digest: second.Digest, Review: library.Rejected, Note: "No."}))
+	third := w.version(w.ada, s, "three", "run.sh", "fine\n")
+	mustDo(t, w.lib.ReviewVersion(w.ctx, w.meg, s.ID, library.Decision{Number: 3, Digest: third.Digest, Review: library.Approved}))
+	dev := w.bob
+	dev.Groups = map[account.GroupID]account.Role{account.GroupID(w.team.Group()): account.Developer}
+	wantEqual(t, len(w.threads(dev, s, 3)), 0)
+	wantEqual(t, len(w.threads(w.ada, s, 3)), 1)
+	wantEqual(t, len(w.threads(w.meg, s, 3)), 1)
+}
