@@ -16,6 +16,7 @@ func TestPatchOfUnknownID(t *testing.T) {
 	bodies := map[string]any{
 		"change-skill": map[string]bool{"hidden": true}, "change-user": map[string]string{"display": "x"},
 		"change-group": map[string]string{"display": "x"}, "change-session": map[string]string{"title": "x"},
+		"rename-folder": map[string]string{"name": "x"}, "change-comment": map[string]string{"text": "x"},
 	}
 	for _, c := range []caller{root, ada} {
 		for id, where := range readDocument(t, n).operations() {

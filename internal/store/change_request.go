@@ -83,10 +83,10 @@ func (t ChangeRequests) Close(ctx context.Context, id string) error {
 	return nil
 }
 
-// SetHeld sets whether a version awaits an approval although it has no code.
-func (t Versions) SetHeld(ctx context.Context, id string, held bool) error {
-	if err := t.c.execAffecting(ctx, "UPDATE versions SET held = $2 WHERE id = $1", id, held); err != nil {
-		return fmt.Errorf("hold version %q: %w", id, err)
+// SetNeedsApproval sets whether a version awaits an approval although it has no code.
+func (t Versions) SetNeedsApproval(ctx context.Context, id string, needs bool) error {
+	if err := t.c.execAffecting(ctx, "UPDATE versions SET needs_approval = $2 WHERE id = $1", id, needs); err != nil {
+		return fmt.Errorf("set approval of version %q: %w", id, err)
 	}
 	return nil
 }

@@ -48,22 +48,22 @@ type Version struct {
 	// Approvers lists the users who approved the version. While it is pending, more
 	// approvals are required. It may be empty if an older program stored the review.
 	Approvers []string
-	// Held reports whether the version was added while changes of an earlier one were
+	// NeedsApproval reports whether the version was added while changes of an earlier one were
 	// requested, so that it awaits an approval even without code.
-	Held      bool
-	Changelog string // one line by the author about what changed
+	NeedsApproval bool
+	Changelog     string // one line by the author about what changed
 }
 
-const versionColumns = "id, skill_id, number, label, digest, size, files, review, reviewer, reviewed, created_by, created, display, description, tags, note, source, meta, changes_requested, approvers, held, changelog"
+const versionColumns = "id, skill_id, number, label, digest, size, files, review, reviewer, reviewed, created_by, created, display, description, tags, note, source, meta, changes_requested, approvers, needs_approval, changelog"
 
 // versionSelect selects versions. Callers append a condition. Findings are read
 // separately because they can be large.
 const versionSelect = `SELECT v.id, v.skill_id, v.number, v.label, v.digest, v.size, v.files, v.review, v.reviewer, v.reviewed,
-	v.created_by, v.created, v.display, v.description, v.tags, v.note, v.source, v.meta, v.changes_requested, v.approvers, v.held, v.changelog FROM versions v `
+	v.created_by, v.created, v.display, v.description, v.tags, v.note, v.source, v.meta, v.changes_requested, v.approvers, v.needs_approval, v.changelog FROM versions v `
 
 func (v *Version) fields() []any {
 	return []any{&v.ID, &v.SkillID, &v.Number, &v.Label, &v.Digest, &v.Size, &v.Files, (*string)(&v.Review), &v.Reviewer, (*timestamp)(&v.Reviewed),
-		&v.CreatedBy, (*timestamp)(&v.Created), &v.Display, &v.Description, (*stringList)(&v.Tags), &v.Note, (*jsonText)(&v.Source), (*jsonText)(&v.Meta), &v.ChangesRequested, (*stringList)(&v.Approvers), &v.Held, &v.Changelog}
+		&v.CreatedBy, (*timestamp)(&v.Created), &v.Display, &v.Description, (*stringList)(&v.Tags), &v.Note, (*jsonText)(&v.Source), (*jsonText)(&v.Meta), &v.ChangesRequested, (*stringList)(&v.Approvers), &v.NeedsApproval, &v.Changelog}
 }
 
 // File describes a file in a version.

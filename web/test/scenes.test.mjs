@@ -835,7 +835,7 @@ test("chat: a figure that the agent's Python draws with an active skill is shown
   t.after(() => vendor.end());
   const hub = await scene(t, {
     env: { OPENAI_API_KEY: "none" },
-    config: `models:\n  default: openai:fake\n  base_url: ${vendor.url}\n`,
+    config: `models:\n  default: openai:fake\n  base_url: ${vendor.url}\n  images: always\n`,
   });
   const gmv = new URL("../../cmd/loadout/testdata/gmv/skills/gmv_analysis/", import.meta.url);
   const made = await hub.upload("gmv_analysis", {

@@ -69,6 +69,9 @@ func (h *Handlers) applyDocuments(ctx context.Context, in *struct {
 	Delete  []string `query:"delete,explode" maxItems:"20" doc:"Resource to delete after the documents are applied, as KIND/NAMESPACE/NAME. All changes are made, or none. Missing resources are ignored. The body may then be empty"`
 	RawBody []byte   `contentType:"application/yaml"`
 }) (*api.Body[appliedJSON], error) {
+	if len(in.RawBody) == 0 && len(in.Delete) == 0 {
+		return nil, api.NewProblem(400, "the request body is empty", "send documents, or name resources to delete")
+	}
 	deletions, err := parseDeletions(in.Delete)
 	if err != nil {
 		return nil, err

@@ -144,8 +144,8 @@ func (l *Library) releaseVersions(ctx context.Context, tx *store.Tx, p account.P
 // needs none.
 func (l *Library) releaseVersion(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, v store.Version) (current int64, err error) {
 	after := v
-	if after.Held = false; v.Held {
-		if err := tx.Versions.SetHeld(ctx, v.ID, false); err != nil {
+	if after.NeedsApproval = false; v.NeedsApproval {
+		if err := tx.Versions.SetNeedsApproval(ctx, v.ID, false); err != nil {
 			return 0, err
 		}
 	}

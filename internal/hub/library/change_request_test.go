@@ -84,7 +84,7 @@ func TestRequestedChangesHoldVersionsWithoutCode(t *testing.T) {
 	wantStates(t, w, s, "2 changes-requested", "1 approved current")
 	mustDo(t, w.lib.DeleteVersion(w.ctx, w.ada, s.ID, 2, false))
 	third := w.version(w.ada, s, "three")
-	wantEqual(t, third.Held, true)
+	wantEqual(t, third.NeedsApproval, true)
 	wantStates(t, w, s, "2 pending", "1 approved current")
 	if err := w.lib.SetCurrentVersion(w.ctx, w.ada, s.ID, 2); err == nil {
 		t.Error("the uploader published the version")

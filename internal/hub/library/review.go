@@ -186,7 +186,7 @@ func (l *Library) pendingList(p account.Principal, in []Namespace) (func(context
 // undecidedVersion returns a pending version if it needs a decision by the principal,
 // and nil otherwise.
 func (l *Library) undecidedVersion(ctx context.Context, p account.Principal, v store.Version) (*Version, error) {
-	if m := readMeta(v.Meta); !m.needsReview() && !v.Held {
+	if m := readMeta(v.Meta); !m.needsReview() && !v.NeedsApproval {
 		return nil, nil
 	}
 	h, err := l.getSkill(ctx, &l.db.Tables, v.SkillID)

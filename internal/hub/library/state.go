@@ -22,7 +22,7 @@ func factsOf(number int64, r Review, changesRequested bool, data json.RawMessage
 
 func facts(v store.Version) skillstate.Version {
 	out := factsOf(v.Number, v.Review, v.ChangesRequested, v.Meta)
-	out.HasCode = out.HasCode || v.Held
+	out.HasCode = out.HasCode || v.NeedsApproval
 	return out
 }
 
@@ -31,7 +31,7 @@ func isCleared(v store.Version) bool { return facts(v).IsCleared() }
 
 // mayBeCurrent reports whether a version of s may become the current one.
 func mayBeCurrent(s store.Skill, v store.Version) bool {
-	return !(v.Held && v.Review == Pending) && facts(v).MayReplace(factsOf(s.Number, s.Review, false, s.Meta))
+	return !(v.NeedsApproval && v.Review == Pending) && facts(v).MayReplace(factsOf(s.Number, s.Review, false, s.Meta))
 }
 
 // isWithheld reports whether the current version of s is withheld from most users,

@@ -128,7 +128,7 @@ func (m *reviewModel) review(rt *rapid.T, p account.Principal, r library.Review)
 func (m *reviewModel) check(rt *rapid.T) {
 	all := m.versions(rt)
 	cleared := func(v *library.Version) bool {
-		return v.Review == library.Approved || v.Review == library.Pending && !v.Code && !v.Held
+		return v.Review == library.Approved || v.Review == library.Pending && !v.Code && !v.NeedsApproval
 	}
 	anyCleared := slices.ContainsFunc(all, cleared)
 	current := 0

@@ -300,7 +300,7 @@ func (l *Library) insertVersion(ctx context.Context, tx *store.Tx, p account.Pri
 	if err != nil {
 		return store.Version{}, err
 	}
-	row.Held = len(requests) > 0
+	row.NeedsApproval = len(requests) > 0
 	v, err := tx.Versions.Add(ctx, row, files, c.findings)
 	if err != nil {
 		return store.Version{}, err

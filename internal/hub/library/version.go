@@ -46,7 +46,7 @@ type Version struct {
 	CreatedBy         string         `json:"createdBy"`
 	Created           time.Time      `json:"created"`
 	Changelog         string         `json:"changelog,omitempty" doc:"What its author says that changed"`
-	Held              bool           `json:"held" doc:"Whether it was added while changes of an earlier version were requested, so that it awaits an approval even without code"`
+	NeedsApproval     bool           `json:"needsApproval" doc:"Whether it was added while changes of an earlier version were requested, so that it awaits an approval even without code"`
 	Source            *Source        `json:"source,omitempty" doc:"Source of the import; absent for an upload"`
 	Findings          map[string]int `json:"findings,omitempty" doc:"Number of findings by severity"`
 	Unscanned         bool           `json:"unscanned" doc:"Whether the scan failed or timed out"`
@@ -64,7 +64,7 @@ func newVersion(s store.Skill, v store.Version) *Version {
 		SkillID: v.SkillID, Number: v.Number, Label: v.Label, Digest: v.Digest, Current: v.Number == s.Number, Description: untrusted.New(v.Description).ForPage(),
 		Size: v.Size, Files: v.Files, Scripts: m.Scripts, Code: m.hasCode(), Tokens: m.Tokens,
 		Review: v.Review, State: facts(v).State(s.Number), Runnable: v.Review == Approved, Reviewer: v.Reviewer, Reviewed: v.Reviewed, Note: untrusted.New(v.Note).ForPage(), Approvers: append([]string{}, v.Approvers...), CreatedBy: v.CreatedBy, Created: v.Created,
-		Changelog: untrusted.New(v.Changelog).ForPage(), Held: v.Held,
+		Changelog: untrusted.New(v.Changelog).ForPage(), NeedsApproval: v.NeedsApproval,
 		Source: readSource(v.Source), Findings: m.Findings, Unscanned: m.Unscanned, Diagnostics: m.Diagnostics,
 	}
 }

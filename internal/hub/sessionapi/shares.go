@@ -107,7 +107,7 @@ func (h *Handlers) openShare(ctx context.Context, in *linkPath) (*sharedOutput, 
 
 func (h *Handlers) openShareFile(ctx context.Context, in *struct {
 	Link string `path:"link" maxLength:"64" doc:"The link of a share"`
-	Ref  string `path:"ref" pattern:"^[0-9a-f]{64}$" doc:"The ref of the image or file"`
+	Ref  string `path:"ref" maxLength:"64" doc:"The ref of the image or file"`
 }) (*huma.StreamResponse, error) {
 	file, err := h.Chat.OpenShareFile(ctx, account.FromContext(ctx), in.Link, in.Ref)
 	if err != nil {

@@ -13,7 +13,7 @@ CREATE TABLE change_requests (
 CREATE INDEX change_requests_skill ON change_requests (skill_id, closed, id);
 
 -- Added while changes were requested, so not published without an approval.
-ALTER TABLE versions ADD COLUMN held BOOLEAN NOT NULL DEFAULT FALSE;
+ALTER TABLE versions ADD COLUMN needs_approval BOOLEAN NOT NULL DEFAULT FALSE;
 ALTER TABLE versions ADD COLUMN changelog TEXT NOT NULL DEFAULT '' CHECK (octet_length(changelog) <= 1024);
 
 -- The group whose members must approve, '' is the group itself, and their lowest role.

@@ -5035,7 +5035,7 @@ export interface components {
                 [key: string]: number;
             };
             /** @description Whether it was added while changes of an earlier version were requested, so that it awaits an approval even without code */
-            held: boolean;
+            needsApproval: boolean;
             /** @description Comment of the reviewer; only for its author and reviewers */
             note?: string;
             /**
