@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { accessible, fits, launch, open, pictures, reached } from "./browser.mjs";
+import { accessible, fits, launch, open, pictures, reached, settled } from "./browser.mjs";
 import { over } from "./furnish.mjs";
 import { Hub, skill, zip } from "./hub.mjs";
 import { Guarded } from "./issuer.mjs";
@@ -1637,6 +1637,7 @@ test("make an agent: the form of a group's agent offers each role what the hub a
   };
   const offers = async (page) => {
     await page.getByLabel("Description").first().waitFor();
+    await settled(page); // parts of the page are loaded later
     return {
       chat: await page.getByRole("link", { name: "Chat", exact: true }).and(page.locator(".button")).count(),
       test: await page.getByRole("region", { name: "Try it" }).count(),
