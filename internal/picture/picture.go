@@ -73,7 +73,7 @@ func WithoutMetadata(data []byte) ([]byte, error) {
 	return out, nil
 }
 
-// pngChunks are the chunks that an image needs.
+// pngChunks lists the PNG chunks that are kept: those that affect the pixels.
 var pngChunks = []string{"IHDR", "PLTE", "tRNS", "IDAT", "IEND", "gAMA", "cHRM", "sRGB", "iCCP", "sBIT", "pHYS", "cICP", "acTL", "fcTL", "fdAT"}
 
 func stripPNG(data []byte) ([]byte, bool) {

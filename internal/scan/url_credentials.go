@@ -79,7 +79,8 @@ func urlCredentials(text string) []textSpan {
 	return out
 }
 
-// userInfo returns the user and the password in the first address of a run.
+// userInfo returns the span of the user name and password in the first URL of run,
+// and whether there is one.
 func userInfo(run string) (textSpan, bool) {
 	i := strings.Index(run, "://")
 	if i < 0 {

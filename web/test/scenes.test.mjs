@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { accessible, fits, launch, open, pictures, reached, settled } from "./browser.mjs";
+import { accessible, fits, hands, launch, open, pictures, reached, settled } from "./browser.mjs";
 import { over } from "./furnish.mjs";
 import { Hub, skill, zip } from "./hub.mjs";
 import { Guarded } from "./issuer.mjs";
@@ -1882,19 +1882,6 @@ const tidePackage = (says) =>
     "tides",
   );
 const zipType = { "Content-Type": "application/zip" };
-
-// How a user presses a control: by the mouse, or by the keyboard alone.
-const hands = {
-  mouse: (_, control) => control.click(),
-  keyboard: async (page, control) => {
-    await control.waitFor();
-    for (let i = 0; i < 300; i++) {
-      if (await control.evaluate((e) => e === document.activeElement)) return page.keyboard.press("Enter");
-      await page.keyboard.press("Tab");
-    }
-    throw new Error(`no focus on ${control}`);
-  },
-};
 
 for (const [hand, press] of Object.entries(hands))
   test(`review with a line comment, request changes, approve: by ${hand}`, async (t) => {

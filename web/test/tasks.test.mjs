@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
-import { launch, open, pictures } from "./browser.mjs";
+import { hands, launch, open, pictures } from "./browser.mjs";
 import { over } from "./furnish.mjs";
 import { Hub, skill } from "./hub.mjs";
 import { Vendor } from "./vendor.mjs";
@@ -29,19 +29,6 @@ const model = (vendor) => ({
   env: { OPENAI_API_KEY: "none" },
   config: `models:\n  default: openai:fake\n  base_url: ${vendor.url}\n  prices: {"*": {input: 3, output: 15}}\n`,
 });
-
-// How a user presses something: by the mouse, or by Tab and Enter.
-const hands = {
-  mouse: (_, control) => control.click(),
-  keyboard: async (page, control) => {
-    await control.waitFor();
-    for (let i = 0; i < 200; i++) {
-      if (await control.evaluate((e) => e === document.activeElement)) return page.keyboard.press("Enter");
-      await page.keyboard.press("Tab");
-    }
-    throw new Error(`no focus on ${control}`);
-  },
-};
 
 for (const [hand, press] of Object.entries(hands)) {
   test(`stop an answer and continue, by ${hand}`, async (t) => {

@@ -124,7 +124,7 @@ func (h *Handlers) listKinds(ctx context.Context, in *struct {
 	return api.BodyOf(out, nil)
 }
 
-// agentJSON is a resource that a conversation can have as its agent.
+// agentJSON is a resource that can be the agent of a conversation.
 type agentJSON struct {
 	Kind     string       `json:"kind" enum:"Ghost,Bot,Team"`
 	Metadata kindMetaJSON `json:"metadata"`

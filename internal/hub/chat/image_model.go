@@ -292,7 +292,8 @@ func (m *imageModel) resolve(ctx context.Context, r *llm.Request, images []found
 	return &out, failed
 }
 
-// part returns an image with its content, or the text that replaces it.
+// part returns the message part for an image: the image with its content, or the
+// text that stands for it if why gives a reason to omit it.
 func (m *imageModel) part(ctx context.Context, i llm.Image, why omission) (llm.Part, error) {
 	name := ""
 	if i.Name != "" {
