@@ -1331,9 +1331,13 @@ test("an old conversation is found by a word in it, by keyboard and by mouse, an
   await page.keyboard.press("Control+k");
   await field.fill("潮汐");
   await palette.locator("mark", { hasText: "潮汐" }).first().waitFor();
-  await field.fill("usage");
-  await palette.getByRole("option", { name: "Usage" }).waitFor();
-  await page.keyboard.press("Enter");
+  // Enter right after the list is drawn opens its first option, not one that was marked for the text before.
+  await field.evaluate(async (field) => {
+    field.value = "usage";
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+    while (!document.querySelector("[role=option]")?.textContent.includes("Usage")) await undefined;
+    field.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true }));
+  });
   await page.getByRole("heading", { level: 1, name: "Usage" }).waitFor();
   await page.keyboard.press("?");
   const sheet = page.getByRole("dialog", { name: "Keyboard shortcuts" });

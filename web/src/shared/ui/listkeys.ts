@@ -1,15 +1,22 @@
-import { useEffect, useId, useState } from "preact/hooks";
+import { useId, useRef, useState } from "preact/hooks";
 
 /**
  * useListKeys marks an option of a list while the focus stays in its text field, as in a combobox.
  * Arrow keys move, and Enter picks. The mark returns to the first option when `reset` changes. With the keys of the
- * options, the mark stays on its option when others are added.
+ * options, the mark stays on its option when others are added. The mark belongs to what is drawn: it is not set by an
+ * effect, which would leave a key pressed at once to an option of the earlier list.
  */
 export function useListKeys(count: number, onPick: (at: number) => void, reset: unknown, names?: readonly string[]) {
   const id = useId();
-  const [wanted, setWanted] = useState<{ at: number; name?: string }>({ at: 0 });
-  const setAt = (at: number) => setWanted({ at, name: names?.[at] });
-  useEffect(() => setAt(0), [reset, !count]);
+  const [, redraw] = useState({});
+  const fresh = (at: number) => ({ at, name: names?.[at], reset, empty: !count });
+  const mark = useRef(fresh(0));
+  if (mark.current.reset !== reset || mark.current.empty !== !count) mark.current = fresh(0);
+  const wanted = mark.current;
+  const setAt = (to: number) => {
+    mark.current = fresh(to);
+    redraw({});
+  };
   const found = wanted.name === undefined ? -1 : (names?.indexOf(wanted.name) ?? -1);
   const at = found >= 0 ? found : Math.min(wanted.at, Math.max(0, count - 1));
   const key = (e: KeyboardEvent): boolean => {
