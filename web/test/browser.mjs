@@ -145,19 +145,6 @@ export async function inOrder(page, what) {
   assert.deepEqual(found, [], what);
 }
 
-/** hands are the ways in which a user presses a control: by the mouse, or by Tab and Enter. */
-export const hands = {
-  mouse: (_, control) => control.click(),
-  keyboard: async (page, control) => {
-    await control.waitFor();
-    for (let i = 0; i < 300; i++) {
-      if (await control.evaluate((e) => e === document.activeElement)) return page.keyboard.press("Enter");
-      await page.keyboard.press("Tab");
-    }
-    throw new Error(`no focus on ${control}`);
-  },
-};
-
 /** settled waits until all requests have finished and everything is drawn. Streams stay open. */
 export async function settled(page) {
   await page.waitForLoadState("load");

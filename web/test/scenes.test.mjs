@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { accessible, fits, hands, launch, open, pictures, reached, settled } from "./browser.mjs";
+import { accessible, fits, launch, open, pictures, reached, settled } from "./browser.mjs";
 import { over } from "./furnish.mjs";
 import { Hub, skill, zip } from "./hub.mjs";
 import { Guarded } from "./issuer.mjs";
@@ -1334,9 +1334,9 @@ test("an old conversation is found by a word in it, by keyboard and by mouse, an
   // Enter right after the list is drawn opens its first option, not one that was marked for the text before.
   await field.evaluate(async (field) => {
     field.value = "usage";
-    field.dispatchEvent(new Event("input", { bubbles: true }));
+    field.dispatchEvent(new window.Event("input", { bubbles: true }));
     while (!document.querySelector("[role=option]")?.textContent.includes("Usage")) await undefined;
-    field.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true }));
+    field.dispatchEvent(new window.KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true }));
   });
   await page.getByRole("heading", { level: 1, name: "Usage" }).waitFor();
   await page.keyboard.press("?");
@@ -1841,133 +1841,6 @@ test("two users change one agent: the later one keeps the input, sees who was fa
   while ((await field.inputValue()) !== "mine") await page.waitForTimeout(50); // until the page has loaded it again
   page.calm();
 });
-
-/** harbourCrew starts a hub with a group: ada uploads to it, ben and root review. as sends a request of a user. */
-async function harbourCrew(t) {
-  const hub = await scene(t, { accounts: true });
-  const root = await window_(t, hub);
-  root.allowed = [/status of 401/];
-  await root.goto(await hub.setupPath());
-  await root.getByLabel("Name", { exact: true }).fill("root");
-  await root.getByLabel("Password", { exact: true }).fill(password);
-  await root.getByRole("button", { name: "Create account" }).click();
-  await root.getByRole("navigation", { name: "Menu" }).waitFor();
-  const as = async (page, method, path, data, headers) => {
-    const answer = await page.request.fetch(`/api/v1${path}`, {
-      method,
-      data,
-      headers: { Origin: hub.url, ...headers },
-    });
-    assert.ok(answer.ok(), `${method} ${path}: ${answer.status()} ${await answer.text()}`);
-    return answer.status() === 204 ? undefined : answer.json().catch(() => undefined);
-  };
-  const group = await as(root, "POST", "/groups", { name: "harbour" });
-  const pages = { root };
-  for (const [name, role] of [
-    ["ada", "developer"],
-    ["ben", "maintainer"],
-  ]) {
-    const { id } = await as(root, "POST", "/users", { name, password });
-    await as(root, "PUT", `/groups/${group.id}/members/${id}`, { role });
-    pages[name] = await window_(t, hub);
-    pages[name].allowed = root.allowed;
-    await signIn(pages[name], name);
-  }
-  return { hub, as, group, ...pages };
-}
-
-const tideLines = Array.from({ length: 60 }, (_, i) => `# Line ${i + 1} of the table.`);
-const tidePackage = (says) =>
-  zip(
-    {
-      "SKILL.md": skill("tides", "Reads tide tables. Use for tides."),
-      "scripts/tide.py": [...tideLines, "import sys", `print("${says}")`, "sys.exit(0)", ""].join("\n"),
-    },
-    "tides",
-  );
-const zipType = { "Content-Type": "application/zip" };
-
-for (const [hand, press] of Object.entries(hands))
-  test(`review with a line comment, request changes, approve: by ${hand}`, async (t) => {
-    const { as, group, ada, ben } = await harbourCrew(t);
-    const made = await as(
-      ada,
-      "POST",
-      `/skills?file_name=tides.zip&namespace=group:${group.id}`,
-      tidePackage("one"),
-      zipType,
-    );
-    const id = made.id;
-    const versions = `/skills/${id}/versions?file_name=tides.zip`;
-    await as(ben, "PUT", `/skills/${id}/versions/1/review`, { decision: "approved", digest: made.digest });
-    await as(
-      ada,
-      "POST",
-      `${versions}&changelog=${encodeURIComponent("Adds the second tide.")}`,
-      tidePackage("two"),
-      zipType,
-    );
-
-    await ben.goto(`/review/${id}/2`);
-    await ben.getByText("Adds the second tide.").first().waitFor();
-    const file = ben.locator(".review-file", { hasText: "scripts/tide.py" });
-    await press(ben, file.getByRole("button", { name: "10 lines above" })); // more of the file around the change
-    await file.getByText("# Line 50 of the table.").first().waitFor();
-    assert.equal(await file.getByText("# Line 40 of the table.").count(), 0);
-    await file.locator(".c-string").first().waitFor(); // colours
-    const line = file.getByRole("button", { name: "Comment on line 62", exact: true });
-    if (hand === "mouse") await line.click();
-    else {
-      const first = file.locator('.line-press[tabindex="0"]');
-      for (let i = 0; i < 300 && !(await first.evaluate((e) => e === document.activeElement)); i++)
-        await ben.keyboard.press("Tab");
-      for (let i = 0; i < 90 && !(await line.evaluate((e) => e === document.activeElement)); i++)
-        await ben.keyboard.press("ArrowDown");
-      await ben.keyboard.press("Enter");
-    }
-    const text = file.getByRole("textbox", { name: "Comment on line 62" });
-    await text.waitFor();
-    await ben.keyboard.type("Why **two**?");
-    if (hand === "mouse") await file.getByRole("button", { name: "Comment", exact: true }).click();
-    else await ben.keyboard.press("Control+Enter");
-    await file.locator(".review-thread strong", { hasText: "two" }).waitFor();
-    await ben.getByLabel("Comment", { exact: true }).fill("Explain it.");
-    await press(ben, ben.getByRole("button", { name: "Request changes" }));
-    await ben.locator("#main").getByText("Changes requested", { exact: true }).first().waitFor();
-
-    await ada.goto("/settings/notices");
-    await ada.getByText("Changes to version 2 of tides were requested.").waitFor();
-    const notice = ada.getByRole("listitem").filter({ hasText: "ben commented on version 2 of tides." });
-    await press(ada, notice.getByRole("link"));
-    const thread = ada.locator(".review-thread");
-    await thread.getByText("Why two?").waitFor();
-    await press(ada, thread.getByRole("button", { name: "Reply" }));
-    await thread.getByRole("textbox", { name: "Reply" }).fill("For the second tide.");
-    await press(ada, thread.getByRole("button", { name: "Reply" }));
-    await thread.getByText("For the second tide.").waitFor();
-    await as(ada, "POST", versions, tidePackage("the second tide"), zipType);
-    await ada.goto(`/review/${id}/3`);
-    await ada.getByText("Changes to version 2 were requested by ben.").waitFor();
-    await ada.locator(".review-thread").getByText("From version 2").waitFor();
-    await ada.locator(".review-thread").getByText("Outdated").waitFor();
-
-    await ben.goto(`/review/${id}/3`);
-    await ben.getByText("0 of 1 viewed").waitFor();
-    await press(ben, ben.getByRole("button", { name: "Resolve" }));
-    await ben.getByText("Resolved by you, 2 comments").waitFor();
-    if (hand === "mouse") await ben.getByLabel("Viewed").click();
-    else {
-      await ben.getByLabel("Viewed").focus();
-      await ben.keyboard.press("Space");
-    }
-    await ben.getByText("1 of 1 viewed").waitFor();
-    await press(ben, ben.getByRole("button", { name: "Approve code" }));
-    await ben.locator("#main").getByText("Approved", { exact: true }).first().waitFor();
-    await ben.locator(".review-history").getByText("Published").waitFor();
-    const now = await as(ada, "GET", `/skills/${id}`);
-    assert.equal(now.number, 3);
-    for (const page of [ada, ben]) page.calm();
-  });
 
 test("a version is tried by its uploader, and reviewed by as many others as the group requires", async (t) => {
   const hub = await scene(t, { accounts: true });
