@@ -44,6 +44,8 @@ var authorityOfSessions = []row{
 	{"say", "of oneself", mySession, aMessage, "401 202 202 202 202 202 202", "202 chat"},
 	{"get-history", "", theirSession, nil, "401 404 404 404 404 404 403", "403 any"},
 	{"get-history", "of oneself", mySession, nil, "401 200 200 200 200 200 200", "200 read chat"},
+	{"list-session-events", "", theirSession, nil, "401 404 404 404 404 404 403", "403 any"},
+	{"list-session-events", "of oneself", mySession, nil, "401 200 200 200 200 200 200", "200 read chat"},
 	{"watch-session", "", theirSession, nil, "401 404 404 404 404 404 403", "403 any"},
 	{"watch-session", "of oneself", myEvents, nil, "401 200 200 200 200 200 200", "200 read chat"},
 	{"watch-session", "of oneself, to act", myRequests, nil, "401 200 200 200 200 200 200", "200 chat"},

@@ -63,7 +63,7 @@ func TestAuthority(t *testing.T) {
 			return nil
 		}, yes, yes, yes, hidden, refused},
 		{"Told", func(p account.Principal, id string) error {
-			for _, err := range e.ReadEvents(t.Context(), p, id, 0) {
+			for _, err := range e.ReadEvents(t.Context(), p, id, 0, false) {
 				return err
 			}
 			return nil

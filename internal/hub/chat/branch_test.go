@@ -220,7 +220,7 @@ func TestSkillsBelongToTheirBranch(t *testing.T) {
 func lastStep(t *testing.T, e *chat.Engine, id string) int64 {
 	t.Helper()
 	last := int64(0)
-	for ev, err := range e.ReadEvents(t.Context(), ada, id, 0) {
+	for ev, err := range e.ReadEvents(t.Context(), ada, id, 0, false) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -390,7 +390,7 @@ func TestRefusedUserDoesNotBranch(t *testing.T) {
 func branches(t *testing.T, e *chat.Engine, id string) int {
 	t.Helper()
 	n := 0
-	for ev, err := range e.ReadEvents(t.Context(), ada, id, 0) {
+	for ev, err := range e.ReadEvents(t.Context(), ada, id, 0, false) {
 		if err != nil {
 			t.Fatal(err)
 		}

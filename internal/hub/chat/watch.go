@@ -21,9 +21,9 @@ func (e *Engine) Watch(ctx context.Context, p account.Principal, id string, afte
 }
 
 // ReadEvents is like [Engine.Watch], but stops after the events that are already
-// published.
-func (e *Engine) ReadEvents(ctx context.Context, p account.Principal, id string, after int64) iter.Seq2[Event, error] {
-	return e.watch(ctx, p, id, after, watchMode{})
+// published. If asClient is set, it is like [Engine.WatchAsClient].
+func (e *Engine) ReadEvents(ctx context.Context, p account.Principal, id string, after int64, asClient bool) iter.Seq2[Event, error] {
+	return e.watch(ctx, p, id, after, watchMode{asClient: asClient})
 }
 
 // WatchAsClient is like [Engine.Watch] for a client that executes requests. An

@@ -60,7 +60,7 @@ func TestWatchersOfTwoNodesGetTheStoredEvents(t *testing.T) {
 		}
 		all.Wait()
 		var want []string
-		for ev, err := range nodes[0].ReadEvents(ctx, ada, id, 0) {
+		for ev, err := range nodes[0].ReadEvents(ctx, ada, id, 0, false) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -93,7 +93,7 @@ func TestNotifications(t *testing.T) {
 	id := begin(t, e)
 	end(t, e, id, say(t, e, id, "hello"))
 	var got []chat.Event
-	for ev, err := range e.ReadEvents(t.Context(), ada, id, 1) {
+	for ev, err := range e.ReadEvents(t.Context(), ada, id, 1, false) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +102,7 @@ func TestNotifications(t *testing.T) {
 	if len(got) == 0 || got[0].Seq != 2 || got[len(got)-1].Type != chat.TurnEnded {
 		t.Errorf("events: %s", isReported(got))
 	}
-	for ev := range e.ReadEvents(t.Context(), ada, id, got[len(got)-1].Seq) {
+	for ev := range e.ReadEvents(t.Context(), ada, id, got[len(got)-1].Seq, false) {
 		t.Errorf("then comes %+v", ev)
 	}
 }

@@ -32,13 +32,8 @@ export function useConversation(id: string): Conversation {
     };
   }, [id]);
   useEffect(() => {
-    let quiet = 0;
     let stop = () => {};
     let over = false;
-    const settle = () => {
-      clearTimeout(quiet);
-      quiet = window.setTimeout(() => (c.ready.value = true), 150); // no event marks the end of the history, so a pause does
-    };
     const begin = (mine: boolean) => {
       if (over) return;
       stop = watch({
@@ -46,16 +41,13 @@ export function useConversation(id: string): Conversation {
         after: () => c.transcript.value.seq,
         attend: mine,
         idle: () => !isBusy(c.transcript.value),
-        onLink: (link) => {
-          c.link.value = link;
-          if (link.state === "live") settle();
-        },
+        onLink: (link) => (c.link.value = link),
+        onReady: () => (c.ready.value = true),
         onEvents: (events) => {
           const was = c.transcript.value;
           c.transcript.value = follow(was, events);
           keep(id, c.transcript.value);
-          if (!c.ready.value) settle();
-          else if (isBusy(was) !== isBusy(c.transcript.value) || events.some((e) => e.type === "title"))
+          if (c.ready.value && (isBusy(was) !== isBusy(c.transcript.value) || events.some((e) => e.type === "title")))
             void reload(id).catch(() => {});
         },
       });
@@ -64,7 +56,6 @@ export function useConversation(id: string): Conversation {
     void meet(id).then((s) => begin(!s || s.owner === me.value?.user.id));
     return () => {
       over = true;
-      clearTimeout(quiet);
       stop();
       if (shownSession.value === id) shownSession.value = undefined;
     };

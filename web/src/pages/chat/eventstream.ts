@@ -1,5 +1,5 @@
 import { handleEvent } from "../../features/approvals/events";
-import { api, type Schema } from "../../shared/api/client";
+import { api, got, Refusal, type Schema } from "../../shared/api/client";
 import type { ChatEvent } from "./transcript";
 
 /** The connection of a conversation to the hub. */
@@ -21,6 +21,8 @@ interface Watching {
   /** Reports whether no events are expected, so that a hidden page needs no connection. */
   idle: () => boolean;
   onEvents: (events: ChatEvent[]) => void;
+  /** Reports that all earlier events were passed to onEvents. */
+  onReady: () => void;
   onLink: (link: Link) => void;
 }
 
@@ -61,6 +63,8 @@ export function watch(w: Watching): () => void {
 class Heartbeat {
   readonly stop = new AbortController();
   private source?: EventSource;
+  private reading?: AbortController;
+  private complete: boolean; // whether the earlier events are known
   private last: number;
   private wait = firstWait;
   private since = 0; // when it was last open
@@ -70,15 +74,17 @@ class Heartbeat {
 
   constructor(private w: Watching) {
     this.last = w.after();
+    this.complete = this.last > 0;
   }
 
   get isOpen(): boolean {
-    return this.source !== undefined;
+    return this.source !== undefined || this.reading !== undefined;
   }
 
   open() {
     this.close();
     if (this.stop.signal.aborted) return;
+    if (!this.complete) return void this.readEarlier();
     const mine = (this.source = new EventSource(
       `/api/v1/sessions/${encodeURIComponent(this.w.session)}/events?follow=true&attend=${this.w.attend}&after=${this.last}`,
     ));
@@ -94,6 +100,33 @@ class Heartbeat {
     for (const type of types) hear(type, (data) => this.take(JSON.parse(data) as ChatEvent));
     hear("bye", () => this.retry({ bye: true }));
     hear("problem", (data) => this.refused(JSON.parse(data) as Schema["Problem"]));
+  }
+
+  /** readEarlier reads the earlier events, all at once because a stream of thousands takes seconds, and then follows. */
+  private async readEarlier() {
+    const reading = (this.reading = new AbortController());
+    const { session, attend } = this.w;
+    try {
+      for (let next: string | undefined = String(this.last); next;) {
+        const query: { after: string; attend: boolean } = { after: next, attend };
+        const list: Schema["EventList"] = await got(
+          api.GET("/api/v1/sessions/{session}/history", {
+            params: { path: { session }, query },
+            signal: reading.signal,
+          }),
+        );
+        if (reading !== this.reading) return;
+        for (const e of list.items) this.add(e);
+        next = list.next;
+      }
+    } catch (e) {
+      if (reading !== this.reading) return;
+      return e instanceof Refusal ? this.refused(e.problem) : this.retry();
+    }
+    this.complete = true;
+    this.flush();
+    this.w.onReady();
+    this.open();
   }
 
   reopen() {
@@ -116,15 +149,21 @@ class Heartbeat {
     clearTimeout(this.timer);
     this.source?.close();
     this.source = undefined;
+    this.reading?.abort();
+    this.reading = undefined;
   }
 
   private take(e: ChatEvent) {
     if (e.seq <= this.last) return;
     if (e.seq > this.last + 1) return this.retry(); // events are missing, so reload from the last known one
+    this.add(e);
+    this.due ||= window.setTimeout(() => this.flush(), 16);
+  }
+
+  private add(e: ChatEvent) {
     this.last = e.seq;
     if (e.ask || e.answer) handleEvent(this.w.session, e);
     this.batch.push(e);
-    this.due ||= window.setTimeout(() => this.flush(), 16);
   }
 
   private flush() {

@@ -1117,6 +1117,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/sessions/{session}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the events of a conversation so far, in pages of about 4 MiB
+         * @description Faster than watch-session for a long conversation. A client that watches from the last listed event on misses nothing.
+         */
+        get: operations["list-session-events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sessions/{session}/images/{image}": {
         parameters: {
             query?: never;
@@ -2877,6 +2897,11 @@ export interface components {
             startLine: number;
             /** @description Replacement */
             text: string;
+        };
+        EventList: {
+            items: components["schemas"]["ChatEvent"][];
+            /** @description Pass as after to get the next page; absent on the last page */
+            next?: string;
         };
         Fault: {
             /** @description Kind of a reason to reject a package, for example folder-name */
@@ -8208,10 +8233,10 @@ export interface operations {
             query?: {
                 /** @description Number of the last known event */
                 after?: string;
-                /** @description Whether to wait for more events */
-                follow?: boolean;
                 /** @description Whether the client executes skill:requests (events of type ask and kind action) and sends their results to POST /api/v1/skill-responses */
                 attend?: boolean;
+                /** @description Whether to wait for more events */
+                follow?: boolean;
             };
             header?: {
                 /** @description Same as after, sent by browsers; takes precedence */
@@ -8403,6 +8428,43 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-session-events": {
+        parameters: {
+            query?: {
+                /** @description Number of the last known event */
+                after?: string;
+                /** @description Whether the client executes skill:requests (events of type ask and kind action) and sends their results to POST /api/v1/skill-responses */
+                attend?: boolean;
+            };
+            header?: never;
+            path: {
+                /** @description The id of a session */
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventList"];
+                };
             };
             /** @description Error */
             default: {
