@@ -148,7 +148,7 @@ func (d *dirSource) scan(ctx context.Context, shared *sharedBudget) (Listing, er
 		return Listing{}, err
 	}
 	s.reportLimits(d.root)
-	changed := d.tree == nil || s.parsed > 0
+	changed := d.tree == nil || s.parsed+s.settled > 0
 	d.tree = tree
 	if changed && d.opts.IndexFile != "" {
 		if err := writeIndex(d.opts.IndexFile, d.root, tree); err != nil {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -73,6 +74,42 @@ func list(t testing.TB, d Source) Listing {
 
 func indexed(root, index string) *dirSource {
 	return NewDir("dir", User, root, &DirOptions{IndexFile: index}).(*dirSource)
+}
+
+// A directory that changed right before it was indexed is listed again until its
+// stamp is reliable. Then the index is saved once more, and no process lists it again.
+func TestIndexSettles(t *testing.T) {
+	root, index := sampleTree(t), filepath.Join(t.TempDir(), "i.idx")
+	synctest.Test(t, func(t *testing.T) {
+		setTimes(t, root, time.Now().Add(-time.Hour))
+		for _, dir := range []string{".", "a", "group", "group/one"} {
+			must(t, os.Chtimes(filepath.Join(root, dir), time.Now(), time.Now()))
+		}
+		var saved [3][]byte
+		for i := range saved {
+			list(t, indexed(root, index))
+			data, err := os.ReadFile(index)
+			must(t, err)
+			saved[i] = data
+			racy := slices.ContainsFunc(nodesOf(readIndex(index, root, "dir", User)), func(n *node) bool { return n.stamp.racy(n.seen) })
+			if want := i == 0; racy != want {
+				t.Errorf("scan %d: directories to list again: %t, want %t", i+1, racy, want)
+			}
+			time.Sleep(time.Minute)
+		}
+		if !bytes.Equal(saved[1], saved[2]) {
+			t.Error("the third scan saved the index again")
+		}
+	})
+}
+
+// nodesOf returns n and all nodes below it.
+func nodesOf(n *node) []*node {
+	out := []*node{n}
+	for _, sub := range n.subs {
+		out = append(out, nodesOf(sub)...)
+	}
+	return out
 }
 
 func TestIndexGivesSameCatalog(t *testing.T) {

@@ -70,7 +70,13 @@ func (s *scan) leaf(d, sub *dirfd, old *node, rel string) (n *node, ok bool) {
 	s.countDir()
 	s.visited[st.id] = true
 	if old.stamp == st && old.skill == f {
-		return old, true
+		if !st.racy(old.seen) {
+			return old, true
+		}
+		again := *old
+		again.seen = seen
+		s.countSettled(&again, old)
+		return &again, true
 	}
 	name = old.name
 	if f.entry != nil {

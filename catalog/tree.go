@@ -137,6 +137,7 @@ type scan struct {
 	dirs     int
 	names    int // names read from directories
 	parsed   int
+	settled  int             // see countSettled
 	visited  map[fileID]bool // visited directories, to detect symlink cycles
 	problems []Problem
 
@@ -193,6 +194,7 @@ func (s *scan) visit(d *dirfd, old *node, name, rel string, at level) (*node, er
 	} else if err := s.list(d, n, old, rel, at.inside); err != nil {
 		return nil, err
 	}
+	s.countSettled(n, old)
 	if n.skill != nil {
 		n.skill = s.read(location{d, ""}, n.skill, rel, st.id)
 		below.inside = true
@@ -204,6 +206,15 @@ func (s *scan) visit(d *dirfd, old *node, name, rel string, at level) (*node, er
 	}
 	s.descend(d, n, rel, below)
 	return n, nil
+}
+
+// countSettled counts a directory that did not change, but whose stamp became
+// reliable with time. The index is saved then, so that the next process need not
+// list the directory again.
+func (s *scan) countSettled(n, old *node) {
+	if old != nil && old.stamp == n.stamp && n.stamp.racy(old.seen) && !n.stamp.racy(n.seen) {
+		s.settled++
+	}
 }
 
 // level describes the position of a directory in the tree: its depth below the
