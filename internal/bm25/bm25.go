@@ -228,7 +228,7 @@ func (x *Index) addQuery(s *queryBuffers, query string) (err error) {
 			})
 			continue
 		}
-		if stopWords[string(s.lex.word)] {
+		if stopWords()[string(s.lex.word)] {
 			continue
 		}
 		var known bool

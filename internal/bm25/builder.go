@@ -142,7 +142,7 @@ func (bld *builder) countWord(w []byte, meta bool) {
 
 // addWord registers a new word and returns the ID of its stem.
 func (bld *builder) addWord(w string) uint32 {
-	if stopWords[w] {
+	if stopWords()[w] {
 		bld.ids[w] = stopID
 		return stopID
 	}

@@ -2,6 +2,7 @@ package bm25
 
 import (
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -189,17 +190,23 @@ const (
 
 func classifyRune(r rune) charKind {
 	if r < utf8.RuneSelf {
-		return asciiKinds[r]
+		return classifyASCII(byte(r))
 	}
 	return wideKind(r)
 }
 
-var asciiKinds = func() (kinds [utf8.RuneSelf]charKind) {
-	for r := range kinds {
-		kinds[r] = wideKind(rune(r))
+// classifyASCII returns the same as wideKind for an ASCII character, faster.
+func classifyASCII(c byte) charKind {
+	switch {
+	case 'a' <= c && c <= 'z':
+		return lowerCase
+	case 'A' <= c && c <= 'Z':
+		return upperCase
+	case '0' <= c && c <= '9':
+		return caselessChar
 	}
-	return kinds
-}()
+	return notWord
+}
 
 func wideKind(r rune) charKind {
 	switch {
@@ -230,10 +237,10 @@ func isUnspaced(r rune) bool {
 		0x20000 <= r && r < 0x40000 // Han
 }
 
-// stopWords lists words that carry no information about a skill. Words such as
+// stopWords returns words that carry no information about a skill. Words such as
 // use, user, skill and help are not stop words, because they occur in names
 // ("user research", "skill creator").
-var stopWords = func() map[string]bool {
+var stopWords = sync.OnceValue(func() map[string]bool {
 	set := map[string]bool{}
 	for w := range strings.FieldsSeq(`
 		a about above after all also am an and any are as at be because been before being below between both but by can
@@ -245,4 +252,4 @@ var stopWords = func() map[string]bool {
 		set[w] = true
 	}
 	return set
-}()
+})

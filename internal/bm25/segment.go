@@ -245,17 +245,16 @@ const (
 	maxMetaCode = 3
 )
 
-var countCodes = func() (codes [longCode]struct{ meta, full uint8 }) {
-	for c := range codes {
-		switch i := uint8(c); {
-		case i < metaCode:
-			codes[c].full = i
-		case i < metaCode+16*maxMetaCode:
-			codes[c].meta, codes[c].full = (i-metaCode)/16+1, (i-metaCode)%16+1
-		}
+// decodeCounts returns the counts for a code of one byte, or 0 and 0 if it is invalid.
+func decodeCounts(code uint8) (meta, full uint8) {
+	switch {
+	case code < metaCode:
+		return 0, code
+	case code < metaCode+16*maxMetaCode:
+		return (code-metaCode)/16 + 1, (code-metaCode)%16 + 1
 	}
-	return codes
-}()
+	return 0, 0
+}
 
 // appendPosting appends a posting. next is one more than the document of the
 // previous posting, or 0 for the first.
@@ -289,7 +288,7 @@ func appendPostings(out []posting, b []byte, positions []int32) ([]posting, bool
 		next += delta
 		p := posting{}
 		if c := b[i]; c != longCode {
-			p.meta, p.full = countCodes[c].meta, countCodes[c].full
+			p.meta, p.full = decodeCounts(c)
 			i++
 		} else {
 			if i+3 > len(b) {

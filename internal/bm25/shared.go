@@ -25,7 +25,7 @@ func eachTerm(text string, yield func(word, term string)) {
 		switch {
 		case l.cjk:
 			l.bigrams(func(pair []byte) { yield(string(pair), string(pair)) })
-		case !stopWords[string(l.word)]:
+		case !stopWords()[string(l.word)]:
 			word := string(l.word)
 			yield(word, string(stem(l.word)))
 		}

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -87,11 +88,12 @@ func digestOfSet(snap *catalog.Snapshot) string {
 		keys = append(keys, e.Key())
 	}
 	slices.Sort(keys)
-	h := sha256.New()
+	var text []byte
 	for _, key := range keys {
-		fmt.Fprintf(h, "%q\n", key)
+		text = append(strconv.AppendQuote(text, key), '\n')
 	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
 }
 
 // storedOrder sets the skills of o to the stored order. If there is none, it

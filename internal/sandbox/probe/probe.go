@@ -176,10 +176,18 @@ func (c *canary) wasReached() bool {
 // processSurvived reports whether the process that the probe left behind is still
 // running.
 func (c *canary) processSurvived() bool {
-	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, f := range files {
+	proc, err := os.Open("/proc")
+	if err != nil {
+		return false
+	}
+	defer proc.Close()
+	names, _ := proc.Readdirnames(-1)
+	for _, name := range names {
+		if name[0] < '0' || name[0] > '9' {
+			continue
+		}
 		// In other processes the marker is only a part of an argument.
-		if b, err := os.ReadFile(f); err == nil && strings.HasSuffix(string(b), "\x00"+c.input.Marker+"\x00") {
+		if b, err := os.ReadFile("/proc/" + name + "/cmdline"); err == nil && strings.HasSuffix(string(b), "\x00"+c.input.Marker+"\x00") {
 			return true
 		}
 	}
