@@ -206,30 +206,49 @@ func Add[I, O any](s *Server, op huma.Operation, f func(ctx context.Context, in 
 
 // AddFor is like [Add], but with a different timeout.
 func AddFor[I, O any](s *Server, op huma.Operation, timeout time.Duration, f func(ctx context.Context, in *I) (*O, error)) {
-	checkEmbedded(reflect.TypeFor[I]())
-	checkEmbedded(reflect.TypeFor[O]())
+	s.prepare(&op, timeout, reflect.TypeFor[I](), reflect.TypeFor[O]())
+	huma.Register(s, op, func(ctx context.Context, in *I) (out *O, err error) {
+		err = s.limit(ctx, op.OperationID, timeout, func(ctx context.Context) error {
+			out, err = f(ctx, in)
+			return err
+		})
+		return out, err
+	})
+}
+
+// prepare completes an operation with the types in and out before it is
+// registered. It is a function of its own, like limit, so that the program has it
+// once and not for each type.
+//
+//go:noinline
+func (s *Server) prepare(op *huma.Operation, timeout time.Duration, in, out reflect.Type) {
+	checkEmbedded(in)
+	checkEmbedded(out)
 	if len(op.Security) > 0 {
 		op.Middlewares = append(op.Middlewares, s.requireSignIn, s.limitMCP)
 		if op.Method == http.MethodPost && !withoutKeys[op.OperationID] {
-			op.Middlewares = append(op.Middlewares, s.once(&op, timeout))
+			op.Middlewares = append(op.Middlewares, s.once(op, timeout))
 			op.Parameters = append(op.Parameters, keyParameter)
 		}
 	}
 	if timeout > OperationTimeout {
 		op.Middlewares = append(op.Middlewares, extendDeadline(timeout))
 	}
-	if op.DefaultStatus == 0 && reflect.TypeFor[O]() == reflect.TypeFor[NoBody]() {
+	if op.DefaultStatus == 0 && out == reflect.TypeFor[NoBody]() {
 		op.DefaultStatus = http.StatusNoContent
 	}
-	huma.Register(s, op, func(ctx context.Context, in *I) (*O, error) {
-		ctx, stop := context.WithTimeoutCause(ctx, timeout, ErrTimeout)
-		defer stop()
-		out, err := f(ctx, in)
-		if err != nil {
-			return nil, s.Problem(ctx, withoutMCP(op.OperationID, err))
-		}
-		return out, nil
-	})
+}
+
+// limit calls f with a timeout and converts its error.
+//
+//go:noinline
+func (s *Server) limit(ctx context.Context, operation string, timeout time.Duration, f func(context.Context) error) error {
+	ctx, stop := context.WithTimeoutCause(ctx, timeout, ErrTimeout)
+	defer stop()
+	if err := f(ctx); err != nil {
+		return s.Problem(ctx, withoutMCP(operation, err))
+	}
+	return nil
 }
 
 // extendDeadline returns middleware that extends the write deadline to match the
