@@ -113,6 +113,9 @@ func (a *app) serveHub(ctx context.Context, c *config.Config, open bool) (err er
 		defer stop()
 		err = errors.Join(err, o.Tracer.Close(sending))
 	}()
+	if a.Getenv("GOGC") == "" {
+		setGCPercent(100) // a server keeps the memory that it takes to start
+	}
 	h, err := hub.Open(ctx, o)
 	if err != nil {
 		return classifyHubError(err)

@@ -204,7 +204,7 @@ type Hub struct {
 	gate       *auth.Gate
 	metrics    *metrics.Metrics
 	mux        *http.ServeMux
-	spec       []byte // OpenAPI document
+	spec       func() ([]byte, error) // OpenAPI document, written at the first request
 
 	credentialWatch      *auth.CredentialWatch // tokens and sign-ins used by long-running requests
 	credentialChecks     sync.WaitGroup        // running checks

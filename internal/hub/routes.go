@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
@@ -26,11 +27,10 @@ func (h *Hub) routes() error {
 	h.mux = http.NewServeMux()
 	h.server = api.New(h.mux, api.Options{Log: h.log, Public: h.opts.Public, Cookie: h.gate.Logins.CookieName(), Drafts: queue.New(api.MaxLargeDrafts, maxWaiting), Draining: h.draining, Requests: api.Requests{DB: h.db, Cipher: h.cipher}})
 	h.registerOperations()
-	spec, err := json.MarshalIndent(h.server.OpenAPI(), "", "  ")
-	if err != nil {
-		return fmt.Errorf("write OpenAPI document: %w", err)
-	}
-	h.spec = append(spec, '\n')
+	h.spec = sync.OnceValues(func() ([]byte, error) {
+		spec, err := json.MarshalIndent(h.server.OpenAPI(), "", "  ")
+		return append(spec, '\n'), err
+	})
 	h.mux.HandleFunc("GET /openapi.json", h.serveSpec)
 	h.mux.Handle("GET /metrics", h.metricsHandler())
 	h.mux.HandleFunc("GET /healthz", h.healthy)
@@ -115,8 +115,13 @@ func (h *Hub) OwnModel(ctx context.Context) (string, error) {
 }
 
 func (h *Hub) serveSpec(w http.ResponseWriter, r *http.Request) {
+	spec, err := h.spec()
+	if err != nil {
+		h.server.WriteProblem(w, r, fmt.Errorf("write OpenAPI document: %w", err))
+		return
+	}
 	w.Header().Set("Content-Type", "application/openapi+json")
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(h.spec))
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(spec))
 }
 
 // notFound responds to requests without a matching route: with 405 if the path
