@@ -13,8 +13,10 @@ package growth
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +25,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
@@ -158,6 +161,14 @@ func allocationFigures(t *testing.T) []figure {
 		if err := os.WriteFile(filepath.Join(dir, name, "SKILL.md"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
+	}
+	// A skill that changed within the last two seconds is read again.
+	old := time.Now().Add(-time.Hour)
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Chtimes(path, old, old))
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	rt := open(ctx, t, catalog.NewFS("memory", catalog.User, files))
 	scanned := open(ctx, t, catalog.NewDir("files", catalog.User, dir, nil))
