@@ -1,8 +1,10 @@
 import preact from "@preact/preset-vite";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { gunzipSync, gzipSync } from "node:zlib";
 import { defineConfig, type Plugin } from "vite";
 
 const source = (path: string) => new URL(`./src/${path}`, import.meta.url).pathname;
+const dist = new URL("../internal/hub/page/dist", import.meta.url).pathname;
 
 /** inertPurify replaces DOMPurify by src/shared/content/purify.ts wherever it is imported. */
 const inertPurify: Plugin = {
@@ -58,6 +60,30 @@ const messageParts: Plugin = {
   },
 };
 
+/**
+ * Compresses the chunks of packages, which are most of dist and change rarely, so that the program is smaller. A file
+ * with the same content stays as it is, because other versions of Node compress to other bytes.
+ */
+const compressPackages: Plugin = {
+  name: "compress-packages",
+  writeBundle(_, bundle) {
+    for (const name of Object.keys(bundle).filter((name) => /^assets\/[^/]+\.js$/.test(name))) {
+      const code = readFileSync(`${dist}/${name}`);
+      const old = compressed.get(`${name}.gz`);
+      const same = old && gunzipSync(old).equals(code);
+      writeFileSync(`${dist}/${name}.gz`, same ? old : gzipSync(code, { level: 9 }));
+      rmSync(`${dist}/${name}`);
+    }
+  },
+};
+
+/** The compressed files of the last build, which Vite deletes before it writes. */
+const compressed = new Map(
+  readdirSync(`${dist}/assets`)
+    .filter((name) => name.endsWith(".gz"))
+    .map((name) => [`assets/${name}`, readFileSync(`${dist}/assets/${name}`)]),
+);
+
 /** isPackage reports whether a module belongs to a package or stands between packages. */
 const isPackage = (id: string) =>
   /\/node_modules\/|vite\/preload-helper|rolldown\/runtime|shared\/content\/(purify|entities)\.ts/.test(id);
@@ -72,13 +98,14 @@ export default defineConfig({
     inlineRuntime,
     messageParts,
     oneFontFormat,
+    compressPackages,
     preact({ prefreshEnabled: false, devToolsEnabled: false }),
   ],
   // The browser decodes HTML entities by itself: see entities.ts.
   resolve: { alias: [{ find: /^entities$/, replacement: source("shared/content/entities.ts") }] },
   experimental: { renderBuiltUrl: (_, { hostType }) => (hostType === "html" ? undefined : { relative: true }) },
   build: {
-    outDir: "../internal/hub/page/dist",
+    outDir: dist,
     emptyOutDir: true,
     target: "es2022",
     assetsInlineLimit: 0,

@@ -6,6 +6,7 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"embed"
@@ -57,6 +58,10 @@ func Files() fs.FS {
 // their names. In URLs, a hash of all these files replaces "page" in the path.
 const ownAssets = "assets/page/"
 
+// packedExt is the extension of files that the build compressed with gzip. Their
+// URLs lack it.
+const packedExt = ".gz"
+
 // docsDir is the directory of the documentation in URLs. Its pages end in .md.
 const docsDir = "docs/"
 
@@ -72,10 +77,10 @@ type Site struct {
 	packed map[string]*asset
 }
 
-// asset is a file of the page, both plain and compressed.
+// asset is a file of the page.
 type asset struct {
 	kind   string
-	plain  []byte
+	plain  []byte // nil if the program holds only packed
 	packed []byte // compressed with gzip; nil if that saves nothing
 }
 
@@ -93,7 +98,8 @@ func New(files fs.FS) (*Site, error) {
 		return nil, fmt.Errorf("web page missing from this build: %w", err)
 	}
 	s.policy = strings.Replace(pagePolicy, "script-src 'self'", "script-src 'self'"+inlineHashes(index), 1)
-	s.index = newAsset("index.html", bytes.ReplaceAll(index, []byte("/"+ownAssets), []byte("/"+s.ownPrefix)))
+	s.index = &asset{kind: mimeType("index.html")}
+	s.index.pack(bytes.ReplaceAll(index, []byte("/"+ownAssets), []byte("/"+s.ownPrefix)))
 	return s, nil
 }
 
@@ -136,25 +142,31 @@ func (s *Site) asset(name string) (*asset, error) {
 	if doc, ok := strings.CutPrefix(name, docsDir); ok {
 		files, in = docs.Files, doc
 	}
-	data, err := fs.ReadFile(files, in)
-	if err != nil {
+	a := &asset{kind: mimeType(name)}
+	if packed, err := fs.ReadFile(files, in+packedExt); err == nil {
+		a.packed = packed
+	} else if plain, err := fs.ReadFile(files, in); err == nil {
+		a.pack(plain)
+	} else {
 		return nil, err
 	}
-	a := newAsset(name, data)
 	s.packed[name] = a
 	return a, nil
 }
 
-func newAsset(name string, data []byte) *asset {
-	a := &asset{kind: mime.TypeByExtension(path.Ext(name)), plain: data}
-	switch {
-	case path.Ext(name) == ".md":
-		a.kind = "text/markdown; charset=utf-8"
-	case path.Ext(name) == ".woff2":
-		a.kind = "font/woff2" // not every system knows it
-	case a.kind == "":
-		a.kind = "text/plain; charset=utf-8"
+func mimeType(name string) string {
+	switch path.Ext(name) {
+	case ".md":
+		return "text/markdown; charset=utf-8"
+	case ".woff2":
+		return "font/woff2" // not every system knows it
 	}
+	return cmp.Or(mime.TypeByExtension(path.Ext(name)), "text/plain; charset=utf-8")
+}
+
+// pack sets the content.
+func (a *asset) pack(data []byte) {
+	a.plain = data
 	var packed bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&packed, gzip.BestCompression) // fails only for an invalid level
 	w.Write(data)
@@ -162,13 +174,24 @@ func newAsset(name string, data []byte) *asset {
 	if packed.Len() < len(data) {
 		a.packed = packed.Bytes()
 	}
-	return a
+}
+
+// unpack returns the content.
+func (a *asset) unpack() ([]byte, error) {
+	if a.plain != nil {
+		return a.plain, nil
+	}
+	r, err := gzip.NewReader(bytes.NewReader(a.packed))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(r) // the build made it, so its size is known
 }
 
 // serve serves a file of the page and reports whether it exists.
 func (s *Site) serve(w http.ResponseWriter, r *http.Request) bool {
 	name := strings.TrimPrefix(r.URL.Path, "/")
-	if !fs.ValidPath(name) || name == "." || name == "index.html" || strings.HasPrefix(name, ownAssets) {
+	if !fs.ValidPath(name) || name == "." || name == "index.html" || strings.HasPrefix(name, ownAssets) || path.Ext(name) == packedExt {
 		return false
 	}
 	immutable := strings.HasPrefix(name, "assets/") // the path contains a hash
@@ -201,12 +224,18 @@ func (s *Site) serveIndex(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *asset) send(w http.ResponseWriter, r *http.Request) {
-	h, data := w.Header(), a.plain
+	h := w.Header()
 	h.Set("Content-Type", a.kind)
 	h.Add("Vary", "Accept-Encoding")
-	if a.packed != nil && AcceptsGzip(r) {
+	data := a.packed
+	if data != nil && AcceptsGzip(r) {
 		h.Set("Content-Encoding", "gzip")
-		data = a.packed
+	} else {
+		var err error
+		if data, err = a.unpack(); err != nil {
+			http.Error(w, "this build of the page is damaged: "+err.Error(), http.StatusInternalServerError)
+			return
+		}
 	}
 	h.Set("Content-Length", strconv.Itoa(len(data)))
 	if r.Method == http.MethodHead {

@@ -1,6 +1,7 @@
 package page_test
 
 import (
+	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/base64"
@@ -45,6 +46,18 @@ func readBody(t *testing.T, res *http.Response) string {
 		t.Fatal(err)
 	}
 	return string(data)
+}
+
+func unpack(t *testing.T, data []byte) []byte {
+	t.Helper()
+	r, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, err = io.ReadAll(r); err != nil {
+		t.Fatal(err)
+	}
+	return data
 }
 
 func newSite(t *testing.T, files fs.FS) *page.Site {
@@ -134,10 +147,19 @@ func TestEachBuiltFileIsServed(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		res := get(t, site, "/"+strings.Replace(name, "assets/page/", prefix, 1), map[string]string{"Accept-Encoding": "gzip"})
-		if got := readBody(t, res); got != string(want) {
-			t.Errorf("%s has %d bytes, want %d", name, len(got), len(want))
+		url := "/" + strings.Replace(name, "assets/page/", prefix, 1)
+		if packed, ok := strings.CutSuffix(name, ".gz"); ok { // the build compressed it
+			if res := get(t, site, url, nil); res.StatusCode != http.StatusNotFound {
+				t.Errorf("status of %s = %d, want 404", name, res.StatusCode)
+			}
+			name, url, want = packed, strings.TrimSuffix(url, ".gz"), unpack(t, want)
 		}
+		for _, coding := range []string{"identity", "gzip"} {
+			if got := readBody(t, get(t, site, url, map[string]string{"Accept-Encoding": coding})); got != string(want) {
+				t.Errorf("%s has %d bytes with %s, want %d", name, len(got), coding, len(want))
+			}
+		}
+		res := get(t, site, url, nil)
 		if kind, ok := kinds[path.Ext(name)]; ok && res.Header.Get("Content-Type") != kind {
 			t.Errorf("Content-Type of %s = %s, want %s", name, res.Header.Get("Content-Type"), kind)
 		}

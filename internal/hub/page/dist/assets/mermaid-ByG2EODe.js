@@ -1,1 +1,0 @@
-import{__name as e}from"./mermaid-C4Ysjpgl.js";var t=class{constructor(e){this.init=e,this.records=this.init()}static{e(this,`ImperativeState`)}reset(){this.records=this.init()}};export{t as ImperativeState};

@@ -1,1 +1,0 @@
-import{__name as e}from"./mermaid-C4Ysjpgl.js";import{select as t}from"./mermaid-CPikgrRF.js";var n=e((e,n)=>{let r;return n===`sandbox`&&(r=t(`#i`+e)),t(n===`sandbox`?r.nodes()[0].contentDocument.body:`body`).select(`[id="${e}"]`)},`getDiagramElement`);export{n as getDiagramElement};

@@ -1,1 +1,0 @@
-import{Color as e,Utils as t}from"./mermaid-_oSK_bQv.js";var n=(n,r)=>t.lang.round(e.parse(n)[r]);export{n as channel};

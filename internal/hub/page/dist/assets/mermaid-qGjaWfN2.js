@@ -1,1 +1,0 @@
-import{__name as e}from"./mermaid-C4Ysjpgl.js";function t(e,t){e.accDescr&&t.setAccDescription?.(e.accDescr),e.accTitle&&t.setAccTitle?.(e.accTitle),e.title&&t.setDiagramTitle?.(e.title)}e(t,`populateCommonDb`);export{t as populateCommonDb};

@@ -1,1 +1,0 @@
-export{createTreeViewServices}from"./mermaid-parser.core-D9UzUWcf.js";import"./chunk-FOHPRMQF-BIOFDFTe.js";

@@ -1,1 +1,0 @@
-export{createWardleyServices}from"./mermaid-parser.core-D9UzUWcf.js";import"./chunk-FOHPRMQF-BIOFDFTe.js";
