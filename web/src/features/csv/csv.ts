@@ -48,9 +48,29 @@ function separatorOf(text: string): string {
   return [",", ";", "\t"].reduce((best, s) => (count(s) > count(best) ? s : best));
 }
 
-/** writeCSV writes rows as CSV. It quotes cells that a spreadsheet would compute. */
+/**
+ * readText decodes a text file. Excel saves CSV in the encoding of the system, so text that is not UTF-8 is read as
+ * GB 18030, which is a guess.
+ */
+export function readText(bytes: ArrayBuffer): { text: string; guessed: boolean } {
+  const [a, b] = new Uint8Array(bytes);
+  if (a === 0xff && b === 0xfe) return { text: new TextDecoder("utf-16le").decode(bytes), guessed: false };
+  try {
+    return { text: new TextDecoder("utf-8", { fatal: true }).decode(bytes), guessed: false };
+  } catch {
+    return { text: new TextDecoder("gb18030").decode(bytes), guessed: true };
+  }
+}
+
+/**
+ * writeCSV writes rows as CSV. It quotes cells that a spreadsheet would compute, and begins with a byte order mark, so
+ * that Excel reads UTF-8.
+ */
 export const writeCSV = (rows: unknown[][]): string =>
-  rows.map((row) => row.map(written).join(",")).join("\r\n") + "\r\n";
+  "\ufeff" + rows.map((row) => row.map(written).join(",")).join("\r\n") + "\r\n";
+
+/** unquoted undoes the quoting of a cell that a spreadsheet would compute. */
+export const unquoted = (cell: string): string => cell.replace(/^'(?=[=+\-@])/, "");
 
 function written(value: unknown): string {
   let text = value === undefined ? "" : String(value);

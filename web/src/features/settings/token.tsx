@@ -107,6 +107,7 @@ function TheToken({ made, onClose }: { made: Schema["NewToken"]; onClose: () => 
   return (
     <Dialog
       title={made.name}
+      firm
       onClose={onClose}
       actions={
         <Button look="primary" onClick={onClose}>

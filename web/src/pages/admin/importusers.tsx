@@ -1,22 +1,15 @@
-import { useRef, useState } from "preact/hooks";
-import { save, writeCSV } from "../../features/csv/csv";
-import { newPassword, type NewUser, readUsers } from "../../features/csv/newusers";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { readText, save, writeCSV } from "../../features/csv/csv";
+import { type NewUser, readUsers } from "../../features/csv/newusers";
 import { groupName, roleName } from "../../features/users/users";
-import { api, got, Refusal, useLoad } from "../../shared/api/client";
+import { useLoad } from "../../shared/api/client";
 import { ways } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import { Button, Check, Dialog, Problem, Tag, Waiting } from "../../shared/ui";
 import { TableWrap } from "../../shared/ui/table";
+import { useUnsaved } from "../../shared/ui/unsaved";
 import { allGroups, allUsers } from "./alluserslist";
-
-/** What became of a user of a file. */
-interface Result {
-  /** The ID, once the user is created. */
-  id?: string;
-  password?: string;
-  error?: string;
-  done?: boolean;
-}
+import { createUsers, keepImport, keptImport, newImport, type Result, type UserImport } from "./createusers";
 
 /** ImportUsers creates users from a CSV file: it shows them first, then creates them. */
 export function ImportUsers({ onMade, onClose }: { onMade: () => void; onClose: () => void }) {
@@ -27,55 +20,73 @@ export function ImportUsers({ onMade, onClose }: { onMade: () => void; onClose: 
       groups: new Map(groups.map((g) => [g.name.toLowerCase(), g.id])),
     };
   }, []);
-  const [users, setUsers] = useState<NewUser[]>();
+  const [all, setAll] = useState(keptImport);
   const [error, setError] = useState<unknown>();
   const [passwords, setPasswords] = useState(ways.value?.password !== false);
-  const [results, setResults] = useState<Record<number, Result>>({});
   const [busy, setBusy] = useState(false);
-  const kept = useRef(results);
+  const [leaving, setLeaving] = useState(false);
+  const latest = useRef(all);
+  const stop = useRef<AbortController>(undefined);
+  useEffect(() => () => stop.current?.abort(), []);
+  const set = (to: UserImport | undefined) => {
+    latest.current = to;
+    keepImport(to);
+    setAll(to);
+  };
   const take = async (file: File | undefined) => {
     setError(undefined);
-    setUsers(undefined);
+    set(undefined);
     if (!file || !known.data) return;
     try {
       if (file.size > 1 << 20) throw new Error(msg("admin.csvTooLarge"));
-      setUsers(readUsers(await file.text(), known.data));
+      const { text, guessed } = readText(await file.arrayBuffer());
+      set(newImport(readUsers(text, known.data), guessed));
     } catch (e) {
       setError(e);
     }
   };
-  const good = users?.filter((u) => !u.errors.length) ?? [];
-  const left = good.filter((u) => !results[u.line]?.done);
+  const good = all?.users.filter((u) => all.results[u.line]) ?? [];
+  const left = good.filter((u) => !all!.results[u.line]!.done);
   const make = async () => {
     setBusy(true);
-    for (const u of left) {
-      const result = await makeUser(u, passwords, kept.current[u.line] ?? {});
-      kept.current = { ...kept.current, [u.line]: result };
-      setResults(kept.current);
-    }
+    setError(undefined);
+    set({ ...all!, began: true });
+    stop.current = new AbortController();
+    const keep = (line: number, result: Result) =>
+      set({ ...latest.current!, results: { ...latest.current!.results, [line]: result } });
+    await createUsers(left, passwords, all!.results, keep, stop.current.signal).catch(setError);
     setBusy(false);
     onMade();
   };
-  const began = Object.keys(results).length > 0;
-  const withPasswords = good.filter((u) => results[u.line]?.id && results[u.line]?.password);
-  const download = () =>
+  const began = !!all?.began;
+  const saved = passwords ? good.filter((u) => !all!.results[u.line]!.refused) : [];
+  const download = () => {
     save(
       "new-users.csv",
       "text/csv",
-      writeCSV([
-        ["name", "email", "password"],
-        ...withPasswords.map((u) => [u.name, u.email, results[u.line]!.password]),
-      ]),
+      writeCSV([["name", "email", "password"], ...saved.map((u) => [u.name, u.email, all!.results[u.line]!.password])]),
     );
+    set({ ...all!, downloaded: true });
+  };
+  // What would be lost with the dialog.
+  const risky = busy || (began && saved.length > 0 && !all.downloaded);
+  useUnsaved(risky);
+  const leave = () => {
+    set(undefined);
+    onClose();
+  };
   return (
     <Dialog
       title={msg("admin.csvTitle")}
       wide
-      onClose={onClose}
+      firm={risky}
+      onClose={() => (risky ? setLeaving(true) : leave())}
       actions={
         <>
-          <Button onClick={onClose}>{began ? msg("ui.close") : msg("admin.back")}</Button>
-          {withPasswords.length > 0 && !busy && (
+          <Button onClick={() => (risky ? setLeaving(true) : leave())}>
+            {began ? msg("ui.close") : msg("admin.back")}
+          </Button>
+          {saved.length > 0 && (
             <Button icon="download" onClick={download}>
               {msg("admin.csvPasswords")}
             </Button>
@@ -91,7 +102,7 @@ export function ImportUsers({ onMade, onClose }: { onMade: () => void; onClose: 
       {!began && (
         <>
           <p>{msg("admin.csvText")}</p>
-          <pre class="small">{"name,display,email,groups,role\nada,Ada,ada@example.com,sea;air,developer"}</pre>
+          <pre class="small">{"name,display,email,groups,role\nada,Ada,ada@example.com,sea;air:owner,developer"}</pre>
           {known.error && <Problem error={known.error} again={() => void known.again()} />}
           {known.data ? (
             <label class="field">
@@ -117,13 +128,30 @@ export function ImportUsers({ onMade, onClose }: { onMade: () => void; onClose: 
         </>
       )}
       {!!error && <Problem error={error} />}
-      {withPasswords.length > 0 && !busy && <p class="note warn">{msg("admin.csvOnce")}</p>}
-      {users && <UserTable users={users} results={results} />}
+      {leaving && risky && (
+        <div class="note warn stack tight" role="alert">
+          {busy ? msg("admin.csvStillBusy") : msg("admin.csvNotSaved")}
+          <div>
+            <Button small look="danger" onClick={leave}>
+              {msg("admin.csvLeave")}
+            </Button>
+          </div>
+        </div>
+      )}
+      {saved.length > 0 && !leaving && <p class="note warn">{msg("admin.csvOnce")}</p>}
+      {all?.guessed && <p class="note warn">{msg("admin.csvGuessed")}</p>}
+      {all && <UserTable users={all.users} results={all.results} passwords={passwords} />}
     </Dialog>
   );
 }
 
-function UserTable({ users, results }: { users: NewUser[]; results: Record<number, Result> }) {
+interface TableProps {
+  users: NewUser[];
+  results: Record<number, Result>;
+  passwords: boolean;
+}
+
+function UserTable({ users, results, passwords }: TableProps) {
   const wrong = users.filter((u) => u.errors.length).length;
   return (
     <>
@@ -136,6 +164,7 @@ function UserTable({ users, results }: { users: NewUser[]; results: Record<numbe
             <tr>
               <th scope="col">{msg("admin.csvLine")}</th>
               <th scope="col">{msg("admin.name")}</th>
+              <th scope="col">{msg("admin.display")}</th>
               <th scope="col">{msg("admin.email")}</th>
               <th scope="col">{msg("admin.csvGroups")}</th>
               <th scope="col">{msg("admin.csvResult")}</th>
@@ -146,12 +175,17 @@ function UserTable({ users, results }: { users: NewUser[]; results: Record<numbe
               <tr key={u.line}>
                 <td>{u.line}</td>
                 <td class="mono">{u.name}</td>
+                <td>{u.display}</td>
                 <td>{u.email}</td>
                 <td>
-                  {u.groups.map(groupName).join(", ")} {u.groups.length > 0 && <Tag>{roleName(u.role)}</Tag>}
+                  {u.groups.map((g) => (
+                    <div key={g.id}>
+                      {groupName(g.id)} <Tag>{roleName(g.role)}</Tag>
+                    </div>
+                  ))}
                 </td>
                 <td>
-                  <State user={u} result={results[u.line]} />
+                  <State user={u} result={results[u.line]} password={passwords} />
                 </td>
               </tr>
             ))}
@@ -162,51 +196,18 @@ function UserTable({ users, results }: { users: NewUser[]; results: Record<numbe
   );
 }
 
-function State({ user, result }: { user: NewUser; result?: Result }) {
+function State({ user, result, password }: { user: NewUser; result?: Result; password: boolean }) {
   if (user.errors.length)
     return (
       <>
         <Tag look="bad">{msg("admin.csvSkipped")}</Tag> {user.errors.join("; ")}
       </>
     );
-  if (!result) return <>{msg("admin.csvReady")}</>;
+  if (!result?.done && !result?.error) return <>{msg("admin.csvReady")}</>;
   return (
     <>
       {result.done ? <Tag look="good">{msg("admin.csvMade")}</Tag> : <Tag look="bad">{msg("admin.csvFailed")}</Tag>}{" "}
-      {result.error} {result.id && result.password && <code>{result.password}</code>}
+      {result.error} {password && result.id && <code>{result.password}</code>}
     </>
   );
-}
-
-/** makeUser creates a user and adds it to its groups. It continues after an earlier attempt. */
-async function makeUser(u: NewUser, withPassword: boolean, before: Result): Promise<Result> {
-  const result: Result = { ...before, error: undefined };
-  try {
-    if (!result.id) {
-      result.password = withPassword ? newPassword() : undefined;
-      const { name, display, email } = u;
-      const body = { name, display, email, password: result.password };
-      result.id = (await patient(() => got(api.POST("/api/v1/users", { body })))).id;
-    }
-    const user = result.id;
-    for (const group of u.groups) {
-      const params = { path: { group, user } };
-      await patient(() => got(api.PUT("/api/v1/groups/{group}/members/{user}", { params, body: { role: u.role } })));
-    }
-    return { ...result, done: true };
-  } catch (error) {
-    return { ...result, error: (error as Error).message };
-  }
-}
-
-/** patient repeats a request that comes too soon after others. */
-async function patient<T>(send: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await send();
-    } catch (error) {
-      if (!(error instanceof Refusal) || error.problem.status !== 429 || attempt === 30) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 2000));
-    }
-  }
 }

@@ -8,6 +8,7 @@ import { msg } from "../../shared/i18n/messages";
 import { ActionButton, Button, More, Shown, Tag, When } from "../../shared/ui";
 import { Part } from "../../shared/ui/sections";
 import { usersAsCSV } from "./alluserslist";
+import { keptImport } from "./createusers";
 import { ImportUsers } from "./importusers";
 import { MakeUser } from "./user";
 import { UserActions } from "./useractions";
@@ -17,7 +18,7 @@ export function Users() {
   const { query, route } = useLocation();
   const name = query.name ?? "";
   const [making, make] = useState(false);
-  const [loading, load] = useState(false);
+  const [loading, load] = useState(() => !!keptImport());
   const pages = usePages(
     (after, signal) =>
       got(api.GET("/api/v1/users", { params: { query: { after, limit: 100, name: name || undefined } }, signal })),

@@ -68,7 +68,11 @@ export const reachable = (given: () => boolean) =>
 
 /** An error response of the hub. */
 export class Refusal extends Error {
-  constructor(readonly problem: Schema["Problem"]) {
+  constructor(
+    readonly problem: Schema["Problem"],
+    /** The seconds until another attempt can succeed, if the hub says so. */
+    readonly wait?: number,
+  ) {
     super();
     // Translated whenever it is read.
     Object.defineProperty(this, "message", { get: () => translateProblem(problem).detail || problem.title });
@@ -85,13 +89,14 @@ type Answer<T> = { data?: T; error?: unknown; response: Response };
 export async function got<T>(answer: Promise<Answer<T>>): Promise<T> {
   const { data, error, response } = await answer;
   if (response.ok) return data as T;
-  throw refusal(response.status, error);
+  const wait = response.headers.get("Retry-After");
+  throw refusal(response.status, error, wait && /^\d+$/.test(wait) ? Number(wait) : undefined);
 }
 
 /** refusal creates a Refusal from a status and a body. */
-export function refusal(status: number, body: unknown): Refusal {
+export function refusal(status: number, body: unknown, wait?: number): Refusal {
   const problem = body as Schema["Problem"] | undefined;
-  if (problem && typeof problem === "object" && problem.code) return new Refusal(problem);
+  if (problem && typeof problem === "object" && problem.code) return new Refusal(problem, wait);
   return new Refusal({
     status,
     code: "unknown",

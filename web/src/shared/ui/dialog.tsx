@@ -10,15 +10,17 @@ interface DialogProps {
   /** Called by Escape, the close button, or a click outside. */
   onClose: () => void;
   wide?: boolean;
+  /** Whether Escape and a click outside do not close it, because something would be lost. */
+  firm?: boolean;
   children: ComponentChildren;
   /** The buttons at the end. */
   actions?: ComponentChildren;
 }
 
 /** Dialog is a modal dialog. */
-export function Dialog({ title, onClose, wide, children, actions }: DialogProps) {
+export function Dialog({ title, onClose, wide, firm, children, actions }: DialogProps) {
   const id = useId();
-  const modal = useModal(onClose);
+  const modal = useModal(onClose, firm);
   return (
     <dialog {...modal} class={wide ? "dialog wide" : "dialog"} aria-labelledby={id}>
       <header>
