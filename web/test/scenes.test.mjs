@@ -1305,8 +1305,18 @@ test("an old conversation is found by a word in it, by keyboard and by mouse, an
   await palette.locator("mark", { hasText: "lighthouse" }).waitFor();
   assert.deepEqual(await palette.locator("mark").allTextContents(), ["lighthouse", "open"]);
   await page.screenshot({ path: join(pictures, "palette-wide.png") });
+  // Enter opens nothing that was found for the text before.
+  await field.evaluate(async (field) => {
+    field.value = "zzzz";
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+    await new Promise(requestAnimationFrame);
+    field.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true }));
+  });
+  await palette.getByText("No matches").waitFor();
+  await field.fill("LIGHTH open");
+  await palette.locator("mark", { hasText: "lighthouse" }).waitFor();
   await page.keyboard.press("Enter");
-  await page.waitForURL(new RegExp(`/chat/${old}\\?step=`));
+  await page.waitForURL((url) => url.pathname === `/chat/${old}`);
   const mark = page.locator(".is-found");
   await mark.waitFor();
   assert.match(await mark.textContent(), /lighthouse/);
@@ -1317,6 +1327,15 @@ test("an old conversation is found by a word in it, by keyboard and by mouse, an
   assert.match(await page.evaluate(() => document.activeElement.textContent), /lighthouse/);
   await page.screenshot({ path: join(pictures, "found-wide.png") });
   assert.equal(await palette.count(), 0);
+  await page.waitForURL((url) => !url.search);
+  // The same result leads to the message again.
+  await page.getByRole("button", { name: "Newest messages" }).click();
+  await mark.waitFor({ state: "detached" });
+  await page.keyboard.press("Control+k");
+  await field.fill("LIGHTH open");
+  await palette.locator("mark", { hasText: "lighthouse" }).waitFor();
+  await page.keyboard.press("Enter");
+  await mark.waitFor();
 
   // By mouse: the field above the list opens the same search. The message is on another branch.
   await page.getByRole("navigation", { name: "Conversations" }).getByRole("button", { name: "Search" }).click();
@@ -1326,6 +1345,13 @@ test("an old conversation is found by a word in it, by keyboard and by mouse, an
   await page.getByRole("button", { name: "Show version" }).click();
   await mark.waitFor();
   assert.match(await mark.textContent(), /bowline/);
+  await page.keyboard.press("Control+k");
+  await field.fill("hitch");
+  await palette.locator("mark", { hasText: "hitch" }).first().waitFor();
+  await page.keyboard.press("Enter");
+  const elsewhere = page.locator(".chat-elsewhere");
+  await elsewhere.getByRole("button", { name: "Dismiss" }).click();
+  await elsewhere.waitFor({ state: "detached" });
 
   // Chinese, and commands.
   await page.keyboard.press("Control+k");
@@ -1345,6 +1371,20 @@ test("an old conversation is found by a word in it, by keyboard and by mouse, an
   await page.screenshot({ path: join(pictures, "shortcuts-wide.png") });
   await page.keyboard.press("Escape");
   await sheet.waitFor({ state: "detached" });
+  // The letter for a new conversation leaves no form with unsaved text.
+  await page.goto("/settings");
+  const display = page.getByLabel("Display name");
+  await display.fill("Ada");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("c");
+  await page.keyboard.press("?");
+  await sheet.waitFor();
+  assert.equal(new URL(page.url()).pathname, "/settings");
+  await page.keyboard.press("Escape");
+  await display.fill("");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Tab");
   await page.keyboard.press("c");
   await page.waitForURL((url) => url.pathname === "/");
 
@@ -1371,6 +1411,7 @@ test("an old conversation is found by a word in it, by keyboard and by mouse, an
   await page.keyboard.type("A long walk");
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { level: 1, name: "A long walk" }).waitFor();
+  await page.waitForFunction(() => document.activeElement?.matches(".chat-head [aria-haspopup=menu]"));
   await page.keyboard.press("/");
   await page.keyboard.press("Alt+ArrowUp");
   await page.waitForURL(new RegExp(edited));
@@ -1448,6 +1489,7 @@ test("pin, file and archive a conversation, by keyboard and by mouse; a search f
   await page.keyboard.press("Enter");
   await list.getByRole("button", { name: "Sea 2", exact: true }).waitFor();
   await titles("Tides", "Moon", "Ships");
+  await page.waitForFunction(() => document.activeElement?.getAttribute("aria-label") === "Actions for Moon");
   await accessible(page, "the list with a folder");
   await page.screenshot({ path: join(pictures, "folders-wide.png") });
   await page.reload();
@@ -1493,6 +1535,25 @@ test("pin, file and archive a conversation, by keyboard and by mouse; a search f
   await narrow.getByRole("link", { name: "Moon" }).waitFor();
   await narrow.screenshot({ path: join(pictures, "folders-narrow.png") });
   await fits(narrow, "the folders");
+  // In front of the page, the list shows what a refused name is refused for, and what was done.
+  narrow.allowed = [/status of 409/];
+  await hub.ask("POST", "/folders", { name: "天空" });
+  await narrow
+    .getByRole("button", { name: /海洋.*操作|操作.*海洋|“海洋/ })
+    .first()
+    .click();
+  await narrow.getByRole("menuitem").first().click();
+  await narrow.locator(".chat-drawer .chat-name input").fill("天空");
+  await narrow.keyboard.press("Enter");
+  await narrow.locator(".chat-drawer .chat-name [role=alert]").waitFor();
+  await narrow.screenshot({ path: join(pictures, "folder-taken-narrow.png") });
+  await fits(narrow, "a refused name");
+  await narrow.keyboard.press("Escape");
+  await narrow.getByRole("button", { name: /Moon/ }).click();
+  await narrow.getByRole("menuitem", { name: "归档" }).click();
+  await narrow.locator(".chat-drawer .toast").waitFor();
+  await narrow.screenshot({ path: join(pictures, "toast-in-list-narrow.png") });
+  await narrow.locator(".chat-drawer .toast button").click();
   page.calm();
   narrow.calm();
 });
@@ -1562,11 +1623,18 @@ test("make an agent: from a template, with a skill and a member, and its documen
   await page.getByRole("option", { name: /skill-creator/ }).waitFor();
   await search.press("Enter");
   await page.getByRole("button", { name: "Create", exact: true }).click();
-  await page
-    .getByText(/there is another Ghost with this name/)
-    .first()
-    .waitFor();
+  await page.getByText("This name is taken").first().waitFor();
+  await page.waitForFunction(() => document.activeElement?.matches('input[aria-invalid="true"]'));
   await name.fill("analyst");
+  // Neither a look at "All skills" nor one press of "Discard" loses what was entered.
+  await page.getByRole("radio", { name: "Only these skills" }).focus();
+  await page.keyboard.press("ArrowUp");
+  await page.getByRole("button", { name: "Details of skill-creator" }).waitFor({ state: "detached" });
+  await page.keyboard.press("ArrowDown");
+  await page.getByText("skill-creator", { exact: true }).first().waitFor();
+  await page.getByRole("button", { name: "Discard" }).click();
+  await page.getByRole("dialog", { name: "Discard your changes?" }).getByRole("button", { name: "Cancel" }).click();
+  assert.equal(await name.inputValue(), "analyst");
   await page.getByLabel("Add member").selectOption({ index: 1 });
   await page.getByLabel("Role").fill("pilot");
   await page.getByRole("link", { name: "Library" }).first().click(); // the input stays
@@ -1660,6 +1728,8 @@ test("make an agent: the form of a group's agent offers each role what the hub a
   assert.ok(await reporter.getByLabel("Role").isDisabled());
   await reporter.getByText("You can use this, but not change it").waitFor();
   await reporter.screenshot({ path: join(pictures, "agent-reporter.png"), fullPage: true });
+  await reporter.goto("/agents/new");
+  await reporter.locator("option:disabled", { hasText: "Group sea – needs the role" }).waitFor({ state: "attached" });
 
   const developer = await open("dev", "developer");
   assert.deepEqual(await offers(developer), { chat: 1, test: 1, fields: true, remove: 0, delete: 0 });
@@ -1699,6 +1769,7 @@ test("try an agent by keyboard: before it is saved, in a conversation that is go
   const page = await window_(t, hub);
   await page.goto("/agents/new");
   const talk = page.getByRole("region", { name: "Try it" });
+  await page.getByLabel("Name", { exact: true }).fill("tables");
   await page.getByLabel("Description").fill("Knows tides");
   await page.getByRole("radio", { name: "Only these skills" }).focus();
   await page.keyboard.press("Space");
@@ -1719,6 +1790,16 @@ test("try an agent by keyboard: before it is saved, in a conversation that is go
   await page.screenshot({ path: join(pictures, "agent-test.png") });
   assert.deepEqual((await hub.ask("GET", "/sessions")).items, []);
   assert.deepEqual((await hub.ask("GET", "/kinds/Ghost")).items, []);
+  // The conversation goes on after the agent is saved, and the focus is not lost.
+  await page.getByRole("button", { name: "Create", exact: true }).press("Enter");
+  await page.getByRole("heading", { level: 1, name: "tables" }).waitFor();
+  await page.waitForFunction(() => document.activeElement?.tagName === "H1");
+  const again = page.waitForResponse((r) => r.request().method() === "POST" && /sessions\/.*\/messages/.test(r.url()));
+  await message.fill("And once more.");
+  await message.press("Enter");
+  assert.equal((await again).status(), 202);
+  await talk.getByText("And once more.").first().waitFor();
+  assert.equal(await talk.locator(".chat-said").count(), 2);
   await page.getByLabel("Description").fill("Knows tables");
   await talk.getByText("The agent has changed").waitFor();
   await page.setViewportSize({ width: 360, height: 740 });
@@ -1728,6 +1809,14 @@ test("try an agent by keyboard: before it is saved, in a conversation that is go
   const gone = page.waitForResponse((r) => r.request().method() === "DELETE" && r.url().includes("/sessions/"));
   await talk.getByRole("button", { name: "Start again" }).press("Enter");
   assert.equal((await gone).status(), 204);
+  // Unsent text belongs to its form.
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await message.fill("Not sent yet.");
+  await page.getByRole("main").getByRole("link", { name: "Agents" }).click();
+  await page.getByRole("link", { name: "New agent" }).click();
+  await page.getByRole("heading", { level: 1, name: "New agent" }).waitFor();
+  await message.waitFor();
+  assert.equal(await message.inputValue(), "");
   page.calm();
 });
 
@@ -1755,6 +1844,12 @@ test("users by CSV: lines with errors are shown and skipped, the others are crea
   await dialog.getByRole("button", { name: "Create 2 users" }).press("Enter");
   await dialog.getByText("The passwords are shown only here").waitFor();
   const secret = await dialog.getByRole("row", { name: /ada/ }).locator("code").textContent();
+  await dialog.getByRole("row", { name: /eve/ }).locator("code").waitFor();
+  await dialog.getByRole("button", { name: /^Create/ }).waitFor({ state: "detached" });
+  await page.keyboard.press("Escape");
+  await page.mouse.click(5, 5); // nothing closes it without a question
+  await dialog.locator("footer").getByRole("button", { name: "Close" }).click();
+  await dialog.getByRole("alert").getByText("You have not downloaded the passwords").waitFor();
   await page.setViewportSize({ width: 360, height: 740 });
   await fits(page, "the import of users");
   await page.screenshot({ path: join(pictures, "users-csv-narrow.png") });
@@ -1772,7 +1867,20 @@ test("users by CSV: lines with errors are shown and skipped, the others are crea
     page.waitForEvent("download"),
     page.getByRole("button", { name: "Export CSV" }).click(),
   ]);
-  assert.match(await readFile(await users.path(), "utf8"), /\nada,,ada@example.com,sea:developer,false,false,/);
+  const exported = await readFile(await users.path(), "utf8");
+  assert.match(exported, /\nada,,ada@example.com,sea:developer,false,false,/);
+  await page.getByRole("button", { name: "Import CSV" }).click();
+  await choose(exported);
+  await dialog.getByText("3 users in the file. 3 have errors and are skipped.").waitFor();
+  assert.equal(
+    await dialog
+      .getByRole("row")
+      .getByText(/^skipped a user with this name exists$/)
+      .count(),
+    3,
+  );
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
   const colleague = await window_(t, hub);
   colleague.allowed = page.allowed;
   await colleague.goto("/");

@@ -11,6 +11,7 @@ import { msg } from "../shared/i18n/messages";
 import { Button, Empty, Problem, Toasts, Waiting } from "../shared/ui";
 import { loadAhead, outdated } from "../shared/ui/lazypart";
 import { Page } from "../shared/ui/page";
+import { hasUnsaved } from "../shared/ui/unsaved";
 import { Nav } from "./nav";
 import "./app.css";
 // The style of the start page comes with the page, without a request of its own.
@@ -126,7 +127,7 @@ function Front({ pages }: { pages: Pages }) {
   useEffect(() => () => void (front.value = undefined), []); // signing in again opens nothing
   useShortcut("palette", () => (front.value = "palette"));
   useShortcut("sheet", () => (front.value = "sheet"));
-  useShortcut("fresh", () => route("/"));
+  useShortcut("fresh", () => !hasUnsaved() && route("/"));
   return (
     <ErrorBoundary>
       {front.value === "palette" && <pages.Palette />}

@@ -8,13 +8,16 @@ import { chooseLanguage, languageName } from "../shared/i18n/choice";
 import { ago } from "../shared/i18n/format";
 import { language } from "../shared/i18n/language";
 import { languages, msg } from "../shared/i18n/messages";
-import { ActionButton, failed, Icon, type IconName, useModal } from "../shared/ui";
+import { ActionButton, Button, failed, Icon, type IconName, useModal } from "../shared/ui";
 import { useListKeys } from "../shared/ui/listkeys";
 import { choose, dark } from "../shared/ui/theme";
 import { navItems } from "./navitems";
 import "./palette.css";
 
 type Found = Schema["SessionFound"];
+
+/** A message that a search found, with the text that was searched for. */
+type Hit = Found & { of: string };
 
 /** What can be opened or run. */
 interface Entry {
@@ -116,6 +119,7 @@ export default function Palette() {
           onKeyDown={keys.key}
         />
         <kbd aria-hidden="true">Esc</kbd>
+        <Button look="quiet" small icon="close" label={msg("ui.close")} onClick={() => (front.value = undefined)} />
       </div>
       <div class="palette-list" role="listbox" id={keys.list} aria-label={msg("palette.results")} tabIndex={-1}>
         {groups.map(({ group, from, entries }) => (
@@ -218,15 +222,18 @@ function useSearch(query: string) {
     const timer = setTimeout(() => setAsked(query), query ? pause : 0);
     return () => clearTimeout(timer);
   }, [query]);
-  const load = usePages<Found>(
-    async (after, signal) =>
-      asked
-        ? got(api.GET("/api/v1/sessions/search", { params: { query: { q: asked, after } }, signal }))
-        : { items: [], next: undefined },
+  const load = usePages<Hit>(
+    async (after, signal) => {
+      if (!asked) return { items: [], next: undefined };
+      const page = await got(api.GET("/api/v1/sessions/search", { params: { query: { q: asked, after } }, signal }));
+      return { ...page, items: page.items.map((f) => ({ ...f, of: asked })) };
+    },
     [asked],
   );
+  // Until the response arrives, and after a failure, the data are those of the query before.
+  const found = useMemo(() => (load.data ?? none).filter((f) => f.of === query), [load.data, query]);
   return {
-    found: asked && query ? (load.data ?? []) : none,
+    found,
     busy: query !== asked || (!!asked && load.busy),
     error: load.error,
     more: load.more,
@@ -234,7 +241,7 @@ function useSearch(query: string) {
   };
 }
 
-const none: Found[] = [];
+const none: Hit[] = [];
 
 /** useCommandEntries returns the commands of the page and of what it shows. */
 function useCommandEntries(): Entry[] {

@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import { api, got } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 import { done, Icon, Menu, MenuItem, useConfirm, Waiting } from "../../shared/ui";
+import { keepPlace } from "./listfocus";
 import { type ListProps, MoreSessions, Rows } from "./sessionlist";
 import { NameField } from "./sessionrow";
 import {
@@ -39,15 +40,17 @@ function FolderPart({ folder, ...rest }: ListProps & { folder: Folder }) {
     await refreshFolders();
   };
   const drop = async () => {
+    const focus = keepPlace(folder.id);
     await got(api.DELETE("/api/v1/folders/{folder}", { params }));
     if (open) toggleFolder(folder.id);
     await Promise.all([refreshFolders(), refresh(unfiled)]);
     done(msg("folders.removed"));
+    focus();
   };
   const list = unpinned(folder.id);
   return (
     <div class="chat-folder">
-      <div class="chat-row">
+      <div class="chat-row" data-row={folder.id}>
         {renaming ? (
           <NameField
             label={msg("folders.name")}

@@ -66,10 +66,11 @@ export function Messages({ transcript, turns: all, versions, ready, session, act
           <Button
             small
             aria-disabled={actions.busy || undefined}
-            onClick={() => actions.busy || void actions.switchTo(lost).catch(failed)}
+            onClick={() => actions.busy || void actions.switchTo(lost.last).catch(failed)}
           >
             {msg("chat.showVersion")}
           </Button>
+          <Button small look="quiet" icon="close" label={msg("ui.dismiss")} onClick={lost.drop} />
         </div>
       )}
       <Spoken turns={all} busy={isBusy(transcript)} ready={ready} />

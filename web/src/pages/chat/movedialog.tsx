@@ -1,15 +1,21 @@
-import { useState } from "preact/hooks";
-import { api, got } from "../../shared/api/client";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { api, got, useLoad } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
-import { ActionButton, Button, Dialog, Problem, SelectField, TextField } from "../../shared/ui";
+import { ActionButton, Button, Dialog, Problem, SelectField, TextField, Waiting } from "../../shared/ui";
+import { keepPlace } from "./listfocus";
 import { change, folders, refreshFolders, type Session } from "./sessions";
 
 const fresh = "new";
 
 /** MoveDialog moves a conversation into a folder, which may be a new one, or out of its folder. */
 export default function MoveDialog({ session, onClose }: { session: Session; onClose: () => void }) {
-  const all = folders.value ?? [];
-  const [folder, setFolder] = useState(session.folder ?? all[0]?.id ?? fresh);
+  const load = useLoad(refreshFolders, []);
+  const focus = useMemo(() => keepPlace(session.id), []);
+  useEffect(() => focus, []);
+  const all = folders.value;
+  const has = (id: string | undefined) => id === "" || id === fresh || all?.some((f) => f.id === id);
+  const [chosen, setFolder] = useState<string>();
+  const folder = [chosen, session.folder].find((id) => id !== undefined && has(id)) ?? all?.[0]?.id ?? fresh;
   const [name, setName] = useState("");
   const [error, setError] = useState<unknown>();
   const move = async () => {
@@ -34,23 +40,29 @@ export default function MoveDialog({ session, onClose }: { session: Session; onC
       actions={
         <>
           <Button onClick={onClose}>{msg("ui.cancel")}</Button>
-          <ActionButton look="primary" act={move} disabled={folder === fresh && !name.trim()}>
+          <ActionButton look="primary" act={move} disabled={!all || (folder === fresh && !name.trim())}>
             {msg("folders.moveNow")}
           </ActionButton>
         </>
       }
     >
-      <SelectField
-        label={msg("folders.folder")}
-        value={folder}
-        onText={setFolder}
-        options={[
-          ["", msg("folders.none")],
-          ...all.map((f): [string, string] => [f.id, f.name]),
-          [fresh, msg("folders.fresh")],
-        ]}
-      />
-      {folder === fresh && (
+      {all ? (
+        <SelectField
+          label={msg("folders.folder")}
+          value={folder}
+          onText={setFolder}
+          options={[
+            ["", msg("folders.none")],
+            ...all.map((f): [string, string] => [f.id, f.name]),
+            [fresh, msg("folders.fresh")],
+          ]}
+        />
+      ) : load.error ? (
+        <Problem error={load.error} again={() => void load.again()} />
+      ) : (
+        <Waiting />
+      )}
+      {all && folder === fresh && (
         <TextField
           label={msg("folders.name")}
           value={name}

@@ -1,9 +1,10 @@
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ErrorBoundary, useLocation } from "preact-iso";
 import { me } from "../../shared/api/me";
 import { msg, withRest } from "../../shared/i18n/messages";
-import { done, failed, Menu, MenuItem, Tag, useConfirm } from "../../shared/ui";
+import { done, Menu, MenuItem, Tag, useConfirm } from "../../shared/ui";
 import { lazyPart } from "../../shared/ui/lazypart";
+import { keepPlace } from "./listfocus";
 import { archive, moving, pin, remove, rename, type Session } from "./sessions";
 import { forget } from "./transcriptcache";
 
@@ -13,7 +14,7 @@ const ShareDialog = lazyPart(() => withRest(import("../../features/sharing/share
 export function SessionRow({ session, here, onOpen }: { session: Session; here: boolean; onOpen?: () => void }) {
   const [renaming, setRenaming] = useState(false);
   return (
-    <li class={here ? "chat-row here" : "chat-row"}>
+    <li class={here ? "chat-row here" : "chat-row"} data-row={session.id}>
       {renaming ? (
         <TitleField session={session} onDone={() => setRenaming(false)} />
       ) : (
@@ -42,18 +43,21 @@ export function SessionMenu({ session, onRename, place }: { session: Session; on
   const confirm = useConfirm();
   const title = session.title || msg("chat.untitled");
   const drop = async () => {
+    const focus = keepPlace(session.id);
     await remove(session.id);
     forget(session.id);
     done(msg("chat.removed"));
     if (path === `/chat/${session.id}`) route("/", true);
+    focus();
   };
+  const change = (act: (s: Session) => Promise<unknown>) => void act(session).then(keepPlace(session.id));
   return (
     <>
       <Menu small label={msg("chat.actions", { title })} place={place}>
         <MenuItem onClick={onRename}>{msg("chat.rename")}</MenuItem>
-        <MenuItem onClick={() => void pin(session)}>{session.pinned ? msg("chat.unpin") : msg("chat.pin")}</MenuItem>
+        <MenuItem onClick={() => change(pin)}>{session.pinned ? msg("chat.unpin") : msg("chat.pin")}</MenuItem>
         <MenuItem onClick={() => (moving.value = session)}>{msg("chat.move")}</MenuItem>
-        <MenuItem onClick={() => void archive(session)}>
+        <MenuItem onClick={() => change(archive)}>
           {session.archived ? msg("chat.unarchive") : msg("chat.archive")}
         </MenuItem>
         {me.value?.can.share && <MenuItem onClick={() => setSharing(true)}>{msg("chat.share")}</MenuItem>}
@@ -115,11 +119,16 @@ interface NameFieldProps {
   onDone: () => void;
 }
 
-/** NameField edits a name in the list. Enter saves, Escape cancels. */
+/**
+ * NameField edits a name in the list. Enter saves, Escape cancels. If the name is refused, the field stays open with
+ * the error.
+ */
 export function NameField({ label, value, maxLength, save, onDone }: NameFieldProps) {
   const [text, setText] = useState(value);
+  const [error, setError] = useState<Error>();
   const input = useRef<HTMLInputElement>(null);
-  const over = useRef(false);
+  const over = useRef(false); // also while it is being saved
+  const id = useId();
   useLayoutEffect(() => {
     const frame = requestAnimationFrame(() => {
       input.current?.focus(); // after the menu has returned the focus
@@ -127,30 +136,50 @@ export function NameField({ label, value, maxLength, save, onDone }: NameFieldPr
     });
     return () => cancelAnimationFrame(frame);
   }, []);
-  const keep = () => {
-    if (over.current) return;
+  const close = () => {
     over.current = true;
+    const row = document.activeElement === input.current && input.current?.closest(".chat-row, .chat-head");
     onDone();
-    if (text.trim() && text.trim() !== value) void save(text.trim()).catch(failed);
+    if (row) requestAnimationFrame(() => row.querySelector<HTMLElement>('[aria-haspopup="menu"]')?.focus());
+  };
+  const keep = async () => {
+    if (over.current) return;
+    if (!text.trim() || text.trim() === value) return close();
+    over.current = true;
+    try {
+      await save(text.trim());
+      close();
+    } catch (refused) {
+      setError(refused as Error);
+      over.current = false;
+    }
   };
   return (
-    <input
-      ref={input}
-      class="input"
-      value={text}
-      maxLength={maxLength}
-      aria-label={label}
-      onInput={(e) => setText(e.currentTarget.value)}
-      onBlur={keep}
-      onKeyDown={(e) => {
-        if (e.isComposing) return;
-        if (e.key === "Enter") keep();
-        if (e.key !== "Escape") return;
-        e.preventDefault();
-        e.stopPropagation();
-        over.current = true;
-        onDone();
-      }}
-    />
+    <span class="chat-name grow">
+      <input
+        ref={input}
+        class="input"
+        value={text}
+        maxLength={maxLength}
+        aria-label={label}
+        aria-invalid={!!error}
+        aria-describedby={error && id}
+        onInput={(e) => setText(e.currentTarget.value)}
+        onBlur={(e) => document.activeElement !== e.currentTarget && void keep()} // not when the window loses the focus
+        onKeyDown={(e) => {
+          if (e.isComposing) return;
+          if (e.key === "Enter") void keep();
+          if (e.key !== "Escape") return;
+          e.preventDefault();
+          e.stopPropagation();
+          close();
+        }}
+      />
+      {error && (
+        <span class="field-error" id={id} role="alert">
+          {error.message}
+        </span>
+      )}
+    </span>
   );
 }

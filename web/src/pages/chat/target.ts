@@ -1,13 +1,22 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { newestWith } from "./branches";
 import type { Transcript, Turn } from "./transcript";
 
 const markFor = 4000; // milliseconds
 
+/** A message in the address that is not on the current branch. */
+interface Elsewhere {
+  /** The last step of the branch with the message. */
+  last: number;
+  /** Removes the message from the address. */
+  drop: () => void;
+}
+
 /**
- * useTarget scrolls to the step in the address, as from a search, and marks its message for a moment. If
- * the message is not on the current branch, it returns the last step of the branch with the message.
+ * useTarget scrolls to the step in the address, as from a search, and marks its message for a moment. Then the step
+ * leaves the address, so that the same address leads to the message again. If the message is not on the current
+ * branch, useTarget returns where it is.
  */
 export function useTarget(
   box: { current: HTMLElement | null },
@@ -16,18 +25,18 @@ export function useTarget(
   turns: readonly Turn[],
   ready: boolean,
   showTurns: (newest: number) => void,
-): number | undefined {
-  const { path, query } = useLocation();
+): Elsewhere | undefined {
+  const { path, query, route } = useLocation();
   const step = path === `/chat/${session}` ? Number(query.step) || 0 : 0;
-  const found = useRef(0);
+  const drop = () => route(path, true);
   const at = ready && step ? turns.findIndex((t) => t.first && t.first <= step && step <= t.last) : -1;
   useEffect(() => {
-    if (at < 0 || found.current === step) return;
+    if (at < 0) return;
     showTurns(turns.length - at);
     const timer = setTimeout(() => {
       const message = box.current && elementOf(box.current, turns[at]!, step);
       if (!message) return;
-      found.current = step;
+      drop();
       message.scrollIntoView({ block: "center" });
       message.focus({ preventScroll: true });
       message.classList.add("is-found");
@@ -36,7 +45,8 @@ export function useTarget(
     return () => clearTimeout(timer);
   }, [at, step]);
   if (!ready || !step || at >= 0) return undefined;
-  return newestWith(transcript, step) || undefined;
+  const last = newestWith(transcript, step);
+  return last ? { last, drop } : undefined;
 }
 
 /** elementOf returns the element of the message with a step, or of its turn. */

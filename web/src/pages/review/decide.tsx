@@ -3,6 +3,7 @@ import { api, got, type Schema } from "../../shared/api/client";
 import { mayReview, me } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, AreaField, done } from "../../shared/ui";
+import { useUnsaved } from "../../shared/ui/unsaved";
 import { CommentForm } from "./commentform";
 import { useDiscussion } from "./discussion";
 import type { Loaded } from "./loaded";
@@ -11,6 +12,7 @@ import type { Loaded } from "./loaded";
 export function Decide({ all: { skill, version: v }, again }: { all: Loaded; again: () => void }) {
   const [note, setNote] = useState("");
   const [missing, setMissing] = useState(false);
+  useUnsaved(!!note.trim());
   const decide = async (decision: Schema["Decision"]["decision"], message: string) => {
     const lacks = (decision === "rejected" || decision === "changes-requested") && !note.trim();
     setMissing(lacks);

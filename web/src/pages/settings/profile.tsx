@@ -7,6 +7,7 @@ import { moment } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { done, Problem, Tag, TextField } from "../../shared/ui";
 import { Part } from "../../shared/ui/sections";
+import { useUnsaved } from "../../shared/ui/unsaved";
 
 /** Profile shows and edits the user's profile. */
 export function Profile() {
@@ -26,6 +27,7 @@ export function Profile() {
     "display",
     "email",
   );
+  useUnsaved(display !== user.display || email !== (user.account?.email ?? ""));
   return (
     <Part title={msg("settings.tabs.profile")}>
       <dl class="facts">
