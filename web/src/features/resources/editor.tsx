@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { api, got, useLoad, type Schema } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
-import { ActionButton, Button, Icon, Menu, MenuItem, Problem, Tabs, Waiting } from "../../shared/ui";
+import { ActionButton, Button, Icon, Menu, MenuItem, Problem, Tabs, useConfirm, Waiting } from "../../shared/ui";
 import { Page } from "../../shared/ui/page";
 import { namespaceName } from "../servers/serverlist";
 import { agentOf, docOf, newDoc, pageOf, pathOf, type Kind, type ResourceRef } from "./document";
@@ -206,6 +206,7 @@ interface BarProps extends PartProps {
 /** SaveBar shows that there are unsaved changes, and saves them. */
 function SaveBar({ draft, place, onFaults, onSaved }: BarProps) {
   const [saving, save] = useState(false);
+  const confirm = useConfirm();
   const [saved, keep] = useState<Schema["Kind"]>(); // the saved document when the review opens
   if (!draft.dirty && place) return null;
   const look = async () => {
@@ -223,14 +224,23 @@ function SaveBar({ draft, place, onFaults, onSaved }: BarProps) {
       <span class="grow">{place ? msg("agents.unsaved") : msg("agents.notMadeYet")}</span>
       {draft.dirty && (
         <Button
-          onClick={() => {
-            draft.drop();
-            onFaults([]);
-          }}
+          onClick={() =>
+            confirm.ask({
+              title: msg("agents.discardTitle"),
+              children: msg("agents.discardText"),
+              yes: msg("agents.discard"),
+              danger: true,
+              act: async () => {
+                draft.drop();
+                onFaults([]);
+              },
+            })
+          }
         >
           {msg("agents.discard")}
         </Button>
       )}
+      {confirm.open}
       <ActionButton look="primary" disabled={!draft.doc.metadata.name.trim()} act={look}>
         {msg("agents.look")}
       </ActionButton>

@@ -1,6 +1,7 @@
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import type { Schema } from "../../shared/api/client";
+import { msg } from "../../shared/i18n/messages";
 import type { Kind } from "./document";
 
 /** A diagnostic of the hub with its path in the document. */
@@ -27,15 +28,21 @@ function wholly(d: Schema["Diagnostic"], kind: Kind): string | undefined {
   if (d.code === "skill-ref" || d.code === "skill-missing") return "spec.skills";
   if (d.code === "address-private")
     return kind === "Model" ? "spec.baseUrl" : kind === "MCPServer" ? "spec" : "spec.mcpServers";
-  if (d.code === "document-namespace") return "metadata.namespace";
+  if (d.code === "document-namespace" || d.code === "denied") return "metadata.namespace";
   return undefined;
 }
+
+/** The diagnostics of the name. Others at its line are of the whole resource. */
+const ofName = ["document-name", "document-exists", "document-twice"];
 
 /** located adds paths to diagnostics, by the lines of the sent document. */
 export function located(findings: Schema["Diagnostic"][], paths: string[], kind: Kind): Fault[] {
   return findings.map((d) => {
     const at = paths[d.line - 1] ?? "";
-    const path = at === "metadata.name" && d.code !== "document-name" ? (wholly(d, kind) ?? "") : at;
-    return { severity: d.severity, code: d.code, message: d.message, fix: d.fix, path };
+    const path = at === "metadata.name" && !ofName.includes(d.code) ? (wholly(d, kind) ?? "") : at;
+    const { severity, code } = d;
+    if (code === "document-exists")
+      return { severity, code, message: msg("agents.nameTaken"), fix: msg("agents.nameTakenFix"), path };
+    return { severity, code, message: d.message, fix: d.fix, path };
   });
 }

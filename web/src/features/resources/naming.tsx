@@ -1,7 +1,7 @@
-import { isAdmin, me } from "../../shared/api/me";
+import { hasRole, isAdmin, me } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import { AreaField, SelectField, TextField } from "../../shared/ui";
-import { groupName, useUserNames } from "../users/users";
+import { groupName, roleName, useUserNames } from "../users/users";
 import type { PartProps } from "./editorprops";
 import { useFault } from "./faults";
 
@@ -9,13 +9,16 @@ import { useFault } from "./faults";
 export function Naming({ draft }: PartProps) {
   const { groups } = useUserNames();
 
-  const { metadata } = draft.doc;
-  const options: [string, string][] = [
+  const { kind, metadata } = draft.doc;
+  const least = kind === "Model" || kind === "MCPServer" ? "maintainer" : "developer";
+  const options: [string, string, boolean?][] = [
     ["default", msg("agents.yourOwn")],
-    ...(me.value?.groups ?? []).map((g): [string, string] => [
-      groups.get(g.group)?.name ?? `group:${g.group}`,
-      msg("agents.ofGroup", { name: groupName(g.group) }),
-    ]),
+    ...(me.value?.groups ?? []).map((g): [string, string, boolean] => {
+      const name = groupName(g.group);
+      const may = hasRole(g.group, least);
+      const text = may ? msg("agents.ofGroup", { name }) : msg("agents.ofGroupNeeds", { name, role: roleName(least) });
+      return [groups.get(g.group)?.name ?? `group:${g.group}`, text, !may];
+    }),
   ];
   if (isAdmin.value) options.push(["public", msg("servers.everybody")]);
   return (

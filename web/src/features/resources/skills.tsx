@@ -61,8 +61,13 @@ export function Skills({ value, onChange, besides }: SkillsProps) {
   const names = value.skills ?? [];
   const refs = value.skill_refs ?? {};
   const found = useReferencedSkills(names, refs);
-  const choose = (to: "all" | "some") =>
-    onChange(to === "all" ? { skills: undefined, preload_skills: undefined, skill_refs: undefined } : { skills: [] });
+  const list = useRef<Selection>(undefined); // the list that "all" replaced
+  const choose = (to: "all" | "some") => {
+    if (to === "some") return onChange(list.current ?? { skills: [] });
+    const { skills, preload_skills, skill_refs } = value;
+    list.current = { skills, preload_skills, skill_refs };
+    onChange({ skills: undefined, preload_skills: undefined, skill_refs: undefined });
+  };
   const all = besides ? msg("agents.noSkillsBesides") : msg("agents.allSkills");
   return (
     <section class="stack">

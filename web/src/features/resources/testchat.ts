@@ -3,6 +3,8 @@ import type { Schema } from "../../shared/api/client";
 
 /** The props of a conversation beside the form of an agent. */
 export interface TestChatProps {
+  /** Names the form, to which an unsent message belongs. */
+  id: string;
   /** Begins a conversation with the agent as it was entered. */
   begin: () => Promise<Schema["Session"]>;
   /** Differs for each input. After a change, the next message begins a new conversation. */

@@ -14,10 +14,10 @@ import { namespaceName } from "../../features/servers/serverlist";
 import { useLoad } from "../../shared/api/client";
 import { isAdmin } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
-import { Button, done, Icon, Menu, MenuItem, Problem, Waiting } from "../../shared/ui";
+import { Button, done, Icon, Menu, MenuItem, Problem, useConfirm, Waiting } from "../../shared/ui";
 import { Page } from "../../shared/ui/page";
 import { Documents } from "./documents";
-import { agentAt, formOf } from "./form";
+import { agentAt, formOf, versionOf } from "./form";
 import { useInput, type InputState } from "./inputstate";
 import { MembersField } from "./membersfield";
 import { ModelField } from "./modelfield";
@@ -25,10 +25,24 @@ import { RemoveAgent } from "./removeagent";
 import { saveAgent, tryAgent, type Stale } from "./saveagent";
 import { TemplateList } from "./templatelist";
 
+interface AgentFormProps {
+  /** Differs for each form, and stays when a new agent is created. */
+  id: string;
+  /** The agent to change. */
+  place?: Place;
+  /** Called with the address of a created agent. */
+  onCreated: (address: string) => void;
+  TestChat: TestChatPart;
+}
+
 /** AgentForm is the page that makes an agent, or changes the agent of a name. */
-export function AgentForm({ place, TestChat }: { place?: Place; TestChat: TestChatPart }) {
-  const load = useLoad((signal) => loadAgents(place, signal), []);
-  if (!load.data)
+export function AgentForm({ id, place, onCreated, TestChat }: AgentFormProps) {
+  const load = useLoad(
+    async (signal) => ({ ...(await loadAgents(place, signal)), place }),
+    [place && JSON.stringify(place)],
+  );
+  const waits = place && !load.data?.place; // perhaps it was just created
+  if (!load.data || (waits && load.error))
     return (
       <Page title={place?.name ?? msg("agents.newAgent")}>
         {load.error ? (
@@ -39,7 +53,7 @@ export function AgentForm({ place, TestChat }: { place?: Place; TestChat: TestCh
       </Page>
     );
   const { all, saved } = load.data;
-  if (place && !saved)
+  if (place && !saved && !waits)
     return (
       <Page title={place.name}>
         <p class="note warn">{msg("agents.notThere", { name: place.name })}</p>
@@ -49,7 +63,7 @@ export function AgentForm({ place, TestChat }: { place?: Place; TestChat: TestCh
       </Page>
     );
   if (saved && !formOf(saved)) return <EditExisting place={refOf(talkTo(saved))} formless />;
-  return <Form key={generationsOf(saved)} saved={saved} all={all} again={load.again} TestChat={TestChat} />;
+  return <Form id={id} saved={saved} all={all} again={load.again} onCreated={onCreated} TestChat={TestChat} />;
 }
 
 interface Place {
@@ -70,14 +84,14 @@ async function loadAgents(place: Place | undefined, signal: AbortSignal): Promis
 
 const generationsOf = (a?: Agent) => [a?.ghost, a?.bot, a?.team].map((t) => t?.status.generation ?? 0).join();
 
-interface FormProps {
+interface FormProps extends Pick<AgentFormProps, "id" | "onCreated"> {
   saved?: Agent;
   all: Agent[];
   again: () => Promise<void>;
   TestChat: TestChatPart;
 }
 
-function Form({ saved: now, all, again, TestChat }: FormProps) {
+function Form({ id, saved: now, all, again, onCreated, TestChat }: FormProps) {
   const { route } = useLocation();
   const state = useInput(now ? formOf(now)! : "new", now);
   const { input, saved } = state;
@@ -87,6 +101,16 @@ function Form({ saved: now, all, again, TestChat }: FormProps) {
   const [busy, setBusy] = useState(false);
   const [removing, remove] = useState(false);
   const form = useFocusOnFault(faults);
+  const dropNew = useRef<() => void>(undefined); // drops the input of an agent that was created
+  const isNew = !now;
+  useEffect(() => () => dropNew.current?.(), []);
+  useEffect(() => {
+    if (isNew || !dropNew.current) return;
+    dropNew.current();
+    dropNew.current = undefined;
+    setBusy(false);
+    focusHeading();
+  }, [isNew]);
   const name = input.ghost.metadata.name.trim();
   const clear = () => {
     setFaults([]);
@@ -102,16 +126,19 @@ function Form({ saved: now, all, again, TestChat }: FormProps) {
       if (result.faults) setFaults(result.faults);
       if (result.stale) setStale(result.stale);
       if (result.saved) {
-        state.drop();
         done(now ? msg("agents.saved") : msg("agents.madeAgent", { name }));
-        if (now) await again();
-        else route(result.saved, true);
+        if (!now) {
+          dropNew.current = state.drop;
+          return onCreated(result.saved); // busy until it is loaded
+        }
+        await again();
+        state.drop();
+        focusHeading();
       }
     } catch (error) {
       setProblem(error);
-    } finally {
-      setBusy(false);
     }
+    setBusy(false);
   };
   const begin = async () => {
     clear();
@@ -170,14 +197,14 @@ function Form({ saved: now, all, again, TestChat }: FormProps) {
               <Refusals faults={faults} />
               {stale && <StaleNote stale={stale} onSave={() => void save(stale)} />}
               {!!problem && <Problem error={problem} />}
-              <fieldset class="agents-plain stack loose" disabled={!changes}>
+              <fieldset key={generationsOf(now)} class="agents-plain stack loose" disabled={!changes}>
                 <Fields state={state} part={part} all={all} fresh={!now} />
               </fieldset>
               <Documents input={input} saved={saved} all={all} />
               {changes && <Bar state={state} fresh={!now} busy={busy} onDiscard={clear} />}
             </div>
           </form>
-          {tries && <TestChat begin={begin} version={JSON.stringify(input)} />}
+          {tries && <TestChat id={id} begin={begin} version={versionOf(input, saved, all)} />}
         </div>
       </Faults.Provider>
     </Page>
@@ -191,6 +218,12 @@ const nameMissing = (): Fault => ({
   fix: "",
   path: "metadata.name",
 });
+
+/** focusHeading focuses the heading of the page once it is drawn, if the focused button is gone. */
+const focusHeading = () =>
+  void requestAnimationFrame(() => {
+    if (document.activeElement === document.body) document.querySelector<HTMLElement>("#main h1")?.focus();
+  });
 
 /** useFocusOnFault moves the focus to the first field with a fault. */
 function useFocusOnFault(faults: Fault[]) {
@@ -264,20 +297,31 @@ interface BarProps {
 }
 
 function Bar({ state, fresh, busy, onDiscard }: BarProps) {
+  const confirm = useConfirm();
   if (!fresh && !state.dirty) return null;
   return (
     <div class="agents-bar" role="region" aria-label={msg("agents.unsaved")}>
       <span class="grow">{state.dirty ? msg("agents.unsaved") : ""}</span>
       {state.dirty && (
         <Button
-          onClick={() => {
-            state.drop();
-            onDiscard();
-          }}
+          onClick={() =>
+            confirm.ask({
+              title: msg("agents.discardTitle"),
+              children: msg("agents.discardText"),
+              yes: msg("agents.discard"),
+              danger: true,
+              act: async () => {
+                state.drop();
+                onDiscard();
+                focusHeading();
+              },
+            })
+          }
         >
           {msg("agents.discard")}
         </Button>
       )}
+      {confirm.open}
       <Button look="primary" type="submit" disabled={busy} aria-busy={busy}>
         {fresh ? msg("agents.create") : msg("agents.save")}
       </Button>

@@ -1,6 +1,18 @@
 import { same, test } from "../../../test/units/check";
 import { agentsOf } from "../../features/resources/agents";
-import { agentAt, deletionsOf, documentsOf, formOf, inputOf, isMember, memberOf, newInput } from "./form";
+import {
+  agentAt,
+  deletionsOf,
+  documentsOf,
+  faultsOf,
+  formOf,
+  inputOf,
+  isMember,
+  memberOf,
+  newInput,
+  printDocuments,
+  versionOf,
+} from "./form";
 import { isEdited } from "./templatelist";
 import { templates } from "./templates";
 
@@ -95,4 +107,31 @@ test("agent form: a template replaces only an empty form or another template wit
     ].map(isEdited),
     [false, false, true, true, true],
   );
+});
+
+test("agent form: a name that is taken is an error of the name, and a refused namespace one of the namespace", () => {
+  const printed = printDocuments(documentsOf(fresh("tides"), undefined, []));
+  const line = printed.lines[0]!.paths.indexOf("metadata.name") + printed.lines[0]!.first + 1;
+  const faults = (code: string) =>
+    faultsOf(
+      [
+        { findings: [{ severity: "error", code, message: "there is another Ghost with this name", fix: "x", line }] },
+      ] as never,
+      printed,
+    ).map((f) => [f.path, f.message]);
+  same(faults("document-exists"), [["metadata.name", "This name is taken"]]);
+  same(faults("document-twice")[0]![0], "metadata.name");
+  same(faults("denied")[0]![0], "metadata.namespace");
+});
+
+test("agent form: what was tried is the same agent after it was saved, and another one after a change", () => {
+  const input = { ...fresh("pilot"), model: { name: "m" } };
+  const before = versionOf(input, undefined, []);
+  const saved = agentsOf(
+    [{ ...input.ghost, status: { generation: 3 } } as never],
+    [doc("Bot", "pilot", { modelRef: { name: "m" }, ghostRef: { name: "pilot" } })],
+    [],
+  )[0]!;
+  same(versionOf(inputOf(saved), saved, []), before);
+  same(versionOf({ ...inputOf(saved), model: undefined }, saved, []) === before, false);
 });

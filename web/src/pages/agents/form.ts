@@ -86,6 +86,16 @@ export function documentsOf(input: AgentInput, saved: Agent | undefined, others:
   });
 }
 
+/** versionOf returns a text that is the same for inputs with the same documents, also after they were saved. */
+export const versionOf = (input: AgentInput, saved: Agent | undefined, others: Agent[]): string =>
+  JSON.stringify(
+    documentsOf(input, saved, others).map((d) => ({ ...d, metadata: { ...d.metadata, generation: undefined } })),
+    (_, value: unknown) =>
+      value && typeof value === "object" && !Array.isArray(value)
+        ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+        : value,
+  );
+
 /** ownDescription returns the description of a Bot or Team if the form does not show it: if it differs from the Ghost's. */
 const ownDescription = (saved?: Agent, before?: Schema["Kind"]) =>
   before && (before.metadata.description ?? "") !== (saved?.ghost?.metadata.description ?? "")

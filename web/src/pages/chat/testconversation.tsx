@@ -11,11 +11,9 @@ import { cancel, sendMessage } from "./send";
 import { put, remove } from "./sessions";
 import { isBusy, runningTurn } from "./transcript";
 
-/** The draft of the message to an agent that is tried. */
-const draftKey = "test";
-
 /** TestConversation tries an agent. Its conversations are deleted when it is closed. */
-export default function TestConversation({ begin, version }: TestChatProps) {
+export default function TestConversation({ id: form, begin, version }: TestChatProps) {
+  const draft = `test ${form}`;
   const [session, setSession] = useState<{ id: string; version: string }>();
   const open = useRef<string>(undefined);
   const close = () => {
@@ -56,27 +54,33 @@ export default function TestConversation({ begin, version }: TestChatProps) {
           {msg("agents.testChanged")}
         </p>
       )}
-      {session ? <Talk key={session.id} id={session.id} send={send} /> : <Silent send={send} />}
+      {session ? (
+        <Talk key={session.id} id={session.id} draft={draft} send={send} />
+      ) : (
+        <Silent draft={draft} send={send} />
+      )}
     </section>
   );
 }
 
 interface TalkProps {
+  /** The key of the unsent message. */
+  draft: string;
   send: (draft: Draft) => Promise<void>;
 }
 
-const Silent = ({ send }: TalkProps) => (
+const Silent = ({ draft, send }: TalkProps) => (
   <>
     <div class="chat-scroll">
       <p class="muted small chat-test-hint">{msg("agents.testHint")}</p>
     </div>
     <div class="chat-foot-area">
-      <Composer id={draftKey} send={send} busy={false} quiet />
+      <Composer id={draft} send={send} busy={false} quiet />
     </div>
   </>
 );
 
-function Talk({ id, send }: TalkProps & { id: string }) {
+function Talk({ id, draft, send }: TalkProps & { id: string }) {
   const c = useConversation(id);
   const transcript = c.transcript.value;
   const branch = useBranch(transcript);
@@ -92,7 +96,7 @@ function Talk({ id, send }: TalkProps & { id: string }) {
       />
       <div class="chat-foot-area">
         <Composer
-          id={draftKey}
+          id={draft}
           send={send}
           busy={isBusy(transcript)}
           onStop={runningTurn(transcript) || isBusy(transcript) ? stop : undefined}

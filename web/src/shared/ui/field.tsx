@@ -100,15 +100,15 @@ export function SelectField({
   error?: string;
   value: string;
   onText: (value: string) => void;
-  options: [value: string, text: string][];
+  options: [value: string, text: string, disabled?: boolean][];
   disabled?: boolean;
 }) {
   return (
     <Field label={label} hint={hint} error={error}>
       {(a) => (
         <select class="input" value={value} onChange={(e) => onText(e.currentTarget.value)} {...rest} {...a}>
-          {options.map(([v, text]) => (
-            <option key={v} value={v}>
+          {options.map(([v, text, off]) => (
+            <option key={v} value={v} disabled={off}>
               {text}
             </option>
           ))}
