@@ -1779,7 +1779,7 @@ test("try an agent by keyboard: before it is saved, in a conversation that is go
   await page.getByRole("option", { name: /csv-analysis/ }).waitFor();
   await page.keyboard.press("Enter");
   await page.getByText("csv-analysis", { exact: true }).first().waitFor();
-  const message = talk.getByLabel("Message");
+  const message = talk.getByRole("textbox", { name: "Message" });
   await message.focus();
   await page.keyboard.type("use the skill csv-analysis");
   await page.keyboard.press("Enter");

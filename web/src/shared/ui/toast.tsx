@@ -1,4 +1,3 @@
-import { effect } from "@preact/signals";
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import { msg } from "../i18n/messages";
@@ -17,7 +16,7 @@ export function Toasts() {
     box.setAttribute("role", "status");
     box.setAttribute("aria-live", "polite");
     render(<List />, box);
-    const stop = effect(() => (modals.value.at(-1) ?? document.body).append(box));
+    const stop = modals.subscribe((open) => (open.at(-1) ?? document.body).append(box));
     return () => {
       stop();
       render(null, box);
