@@ -66,6 +66,7 @@ const messageParts: Plugin = {
  */
 const compressPackages: Plugin = {
   name: "compress-packages",
+  apply: ({ build }) => build?.outDir === dist, // not for tests
   writeBundle(_, bundle) {
     for (const name of Object.keys(bundle).filter((name) => /^assets\/[^/]+\.js$/.test(name))) {
       const code = readFileSync(`${dist}/${name}`);

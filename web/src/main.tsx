@@ -1,5 +1,6 @@
 import { render } from "preact";
 import { App, type Pages } from "./app/app";
+import { meet } from "./shared/api/me";
 import { startLanguage } from "./shared/i18n/choice";
 import { type Messages, setMessageFiles, withRest } from "./shared/i18n/messages";
 import { failed } from "./shared/ui";
@@ -39,6 +40,13 @@ const pages = {
 addEventListener("error", (e) => e.error && failed(e.error));
 addEventListener("unhandledrejection", (e) => failed(e.reason));
 
-// The start page needs no other part of the page, so it is loaded together with the language.
-if (/^\/(chat\/.*)?$/.test(location.pathname)) void pages.Chat.preload();
-void startLanguage().then(() => render(<App pages={pages} />, document.getElementById("app")!));
+// The page of the address is loaded together with the language and the user.
+const { Chat, Library, Review, Compose, Agents, Servers, Usage, Audit, Settings, Docs, Shared, Admin } = pages;
+const byPath: Record<string, { preload: () => Promise<unknown> } | undefined> = {
+  ...{ "": Chat, chat: Chat, library: Library, review: Review, compose: Compose, agents: Agents, servers: Servers },
+  ...{ usage: Usage, audit: Audit, settings: Settings, docs: Docs, shared: Shared, admin: Admin },
+};
+void byPath[location.pathname.split("/")[1] ?? ""]?.preload();
+const met = meet();
+met.catch(() => {}); // shown by the app
+void startLanguage().then(() => render(<App pages={pages} met={met} />, document.getElementById("app")!));

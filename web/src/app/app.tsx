@@ -43,31 +43,37 @@ export type Pages = Record<
     TestChat: TestChatPart;
   };
 
-export function App({ pages }: { pages: Pages }) {
+interface AppProps {
+  pages: Pages;
+  /** The first request for the signed-in user, sent while the language is loaded. */
+  met: Promise<void>;
+}
+
+export function App(props: AppProps) {
   return (
     <LocationProvider>
-      <Inside pages={pages} />
+      <Inside {...props} />
       <Toasts />
     </LocationProvider>
   );
 }
 
 /** Inside shows the app, or the sign-in if nobody is signed in. */
-function Inside({ pages }: { pages: Pages }) {
+function Inside({ pages, met }: AppProps) {
   const [error, setError] = useState<Error>();
   const { path, query } = useLocation();
   const [refused, setRefused] = useState("");
-  const start = () => {
+  useEffect(() => void met.catch(setError), []);
+  const again = () => {
     setError(undefined);
     meet().catch(setError);
   };
-  useEffect(start, []);
   useEffect(watchConnection, []);
   if (error)
     return (
       <div class="door">
         <div class="card">
-          <Problem error={error} again={start} />
+          <Problem error={error} again={again} />
         </div>
       </div>
     );

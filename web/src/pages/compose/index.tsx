@@ -11,6 +11,8 @@ import { filesOf, skillWithFiles } from "./fetchskill";
 import { StartPage } from "./startpage";
 import "./compose.css";
 
+void import("../../shared/content/codemirror").catch(() => {}); // the editor tries again
+
 /** Compose shows the start page, a draft (?draft=KEY), a copy (?copy=SKILL) or a skill by its ID. */
 export default function Compose() {
   const { path, query } = useLocation();

@@ -23,6 +23,9 @@ export let languages: string[] = [];
 
 const messages = signal<Messages>({});
 let wantsRest = false;
+let restOf = ""; // the language whose rest is loaded
+let shown: () => void;
+const firstShown = new Promise<void>((resolve) => (shown = resolve));
 
 /** setMessageFiles sets the loaders of the message files. A new file adds a language. */
 export function setMessageFiles(start: Files, rest: Files): void {
@@ -35,18 +38,27 @@ const load = async (part: Files, code: string): Promise<Messages> =>
 
 /** loadMessages loads the messages of a language and shows the page in it. */
 export async function loadMessages(code: string): Promise<void> {
-  const [start, rest] = await Promise.all([load(files.start, code), wantsRest ? load(files.rest, code) : {}]);
+  const whole = wantsRest;
+  const [start, rest] = await Promise.all([load(files.start, code), whole ? load(files.rest, code) : {}]);
   messages.value = { ...start, ...rest };
+  restOf = whole ? code : "";
   language.value = code;
   document.documentElement.lang = code;
+  shown();
 }
 
-/** loadRest loads the messages that the first pages do without. */
+/** loadRest loads the messages that the first pages do without, for the first language together with the others. */
 export async function loadRest(): Promise<void> {
   if (wantsRest) return;
   wantsRest = true;
+  await firstShown;
+  const code = language.value;
+  if (restOf === code) return;
   try {
-    messages.value = { ...messages.value, ...(await load(files.rest, language.value)) };
+    const rest = await load(files.rest, code);
+    if (language.value !== code) return; // loadMessages loads the rest of another one
+    messages.value = { ...messages.value, ...rest };
+    restOf = code;
   } catch (error) {
     wantsRest = false;
     throw error;
