@@ -6,6 +6,7 @@ import { dismiss, failed, toasts } from "./notify";
 import { Toasts } from "./toast";
 
 test("toasts: a message is in the newest modal dialog, where it can be read and dismissed, and outlives it", async () => {
+  for (const t of toasts.value) dismiss(t.id); // of other tests
   const box = document.createElement("div");
   document.body.append(box);
   const show = (...titles: string[]) =>
@@ -37,7 +38,7 @@ test("toasts: a message is in the newest modal dialog, where it can be read and 
   await until(() => where() === "one", "the message in the other dialog");
   await show();
   await until(() => document.querySelector(".toasts")?.parentElement === document.body, "the message on the page");
-  same(document.querySelector(".toast")?.textContent?.includes("It is taken"), true);
+  same(document.querySelector(".toasts")?.textContent?.includes("It is taken"), true);
   for (const t of toasts.value) dismiss(t.id);
   render(null, box);
   box.remove();
