@@ -116,6 +116,7 @@ type Tables struct {
 	Snapshots       Snapshots
 	Durations       Durations
 	Shares          Shares
+	Invitations     Invitations
 	Folders         Folders
 	TrialAgents     TrialAgents
 
@@ -135,7 +136,7 @@ func tables(c conn) Tables {
 		Notifications: Notifications{c}, Ratings: Ratings{c}, Defaults: Defaults{c},
 		Attachments: Attachments{c},
 		Meter:       Meter{c}, ToolDefinitions: ToolDefinitions{c}, Drafts: Drafts{c}, SignIns: SignIns{c}, SentMessages: SentMessages{c}, Requests: Requests{c},
-		Storage: Storage{c}, Snapshots: Snapshots{c}, Durations: Durations{c}, Shares: Shares{c}, Folders: Folders{c}, TrialAgents: TrialAgents{c},
+		Storage: Storage{c}, Snapshots: Snapshots{c}, Durations: Durations{c}, Shares: Shares{c}, Invitations: Invitations{c}, Folders: Folders{c}, TrialAgents: TrialAgents{c},
 		ConversationWords: ConversationWords{c},
 		Comments:          Comments{c},
 		ChangeRequests:    ChangeRequests{c},
