@@ -57,6 +57,9 @@ const (
 	GroupManage  Action = "group.manage"  // change a group's name, description and required approvers
 	GroupDelete  Action = "group.delete"
 
+	InvitationManage Action = "invitation.manage" // create, list and revoke invitations to a group, or to the hub
+	InvitationAccept Action = "invitation.accept" // join a group by an invitation
+
 	UserList    Action = "user.list"   // see users' names, to find a user
 	UserRead    Action = "user.read"   // see all details of a user
 	UserWrite   Action = "user.write"  // change one's own name and password
@@ -163,6 +166,9 @@ var rules = []rule{
 	{action: GroupMembers, scopes: ScopeAdmin, group: Maintainer, admin: true},
 	{action: GroupManage, scopes: ScopeAdmin, group: Owner, admin: true},
 	{action: GroupDelete, scopes: ScopeAdmin, group: Owner, admin: true},
+
+	{action: InvitationManage, scopes: ScopeAdmin, group: Owner, admin: true},
+	{action: InvitationAccept, scopes: ScopeAdmin, own: true},
 
 	{action: UserList, scopes: ScopeRead, everyone: true, admin: true},
 	{action: UserRead, scopes: ScopeRead, own: true, admin: true},

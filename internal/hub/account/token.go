@@ -19,6 +19,7 @@ import (
 // errors from revoked tokens, and lets secret scanners recognize tokens.
 const (
 	tokenMarker  = "lo_"
+	inviteMarker = "li_" // of the links of invitations, which have the same form
 	prefixSize   = 8
 	secretSize   = 32 // bytes
 	secretChars  = 43
@@ -76,7 +77,7 @@ func (k *Tokens) Create(ctx context.Context, p Principal, name string, scopes Sc
 	case life < 0:
 		return "", Token{}, errors.New("create token: negative lifetime")
 	}
-	text = newToken()
+	text = newToken(tokenMarker)
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	t = Token{Prefix: text[:len(tokenMarker)+prefixSize], Hash: hashToken(text), User: p.User, Name: name, Scopes: scopes, Created: now}
 	if life > 0 {
@@ -92,7 +93,7 @@ func (k *Tokens) Create(ctx context.Context, p Principal, name string, scopes Sc
 // [ErrInvalidCredentials] if the token is not valid, and with another error if the
 // store fails. A malformed token is rejected without consulting the store.
 func (k *Tokens) Find(ctx context.Context, text string) (Token, error) {
-	prefix, ok := tokenPrefix(text)
+	prefix, ok := tokenPrefix(tokenMarker, text)
 	if !ok {
 		return Token{}, ErrInvalidCredentials
 	}
@@ -105,7 +106,7 @@ func (k *Tokens) Find(ctx context.Context, text string) (Token, error) {
 	}
 	now := time.Now()
 	expired := !t.Expires.IsZero() && !now.Before(t.Expires)
-	if subtle.ConstantTimeCompare(t.Hash, hashToken(text)) != 1 || expired {
+	if !hasHash(text, t.Hash) || expired {
 		return Token{}, ErrInvalidCredentials
 	}
 	if since := now.Sub(t.LastUsed); since >= tokenTouchInterval || since < 0 { // the clock may have been set back
@@ -135,20 +136,27 @@ func BearerToken(authorization string) (token string, basic bool) {
 	return "", false
 }
 
-func newToken() string {
+// newToken returns a new token that starts with the given marker.
+func newToken(marker string) string {
 	b := make([]byte, prefixSize+secretSize)
 	_, _ = rand.Read(b) // never fails
-	text := tokenMarker + base62(b[:prefixSize], prefixSize) + base62(b[prefixSize:], secretChars)
+	text := marker + base62(b[:prefixSize], prefixSize) + base62(b[prefixSize:], secretChars)
 	return text + checksum(text)
 }
 
 // tokenPrefix returns the prefix that identifies a token, or false if the token is
-// malformed.
-func tokenPrefix(text string) (string, bool) {
-	if len(text) != tokenSize || !strings.HasPrefix(text, tokenMarker) || checksum(text[:tokenSize-checksumSize]) != text[tokenSize-checksumSize:] {
+// malformed or starts with another marker.
+func tokenPrefix(marker, text string) (string, bool) {
+	if len(text) != tokenSize || !strings.HasPrefix(text, marker) || checksum(text[:tokenSize-checksumSize]) != text[tokenSize-checksumSize:] {
 		return "", false
 	}
-	return text[:len(tokenMarker)+prefixSize], strings.Trim(text[len(tokenMarker):], digits62) == ""
+	return text[:len(marker)+prefixSize], strings.Trim(text[len(marker):], digits62) == ""
+}
+
+// hasHash reports whether a token or link has the given hash. It takes as long for any
+// hash.
+func hasHash(text string, hash []byte) bool {
+	return subtle.ConstantTimeCompare(hash, hashToken(text)) == 1
 }
 
 func checksum(text string) string {
