@@ -38,10 +38,13 @@ type Hub struct {
 	Sharing    string
 	ShareLinks bool
 	ShareDays  int
-	Rate       int
-	MinDisk    int
-	Drain      int
-	Log        string
+
+	Invitations string
+
+	Rate    int
+	MinDisk int
+	Drain   int
+	Log     string
 }
 
 // SharingMode returns who can open shared conversations: off, members or links. It

@@ -296,6 +296,8 @@ var settings = []setting{
 		doc: "Earlier form of sharing: links. Ignored if hub.sharing is set."},
 	{key: "hub.share_days", env: "LOADOUT_HUB_SHARE_DAYS", value: func(c *Config) any { return &c.Hub.ShareDays }, check: inRange(1, 3650),
 		doc: "Maximum lifetime of a shared conversation, in days."},
+	{key: "hub.invitations", env: "LOADOUT_HUB_INVITATIONS", value: func(c *Config) any { return &c.Hub.Invitations }, check: oneOf("", "off", "admins", "owners"),
+		doc: "Who can create links that invite users: owners (the default; administrators, and owners of groups to\ntheir groups), admins (administrators), or off (nobody, and existing links do not work)."},
 	{key: "hub.rate", env: "LOADOUT_HUB_RATE", value: func(c *Config) any { return &c.Hub.Rate }, check: inRange(1, 100_000),
 		doc: "Sustained requests per second per user."},
 	{key: "hub.min_disk_mb", env: "LOADOUT_HUB_MIN_DISK_MB", value: func(c *Config) any { return &c.Hub.MinDisk }, check: inRange(1, 1_000_000),

@@ -67,18 +67,21 @@ type Directory struct {
 	SignIns SignIns
 	Audit   Audit
 	Quotas  Quotas
+
+	Invitations Invitations
 }
 
 // Options configures [New].
 type Options struct {
 	Passwords *account.Passwords
 	Cipher    *encryption.Cipher // encrypts the setup link for the first administrator
+	Inviters  Inviters           // "" for Owners
 }
 
 // New returns the directory of the users in a database.
 func New(db *store.DB, o Options) *Directory {
-	b := &core{db: db, passwords: o.Passwords, cipher: o.Cipher}
-	return &Directory{Users: Users{b}, Groups: Groups{b}, Tokens: Tokens{b}, SignIns: SignIns{b}, Audit: Audit{b}, Quotas: Quotas{b: b}}
+	b := &core{db: db, passwords: o.Passwords, cipher: o.Cipher, inviters: o.Inviters}
+	return &Directory{Users: Users{b}, Groups: Groups{b}, Tokens: Tokens{b}, SignIns: SignIns{b}, Audit: Audit{b}, Quotas: Quotas{b: b}, Invitations: Invitations{b}}
 }
 
 // core holds the dependencies shared by all parts of a [Directory].
@@ -86,6 +89,7 @@ type core struct {
 	db        *store.DB
 	passwords *account.Passwords
 	cipher    *encryption.Cipher
+	inviters  Inviters
 }
 
 // auditedAction describes an action for the audit log.

@@ -29,7 +29,7 @@ func (s SignIns) Principal(ctx context.Context, id account.UserID) (account.Prin
 	case err != nil:
 		return account.Principal{}, err
 	}
-	groups, err := s.groups(ctx, id)
+	groups, err := readGroups(ctx, s.b.db.Groups, id)
 	if err != nil {
 		return account.Principal{}, err
 	}
@@ -52,12 +52,13 @@ func (s SignIns) LocalPrincipal(ctx context.Context) (account.Principal, error) 
 		return account.Principal{}, ErrHasAdmin
 	}
 	var err error
-	p.Groups, err = s.groups(ctx, p.User)
+	p.Groups, err = readGroups(ctx, s.b.db.Groups, p.User)
 	return p, err
 }
 
-func (s SignIns) groups(ctx context.Context, id account.UserID) (map[account.GroupID]account.Role, error) {
-	memberships, err := s.b.db.Groups.ListMemberships(ctx, string(id))
+// readGroups returns the roles of a user in groups.
+func readGroups(ctx context.Context, t store.Groups, id account.UserID) (map[account.GroupID]account.Role, error) {
+	memberships, err := t.ListMemberships(ctx, string(id))
 	groups := make(map[account.GroupID]account.Role, len(memberships))
 	for _, m := range memberships {
 		groups[account.GroupID(m.GroupID)] = accountRole(m.Role)
@@ -144,10 +145,20 @@ func checkPasswordIs(ctx context.Context, tx *store.Tx, old store.User) error {
 
 // ByProvider returns the user with the given identity at the provider and applies
 // [Rules] to the user's groups. It creates an account for a new user if a rule
-// matches or everyone is set, and otherwise fails with [ErrNoAccount].
+// matches or everyone is set. Otherwise a new user who returns to the page of an
+// invitation uses the invitation, and returns to / instead; users with an account
+// confirm on that page that they join. ByProvider fails with [ErrNoAccount] or
+// [ErrInvitation] if a new user may have no account.
 func (s SignIns) ByProvider(ctx context.Context, id *account.Identity, everyone bool) (account.UserID, error) {
+	link := linkIn(id.ReturnTo)
+	invitation, err := Invitations{s.b}.find(ctx, link)
+	if err != nil && !errors.Is(err, ErrInvitation) {
+		return "", err
+	}
+	joined := false
 	a := auditedAction{action: signIn, details: map[string]any{"by": id.Issuer}}
-	err := s.b.commit(ctx, &a, func(tx *store.Tx) error {
+	err = s.b.commit(ctx, &a, func(tx *store.Tx) error {
+		joined = false
 		rules, err := activeRules(ctx, tx)
 		if err != nil {
 			return err
@@ -155,10 +166,14 @@ func (s SignIns) ByProvider(ctx context.Context, id *account.Identity, everyone 
 		groups, admin := account.MatchGroupRules(rules, id.Groups)
 		row, err := tx.Users.ByIdentity(ctx, id.Issuer, id.Subject)
 		if errors.Is(err, store.ErrNotFound) {
-			if len(groups) == 0 && !admin && !everyone {
+			joined = len(groups) == 0 && !admin && !everyone
+			if joined && link == "" {
 				return ErrNoAccount
 			}
 			row, err = createUser(ctx, tx, id)
+			if err == nil && joined {
+				err = s.b.joinNew(ctx, tx, row, invitation.ID)
+			}
 		}
 		switch {
 		case err != nil:
@@ -169,6 +184,9 @@ func (s SignIns) ByProvider(ctx context.Context, id *account.Identity, everyone 
 		a.by.User, a.in, a.subject = account.UserID(row.ID), store.UserNamespace(row.ID), row.ID
 		return applyRules(ctx, tx, row, rules, groups, admin)
 	})
+	if err == nil && joined {
+		id.ReturnTo = "/"
+	}
 	return a.by.User, err
 }
 
