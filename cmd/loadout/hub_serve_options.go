@@ -84,6 +84,7 @@ func (a *app) hubOptions(ctx context.Context, c *config.Config) (hub.Options, er
 	o.MinDisk = uint64(c.Hub.MinDisk) << 20
 	o.ModelTitles = c.Hub.Titles == "model"
 	o.Sharing, o.ShareDays = c.Hub.SharingMode(), c.Hub.ShareDays
+	o.Inviters = c.Hub.Invitations
 	o.Runs, o.Rate, o.Drain = c.Hub.Runs, c.Hub.Rate, time.Duration(c.Hub.Drain)*time.Second
 	o.Version, o.Logger = setup.ReadVersion().Version, a.hubLogger(c)
 	if o.FirstAdmin, err = readFirstAdmin(c); err != nil {

@@ -116,15 +116,15 @@ func TestAboutAndPermissions(t *testing.T) {
 		c.send(t, "GET", "/api/v1/me", nil).want(t, 200).into(t, &me)
 		return strings.ReplaceAll(string(me.Can), group.ID, "GROUP")
 	}
-	wantEqual(t, can(ada), `{"admin":false,"chat":true,"upload":["default"],"review":[],"servers":["default"],"members":[],"new_groups":false,"share":true}`)
+	wantEqual(t, can(ada), `{"admin":false,"chat":true,"upload":["default"],"review":[],"servers":["default"],"members":[],"new_groups":false,"invite":[],"share":true}`)
 	for role, want := range map[account.Role]string{
-		account.Developer:  `{"admin":false,"chat":true,"upload":["default","GROUP"],"review":[],"servers":["default"],"members":[],"new_groups":false,"share":true}`,
-		account.Maintainer: `{"admin":false,"chat":true,"upload":["default","GROUP"],"review":["GROUP"],"servers":["default","GROUP"],"members":["GROUP"],"new_groups":false,"share":true}`,
+		account.Developer:  `{"admin":false,"chat":true,"upload":["default","GROUP"],"review":[],"servers":["default"],"members":[],"new_groups":false,"invite":[],"share":true}`,
+		account.Maintainer: `{"admin":false,"chat":true,"upload":["default","GROUP"],"review":["GROUP"],"servers":["default","GROUP"],"members":["GROUP"],"new_groups":false,"invite":[],"share":true}`,
 	} {
 		if err := n.DB().Groups.SetMember(t.Context(), store.Member{GroupID: group.ID, UserID: adaID, Role: store.Role(role.String())}); err != nil {
 			t.Fatal(err)
 		}
 		wantEqual(t, can(ada), want)
 	}
-	wantEqual(t, can(root), `{"admin":true,"chat":true,"upload":["default","public"],"review":["public","*"],"servers":["default","public"],"members":["*"],"new_groups":true,"share":true}`)
+	wantEqual(t, can(root), `{"admin":true,"chat":true,"upload":["default","public"],"review":["public","*"],"servers":["default","public"],"members":["*"],"new_groups":true,"invite":["*"],"share":true}`)
 }

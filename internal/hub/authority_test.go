@@ -64,6 +64,16 @@ var authorityOfPeople = []row{
 	{"remove-member", "an owner, the last for the admin", theOwner, nil, "401 404 403 403 403 204 409", "204 admin"},
 	{"remove-member", "oneself", mine, nil, "401 404 204 204 204 204 404", "204 admin"},
 
+	{"list-invitations", "of the group", toThatGroup, nil, "401 404 403 403 403 200 200", "200 admin"},
+	{"list-invitations", "of the hub", nil, nil, "401 403 403 403 403 403 200", "200 admin"},
+	{"create-invitation", "to the group", nil, toGroup, "401 404 403 403 403 201 201", "201 admin"},
+	{"create-invitation", "to the hub", nil, toHub, "401 403 403 403 403 403 201", "201 admin"},
+	{"revoke-invitation", "to the group", anInvitation, nil, "401 404 403 403 403 204 204", "204 admin"},
+	{"revoke-invitation", "to the hub", aHubInvitation, nil, "401 404 404 404 404 404 204", "204 admin"},
+	{"get-invitation", "", anInvitation, nil, "200 200 200 200 200 200 200", "200 any"},
+	{"accept-invitation", "", anInvitation, newCredentials, "200 200 200 200 200 200 200", "200 any"},
+	{"join-group", "", anInvitation, nil, "401 200 200 200 200 200 200", "200 admin"},
+
 	{"list-tokens", "", theirs, nil, "401 404 404 404 404 404 200", "200 read"},
 	{"list-tokens", "of oneself", nil, nil, "401 200 200 200 200 200 200", "200 read"},
 	{"make-token", "", nil, aToken, "401 201 201 201 201 201 201", "201 admin"},
@@ -136,6 +146,30 @@ func rules(s *scene) any {
 }
 func retention(s *scene) any {
 	return map[string]any{"days": 30, "generation": s.generation("audit")}
+}
+
+func toThatGroup(s *scene) map[string]string { return map[string]string{"?group": s.group} }
+func toGroup(s *scene) any                   { return map[string]string{"group": s.group, "role": "developer"} }
+func toHub(*scene) any                       { return map[string]int{"uses": 2} }
+func newCredentials(s *scene) any {
+	return map[string]string{"name": s.name("new"), "password": secret}
+}
+
+func anInvitation(s *scene) map[string]string { return s.invitation(s.owner, s.group) }
+func aHubInvitation(s *scene) map[string]string {
+	return s.invitation(s.user("boss", true), "")
+}
+
+// invitation creates an invitation of a user.
+func (s *scene) invitation(by, group string) map[string]string {
+	s.t.Helper()
+	d := users.New(s.node.DB(), users.Options{})
+	p := must(d.SignIns.Principal(s.t.Context(), account.UserID(by)))(s.t)
+	link, made, err := d.Invitations.Create(s.t.Context(), p, users.NewInvitation{Group: account.GroupID(group)})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return map[string]string{"invitation": made.ID, "link": link}
 }
 
 func quotas(s *scene) any {

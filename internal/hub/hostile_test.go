@@ -157,6 +157,12 @@ func TestHostileTextIsCleanedInEveryAnswer(t *testing.T) {
 		ask(c.maintainer, "make-token", nil, "", map[string]any{"name": text, "scopes": []string{"read"}})
 		ask(c.root, "make-group", nil, "", map[string]string{"name": "group-" + n, "display": text, "description": text})
 		ask(c.root, "change-user", values, "", map[string]string{"display": text})
+		ask(c.root, "change-user", map[string]string{"user": "me"}, "", map[string]string{"display": text})
+		ask(c.root, "change-group", values, "", map[string]string{"display": text})
+		if i%5 == 0 { // at most 100
+			invited := ask(c.root, "create-invitation", nil, "", map[string]string{"group": c.group, "note": text})
+			ask(c.maintainer, "get-invitation", map[string]string{"link": invited.text(t, "link")}, "", nil)
+		}
 		quoted := untrustedtest.YAML(text)
 		for kind, spec := range map[string]string{
 			"Ghost":     "{systemPrompt: " + quoted + ", mcpServers: {wiki: {url: \"https://x.example.com/mcp\", headers: {X: " + quoted + "}}}}",

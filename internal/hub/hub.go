@@ -132,6 +132,8 @@ type Options struct {
 	// shared.
 	Sharing   string
 	ShareDays int
+	// Inviters says who may invite users, as [users.Inviters].
+	Inviters string
 	// Command is the path of the loadout program, as in [loadout.Scripts].
 	Command string
 
@@ -249,7 +251,7 @@ func open(ctx context.Context, o Options) (_ *Hub, err error) {
 		return nil, err
 	}
 	h.passwords = account.NewPasswords(o.Cost, passwordsAtOnce)
-	h.directory = users.New(h.db, users.Options{Passwords: h.passwords, Cipher: h.cipher})
+	h.directory = users.New(h.db, users.Options{Passwords: h.passwords, Cipher: h.cipher, Inviters: users.Inviters(o.Inviters)})
 	if err := h.setUpAccounts(ctx); err != nil {
 		return nil, err
 	}

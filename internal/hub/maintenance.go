@@ -101,7 +101,8 @@ func (h *Hub) sweep(ctx context.Context) error {
 	_, secrets := h.db.Secrets.Prune(ctx)
 	_, shares := h.db.Shares.Prune(ctx)
 	trials := h.chat.PruneTrials(ctx)
-	return errors.Join(err, pruned, secrets, shares, trials, h.signIns.Prune(ctx))
+	invitations := h.directory.Invitations.Prune(ctx)
+	return errors.Join(err, pruned, secrets, shares, trials, invitations, h.signIns.Prune(ctx))
 }
 
 // indexConversations indexes the conversations of older programs for searches. If it

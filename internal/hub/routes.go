@@ -20,6 +20,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/queue"
 	"github.com/loadout-dev/loadout/internal/hub/sessionapi"
 	"github.com/loadout-dev/loadout/internal/hub/skillapi"
+	"github.com/loadout-dev/loadout/internal/hub/users"
 )
 
 // routes registers all handlers.
@@ -44,6 +45,7 @@ func (h *Hub) routes() error {
 		h.mux.HandleFunc("GET /setup/{link}", site.OrElse(h.setupPage))
 	}
 	h.mux.HandleFunc("GET /shared/{link}", withoutReferrer(site.OrElse(h.sharedPage)))
+	h.mux.HandleFunc("GET "+users.InvitationPath+"{link}", withoutReferrer(site.OrElse(h.invitationPage)))
 	h.mux.HandleFunc("/", site.OrElse(h.notFound))
 	return nil
 }
@@ -53,6 +55,12 @@ func (h *Hub) routes() error {
 // paths, and its address is secret.
 func (h *Hub) sharedPage(w http.ResponseWriter, r *http.Request) {
 	h.server.WriteProblem(w, r, api.NewProblem(404, "this page is for browsers", "read the conversation: GET "+api.Prefix+"/shared/LINK"))
+}
+
+// invitationPage responds to programs that request the page of an invitation. Like a
+// share, it has its own route.
+func (h *Hub) invitationPage(w http.ResponseWriter, r *http.Request) {
+	h.server.WriteProblem(w, r, api.NewProblem(404, "this page is for browsers", "read the invitation: GET "+api.Prefix+"/invite/LINK"))
 }
 
 // withoutReferrer sets headers for a page whose address is secret: search engines do

@@ -24,7 +24,7 @@ type Handlers struct {
 
 // Register adds the operations to the API, and the browser paths to mux.
 func (h *Handlers) Register(mux *http.ServeMux) {
-	for _, group := range []func(){h.signInAPI, h.usersAPI, h.groupsAPI, h.membersAPI, h.tokensAPI, h.auditAPI, h.settingsAPI} {
+	for _, group := range []func(){h.signInAPI, h.usersAPI, h.groupsAPI, h.membersAPI, h.invitationsAPI, h.tokensAPI, h.auditAPI, h.settingsAPI} {
 		group()
 	}
 	if h.Gate.OIDC != nil {

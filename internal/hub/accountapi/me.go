@@ -63,6 +63,7 @@ type canJSON struct {
 	Servers   []string `json:"servers" nullable:"false" doc:"Namespaces where the user may create Models and MCP servers"`
 	Members   []string `json:"members" nullable:"false" doc:"Groups whose members the user may manage; * for all"`
 	NewGroups bool     `json:"new_groups" doc:"May create groups"`
+	Invite    []string `json:"invite" nullable:"false" doc:"Groups to which the user may invite others; * for all, and the hub without a group"`
 	Share     bool     `json:"share" doc:"May share conversations with other users"`
 }
 
@@ -89,6 +90,15 @@ func (h *Handlers) canJSON(p account.Principal) canJSON {
 		}
 		return out
 	}
-	return canJSON{Admin: can(account.SettingsWrite, account.Resource{}), Chat: can(account.SessionWrite, own), NewGroups: can(account.GroupCreate, account.Resource{}),
+	invite := []string{}
+	for _, m := range memberships(p) {
+		if h.Directory.Invitations.MayInvite(p, account.GroupID(m.Group)) {
+			invite = append(invite, m.Group)
+		}
+	}
+	if !h.Single && h.Directory.Invitations.MayInvite(p, "") {
+		invite = append(invite, "*")
+	}
+	return canJSON{Invite: invite, Admin: can(account.SettingsWrite, account.Resource{}), Chat: can(account.SessionWrite, own), NewGroups: can(account.GroupCreate, account.Resource{}),
 		Upload: in(account.SkillUpload, ""), Review: in(account.SkillReview, "*"), Servers: in(account.ServerApply, ""), Members: in(account.GroupMembers, "*"), Share: h.Sharing && can(account.SessionShare, own)}
 }

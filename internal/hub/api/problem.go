@@ -82,6 +82,8 @@ var conditions = []condition{
 	{users.ErrDisabled, 403, "disabled", "the account is disabled", "ask an administrator"},
 	{users.ErrNoAccount, 403, "no_account", "you have no account on this hub", "ask an administrator to add your group to the sign-in rules"},
 	{users.ErrSetup, 403, "bad_link", "", "restart the hub: it prints a new link as long as it has no administrator"},
+	{users.ErrInvitation, 404, "bad_invitation", "", "ask whoever sent it for a new link"},
+	{users.ErrInvitationsOff, 403, "invitations_disabled", "", "ask an administrator to invite the user"},
 	{users.ErrHasAdmin, 409, "has_admin", "", "sign in: POST /api/v1/login; restart a hub that was started without accounts"},
 	{users.ErrLastAdmin, 409, "last_admin", "", "make another user an administrator first"},
 	{users.ErrLastOwner, 409, "last_owner", "", "make another member an owner first"},
