@@ -31,6 +31,7 @@ const pages = {
   Docs: lazyPart(() => withRest(import("./pages/docs"))),
   Admin: lazyPart(() => withRest(import("./pages/admin"))),
   Shared: lazyPart(() => withRest(import("./pages/share"))),
+  Invite: lazyPart(() => withRest(import("./pages/invite"))),
   SignInResult: lazyPart(() => withRest(import("./pages/servers/signinresult"))),
   Palette: lazyPart(() => withRest(import("./app/palette"))),
   ShortcutSheet: lazyPart(() => withRest(import("./app/shortcutsheet"))),

@@ -33,6 +33,7 @@ export type Pages = Record<
   | "Settings"
   | "Docs"
   | "Admin"
+  | "Invite"
   | "SignInResult",
   ComponentType
 > &
@@ -76,6 +77,12 @@ function Inside({ pages, met }: AppProps) {
           <Problem error={error} again={again} />
         </div>
       </div>
+    );
+  if (path.startsWith("/invite/") && (signedOut.value || me.value))
+    return (
+      <ErrorBoundary>
+        <pages.Invite />
+      </ErrorBoundary>
     );
   if (signedOut.value)
     return (

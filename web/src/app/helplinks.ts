@@ -3,6 +3,7 @@ const sections: Record<string, string> = {
   "/": "web#chat",
   "/chat": "web#chat",
   "/shared": "hub#shared-conversations",
+  "/invite": "hub#invitations",
   "/library": "web#library",
   "/library/add": "web#adding-skills",
   "/review": "web#review",

@@ -15,6 +15,7 @@ import {
   useConfirm,
   When,
 } from "../../shared/ui";
+import { Invitations, Invite, mayInvite } from "../invitations/invitations";
 import { useSend } from "../users/form";
 import { UserField, userID, roleName } from "../users/users";
 
@@ -41,12 +42,19 @@ export function Members({ group }: { group: Schema["Group"] }) {
       ),
     [group.id],
   );
+  const [invited, setInvited] = useState(0);
   const may = hasRole(group.id, "maintainer");
   const order = (a: Member, b: Member) =>
     roles.indexOf(b.role) - roles.indexOf(a.role) || a.user.name.localeCompare(b.user.name);
   return (
     <div class="stack">
       {may && <Add group={group} onAdded={() => void pages.again()} />}
+      {mayInvite(group.id) && (
+        <div>
+          <Invite group={group} onMade={() => setInvited(invited + 1)} />
+        </div>
+      )}
+      {mayInvite(group.id) && <Invitations group={group.id} change={invited} />}
       <Shown asked={pages}>
         {(members) =>
           members.length === 0 ? (

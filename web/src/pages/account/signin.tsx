@@ -72,7 +72,7 @@ function ByPassword() {
 }
 
 /** Provider goes to the sign-in provider, which returns the browser to this address. */
-function Provider() {
+export function Provider() {
   const href = ways.value?.provider;
   if (!href) return null;
   const back = location.pathname.startsWith("/setup/") ? "/" : location.pathname + returnPath(location.search);

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { save } from "../../features/csv/csv";
+import { Invitations, Invite, mayInvite } from "../../features/invitations/invitations";
 import { again as know, UserField } from "../../features/users/users";
 import { api, got, type Schema, usePages } from "../../shared/api/client";
 import { me, ways } from "../../shared/api/me";
@@ -19,6 +20,7 @@ export function Users() {
   const name = query.name ?? "";
   const [making, make] = useState(false);
   const [loading, load] = useState(() => !!keptImport());
+  const [invited, setInvited] = useState(0);
   const pages = usePages(
     (after, signal) =>
       got(api.GET("/api/v1/users", { params: { query: { after, limit: 100, name: name || undefined } }, signal })),
@@ -43,6 +45,7 @@ export function Users() {
           <ActionButton icon="download" act={async () => save("users.csv", "text/csv", await usersAsCSV())}>
             {msg("admin.csvExport")}
           </ActionButton>
+          {mayInvite() && <Invite onMade={() => setInvited(invited + 1)} />}
           <Button look="primary" icon="plus" onClick={() => make(true)}>
             {msg("admin.makeUser")}
           </Button>
@@ -50,6 +53,7 @@ export function Users() {
       }
     >
       {loading && <ImportUsers onMade={refresh} onClose={() => load(false)} />}
+      {mayInvite() && <Invitations change={invited} />}
       {making && <MakeUser onMade={refresh} onClose={() => make(false)} />}
       <Find
         key={name}

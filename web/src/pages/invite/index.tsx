@@ -1,0 +1,176 @@
+import { useState } from "preact/hooks";
+import { useLocation } from "preact-iso";
+import { Submit, useSend } from "../../features/users/form";
+import { PasswordField } from "../../features/users/passwordfield";
+import { regroup, roleName } from "../../features/users/users";
+import { api, got, Refusal, type Schema, signedOut, useLoad } from "../../shared/api/client";
+import { me, meet, signOut, ways } from "../../shared/api/me";
+import { decoded } from "../../shared/api/route";
+import { moment } from "../../shared/i18n/format";
+import { msg } from "../../shared/i18n/messages";
+import { Button, done, Problem, TextField, Waiting } from "../../shared/ui";
+import { Door } from "../account/door";
+import { Provider, SignIn, welcome } from "../account/signin";
+import { SignInMessage } from "../account/signinerror";
+
+type Opened = Schema["OpenedInvitation"];
+
+/** InvitePage shows who invites to what. Users without an account create one, others join. */
+export default function InvitePage() {
+  const { path } = useLocation();
+  const link = decoded(path.split("/")[2] ?? "");
+  const user = me.value?.user.id;
+  const load = useLoad(
+    (signal) => got(api.GET("/api/v1/invite/{link}", { params: { path: { link } }, signal })),
+    [link, user],
+  );
+  if (load.error instanceof Refusal && load.error.problem.status === 404)
+    return (
+      <Door title={msg("invite.gone")}>
+        <p>{msg("invite.goneText")}</p>
+        <Home />
+      </Door>
+    );
+  if (load.error)
+    return (
+      <Door title={msg("invite.pageTitle")}>
+        <Problem error={load.error} again={() => void load.again()} />
+      </Door>
+    );
+  if (!load.data || load.busy)
+    return (
+      <Door title={msg("invite.pageTitle")}>
+        <Waiting />
+      </Door>
+    );
+  const i = load.data;
+  return (
+    <Door title={i.group ? msg("invite.join", { group: named(i) }) : msg("invite.joinHub")}>
+      <p>
+        {i.group
+          ? msg("invite.says", {
+              name: i.inviter,
+              group: named(i),
+              role: roleName(i.role ?? ""),
+              hub: location.host,
+            })
+          : msg("invite.saysHub", { name: i.inviter, hub: location.host })}{" "}
+        <span class="muted">{msg("invite.expires", { time: moment(i.expires) })}</span>
+      </p>
+      {signedOut.value ? <Stranger link={link} i={i} /> : <Member link={link} i={i} />}
+    </Door>
+  );
+}
+
+const named = (i: Opened) => i.group?.display || i.group?.name || "";
+
+const Home = () => (
+  <a class="button" href="/">
+    {msg("shell.home")}
+  </a>
+);
+
+/** Stranger creates an account, or signs in. */
+function Stranger({ link, i }: { link: string; i: Opened }) {
+  const [known, setKnown] = useState(false);
+  return (
+    <>
+      {known ? (
+        <SignIn stale={false} />
+      ) : (
+        <>
+          <NewAccount link={link} i={i} />
+          {ways.value?.provider && <p class="account-or muted small">{msg("account.or")}</p>}
+          <Provider />
+        </>
+      )}
+      <Button look="quiet" onClick={() => setKnown(!known)}>
+        {known ? msg("invite.newAccount") : msg("invite.hasAccount")}
+      </Button>
+    </>
+  );
+}
+
+function NewAccount({ link, i }: { link: string; i: Opened }) {
+  const { route } = useLocation();
+  const [name, setName] = useState("");
+  const [password, setPassword] = useState("");
+  const { send, busy, error, fault } = useSend(
+    async () => {
+      const body = { name, password };
+      const who = await got(api.POST("/api/v1/invite/{link}", { params: { path: { link } }, body }));
+      route("/", true); // the link may be used up, so the back button must not return here
+      welcome(who);
+      done(i.group ? msg("invite.joined", { group: named(i) }) : msg("invite.welcome"));
+    },
+    "name",
+    "password",
+  );
+  const taken = error instanceof Refusal && error.problem.code === "exists";
+  return (
+    <form class="stack" onSubmit={send}>
+      <TextField
+        label={msg("account.name")}
+        hint={msg("account.nameRules")}
+        error={taken ? msg("invite.taken") : fault("name")}
+        value={name}
+        onText={setName}
+        name="username"
+        autocomplete="username"
+        autocapitalize="none"
+        spellcheck={false}
+        required
+        autofocus
+      />
+      <PasswordField
+        label={msg("account.password")}
+        hint={msg("account.rules")}
+        error={fault("password")}
+        value={password}
+        onText={setPassword}
+        autocomplete="new-password"
+      />
+      {error !== undefined && !taken && <SignInMessage error={error} />}
+      <Submit busy={busy}>{msg("invite.accept")}</Submit>
+    </form>
+  );
+}
+
+/** Member lets a signed-in user join the group. */
+function Member({ link, i }: { link: string; i: Opened }) {
+  const { route } = useLocation();
+  const { send, busy, error } = useSend(async () => {
+    const { group } = await got(api.POST("/api/v1/invite/{link}/join", { params: { path: { link } } }));
+    await Promise.all([meet(), regroup()]);
+    done(msg("invite.joined", { group: named(i) }));
+    route(`/settings/groups/${group}`, true);
+  });
+  const member = i.member !== undefined;
+  return (
+    <form class="stack" onSubmit={send}>
+      <p>
+        {msg("invite.signedIn", { name: me.value?.user.name ?? "" })} {!i.group && msg("invite.hasOne")}
+        {member && msg("invite.isMember", { role: roleName(i.member!) })}
+      </p>
+      {error !== undefined && <SignInMessage error={error} />}
+      {i.group && !(member && ranks.indexOf(i.member!) >= ranks.indexOf(i.role!)) && (
+        <Submit busy={busy}>{msg("invite.joinIt")}</Submit>
+      )}
+      <div class="row">
+        {member && (
+          <a class="button" href={`/settings/groups/${i.group!.id}`}>
+            {msg("invite.openGroup")}
+          </a>
+        )}
+        <Home />
+        {ways.value?.mode !== "single" && (
+          <Button look="quiet" onClick={() => void signOut()}>
+            {msg("invite.otherUser")}
+          </Button>
+        )}
+      </div>
+    </form>
+  );
+}
+
+const ranks = ["reporter", "developer", "maintainer", "owner"];
