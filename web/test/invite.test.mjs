@@ -4,8 +4,9 @@ import assert from "node:assert/strict";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { accessible, fits, hands, inOrder, launch, open, pictures, settled } from "./browser.mjs";
+import { accessible, fits, inOrder, launch, open, pictures, settled } from "./browser.mjs";
 import { Hub } from "./hub.mjs";
+import { hands } from "./tasks/hands.mjs";
 
 const password = "a-long-enough-password";
 
@@ -44,99 +45,95 @@ async function window_(t, options) {
   return page;
 }
 
-async function signIn(page, name) {
-  await page.goto("/");
-  await page.getByLabel("Name", { exact: true }).fill(name);
-  await page.getByLabel("Password", { exact: true }).fill(password);
-  await page.getByRole("button", { name: "Sign in", exact: true }).click();
-  await page.getByRole("navigation", { name: "Menu" }).waitFor();
-}
-
-for (const [hand, press] of Object.entries(hands))
-  test(`invite a member: create a link, open it in a second browser, choose a password, be in the group, by ${hand}`, async (t) => {
-    const group = await ask(root, "POST", "/groups", { name: `crew-${hand}`, display: `Crew ${hand}` });
-    const owner = `owner-${hand}`;
+for (const Hand of hands)
+  test(`invite a member: create a link, open it in a second browser, choose a password, be in the group, by ${Hand.title}`, async (t) => {
+    const by = Hand.title;
+    const display = `Crew by ${by}`;
+    const group = await ask(root, "POST", "/groups", { name: `crew-${by}`, display });
+    const owner = `owner-${by}`;
     const { id } = await ask(root, "POST", "/users", { name: owner, password });
     await ask(root, "PUT", `/groups/${group.id}/members/${id}`, { role: "owner" });
     const page = await window_(t);
-    await signIn(page, owner);
+    const hand = await Hand.of(page);
+    await ask(page, "POST", "/login", { name: owner, password });
 
     // The owner of the group creates a link for two users.
     await page.goto(`/settings/groups/${group.id}`);
-    await press(page, page.getByRole("button", { name: "Invite", exact: true }));
-    const dialog = page.getByRole("dialog", { name: `Invite to Crew ${hand}` });
-    await dialog.getByLabel("Role").selectOption("developer");
-    await dialog.getByLabel("For (optional)").fill("the new navigators");
-    await dialog.getByLabel("Number of users").fill("2");
-    await page.screenshot({ path: join(pictures, `invite-dialog-${hand}.png`) });
-    await press(page, dialog.getByRole("button", { name: "Create link" }));
-    const field = dialog.getByLabel("Link", { exact: true });
-    const link = await field.inputValue();
+    await hand.press(page.getByRole("button", { name: "Invite", exact: true }));
+    const dialog = page.getByRole("dialog", { name: `Invite to ${display}` });
+    await hand.choose(dialog.getByLabel("Role"), "developer");
+    await hand.write(dialog.getByLabel("For (optional)"), "the new navigators");
+    await hand.write(dialog.getByLabel("Number of users"), "2");
+    await page.screenshot({ path: join(pictures, `invite-dialog-${by}.png`) });
+    await hand.press(dialog.getByRole("button", { name: "Create link" }));
+    const link = await dialog.getByLabel("Link", { exact: true }).inputValue();
     assert.match(link, /^http:\/\/127\.0\.0\.1:\d+\/invite\/li_[0-9A-Za-z]{57}$/);
-    await press(page, dialog.getByRole("button", { name: "Copy link" }));
-    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), link);
-    await page.screenshot({ path: join(pictures, `invite-link-${hand}.png`) });
-    await press(page, dialog.getByRole("button", { name: "Done" }));
+    await hand.press(dialog.getByRole("button", { name: "Copy link" }));
+    await page.waitForFunction(async (link) => (await navigator.clipboard.readText()) === link, link);
+    await page.screenshot({ path: join(pictures, `invite-link-${by}.png`) });
+    await hand.press(dialog.getByRole("button", { name: "Done" }));
     await page.getByRole("cell", { name: /the new navigators/ }).waitFor();
     await page.getByText("0 of 2 used").waitFor();
 
     // A user without an account opens it in another browser.
     const guest = await window_(t);
+    const guestHand = await Hand.of(guest);
     const [answer] = await Promise.all([guest.waitForResponse(link), guest.goto(link)]);
     assert.equal((await answer.allHeaders())["referrer-policy"], "no-referrer");
-    await guest.getByRole("heading", { name: `Join Crew ${hand}` }).waitFor();
-    await guest.getByText(`${owner} invites you to the group Crew ${hand} on`).waitFor();
-    await guest.getByLabel("Name", { exact: true }).fill(owner);
-    await guest.getByLabel("Password", { exact: true }).fill(password);
-    await press(guest, guest.getByRole("button", { name: "Create account and join" }));
+    await guest.getByRole("heading", { name: `Join ${display}` }).waitFor();
+    await guest.getByText(`${owner} invites you to the group ${display} on`).waitFor();
+    await guestHand.write(guest.getByLabel("Name", { exact: true }), owner);
+    await guestHand.write(guest.getByLabel("Password", { exact: true }), password);
+    await guestHand.send(guest.getByRole("button", { name: "Create account and join" }));
     await guest.getByText("This name is taken. Choose another one.").waitFor();
-    await guest.getByLabel("Name", { exact: true }).fill(`guest-${hand}`);
-    await press(guest, guest.getByRole("button", { name: "Create account and join" }));
+    await guest.goto(link); // backwards by keyboard would take Shift
+    await guestHand.write(guest.getByLabel("Name", { exact: true }), `guest-${by}`);
+    await guestHand.write(guest.getByLabel("Password", { exact: true }), password);
+    await guestHand.send(guest.getByRole("button", { name: "Create account and join" }));
     await guest.getByRole("navigation", { name: "Menu" }).waitFor();
-    await guest.getByText(`You are now a member of Crew ${hand}.`).waitFor();
+    await guest.getByText(`You are now a member of ${display}.`).waitFor();
     assert.equal(new URL(guest.url()).pathname, "/");
     await guest.goto(`/settings/groups/${group.id}`);
-    await guest
-      .getByText("Your role: Developer")
-      .or(guest.getByText(/Developer/))
-      .first()
-      .waitFor();
+    await guest.getByRole("row", { name: new RegExp(`guest-${by}.*Developer`) }).waitFor();
     assert.equal(await guest.getByRole("button", { name: "Invite", exact: true }).count(), 0);
 
     // A user with an account signs in on the page, and joins with one press.
-    await ask(root, "POST", "/users", { name: `mate-${hand}`, password });
+    await ask(root, "POST", "/users", { name: `mate-${by}`, password });
     const mate = await window_(t);
+    const mateHand = await Hand.of(mate);
     await mate.goto(link);
-    await press(mate, mate.getByRole("button", { name: "I have an account" }));
-    await mate.getByLabel("Name", { exact: true }).fill(`mate-${hand}`);
-    await mate.getByLabel("Password", { exact: true }).fill(password);
-    await press(mate, mate.getByRole("button", { name: "Sign in", exact: true }));
-    await mate.getByText(`You are signed in as mate-${hand}.`).waitFor();
-    await mate.screenshot({ path: join(pictures, `invite-join-${hand}.png`) });
-    await press(mate, mate.getByRole("button", { name: "Join", exact: true }));
-    await mate.getByRole("heading", { name: new RegExp(`^Crew ${hand}`) }).waitFor();
-    await mate.getByRole("cell", { name: new RegExp(`mate-${hand}`) }).waitFor();
+    await mateHand.press(mate.getByRole("button", { name: "I have an account" }));
+    await mateHand.write(mate.getByLabel("Name", { exact: true }), `mate-${by}`);
+    await mateHand.write(mate.getByLabel("Password", { exact: true }), password);
+    await mateHand.send(mate.getByRole("button", { name: "Sign in", exact: true }));
+    await mate.getByText(`You are signed in as mate-${by}.`).waitFor();
+    await mate.screenshot({ path: join(pictures, `invite-join-${by}.png`) });
+    await mateHand.press(mate.getByRole("button", { name: "Join", exact: true }));
+    await mate.getByRole("row", { name: new RegExp(`mate-${by}.*Developer`) }).waitFor();
 
     // The owner sees who used it. A third user cannot.
     await page.reload();
-    await page.getByText("Invitations (0 open)").click();
-    await page.getByRole("cell", { name: `guest-${hand}, mate-${hand}` }).waitFor();
+    await hand.press(page.locator(".invitations summary", { hasText: "0 open" }));
+    await page.getByRole("cell", { name: `guest-${by}, mate-${by}` }).waitFor();
     await page.getByText("2 of 2 used").waitFor();
-    await page.screenshot({ path: join(pictures, `invite-list-${hand}.png`), fullPage: true });
+    await page.screenshot({ path: join(pictures, `invite-list-${by}.png`), fullPage: true });
     const late = await window_(t);
     await late.goto(link);
     await late.getByRole("heading", { name: "Invitation not valid" }).waitFor();
 
-    // A revoked link is not valid either. An administrator sees it in the list of the hub.
-    const { link: other } = await ask(page, "POST", "/invitations", { group: group.id, note: `other-${hand}` });
-    await root.goto("/admin/users");
-    await press(root, root.locator(".invitations summary"));
-    await press(root, root.getByRole("button", { name: `Revoke: other-${hand}` }));
-    await press(root, root.getByRole("dialog").getByRole("button", { name: "Revoke", exact: true }));
-    await root.getByText("Invitation revoked").first().waitFor();
-    await root.screenshot({ path: join(pictures, `invite-admin-${hand}.png`), fullPage: true });
+    // A revoked link is not valid either. Administrators see all invitations of the hub.
+    const { link: other } = await ask(root, "POST", "/invitations", { group: group.id, note: `other-${by}` });
+    await page.reload();
+    await hand.press(page.locator(".invitations summary", { hasText: "1 open" }));
+    await hand.press(page.getByRole("button", { name: `Revoke: other-${by}` }));
+    await hand.press(page.getByRole("dialog").getByRole("button", { name: "Revoke", exact: true }));
+    await page.getByText("Invitation revoked").first().waitFor();
     await late.goto(`/invite/${other}`);
     await late.getByRole("heading", { name: "Invitation not valid" }).waitFor();
+    await root.goto("/admin/users");
+    await root.locator(".invitations summary").click();
+    await root.getByRole("cell", { name: new RegExp(`other-${by}.*${display}`) }).waitFor();
+    await root.screenshot({ path: join(pictures, `invite-admin-${by}.png`), fullPage: true });
     for (const p of [page, guest, mate, late, root]) p.calm();
   });
 

@@ -135,6 +135,10 @@ var schemaNames = map[string]string{
 	"library.Comment":            "Comment",
 	"upstream.VariableUse":       "ServerUse",
 	"users.Group":                "Group",
+	"users.Invitation":           "Invitation",
+	"users.InvitedTo":            "InvitedTo",
+	"users.InvitedUser":          "InvitedUser",
+	"users.OpenedInvitation":     "OpenedInvitation",
 	"users.Rules":                "Rules",
 }
 

@@ -55,7 +55,6 @@ export function Invitations({ group, change }: { group?: string; change: number 
 
 function Table({ invitations, load, groups }: { invitations: Invitation[]; load: Pages<Invitation>; groups: boolean }) {
   const confirm = useConfirm();
-  if (groups) useUserNames();
   const revoke = (i: Invitation) =>
     confirm.ask({
       title: msg("invite.revokeTitle"),
@@ -90,7 +89,11 @@ function Table({ invitations, load, groups }: { invitations: Invitation[]; load:
                   {i.note || <span class="muted">{msg("invite.noNote")}</span>}
                   <br />
                   <span class="small muted">
-                    {groups && <>{i.group ? groupName(i.group) : msg("invite.hubOnly")} · </>}
+                    {groups && (
+                      <>
+                        <To group={i.group} /> ·{" "}
+                      </>
+                    )}
                     {i.role && <>{roleName(i.role)} · </>}
                     {msg("invite.by", { name: i.inviterName, time: moment(i.created) })}
                   </span>
@@ -119,6 +122,11 @@ function Table({ invitations, load, groups }: { invitations: Invitation[]; load:
       <More pages={load} />
     </>
   );
+}
+
+function To({ group }: { group?: string }) {
+  useUserNames();
+  return <>{group ? groupName(group) : msg("invite.hubOnly")}</>;
 }
 
 const looks = { open: "good", used: "", expired: "", revoked: "bad", suspended: "warn" } as const;

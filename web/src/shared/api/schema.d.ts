@@ -386,6 +386,76 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/invitations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the invitations to a group, or for administrators all, newest first */
+        get: operations["list-invitations"];
+        put?: never;
+        /** Create a link with which users can join a group, or the hub without a group; for administrators and owners of the group */
+        post: operations["create-invitation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/invitations/{invitation}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Revoke an invitation, so that nobody can use its link */
+        delete: operations["revoke-invitation"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/invite/{link}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show who invites to what. Needs no sign-in */
+        get: operations["get-invitation"];
+        put?: never;
+        /** Create an account with an invitation, and sign the browser in. Needs no sign-in */
+        post: operations["accept-invitation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/invite/{link}/join": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Join the group of an invitation with your account */
+        post: operations["join-group"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/kinds/{kind}": {
         parameters: {
             query?: never;
@@ -2260,6 +2330,8 @@ export interface components {
             admin: boolean;
             /** @description May chat */
             chat: boolean;
+            /** @description Groups to which the user may invite others; * for all, and the hub without a group */
+            invite: string[];
             /** @description Groups whose members the user may manage; * for all */
             members: string[];
             /** @description May create groups */
@@ -3122,6 +3194,57 @@ export interface components {
              */
             input: number;
         };
+        Invitation: {
+            /** Format: date-time */
+            created: string;
+            /** Format: date-time */
+            expires: string;
+            /** @description ID of a group; absent for the hub without a group */
+            group?: string;
+            id: string;
+            /** @description ID of a user */
+            inviter: string;
+            inviterName: string;
+            /** @description For whom it is; not shown to those who open it */
+            note: string;
+            /**
+             * @description Role in the group
+             * @enum {string}
+             */
+            role?: "reporter" | "developer" | "maintainer" | "owner";
+            /**
+             * @description suspended: the inviter may no longer invite with this role
+             * @enum {string}
+             */
+            state: "open" | "used" | "expired" | "revoked" | "suspended";
+            /**
+             * Format: int64
+             * @description How many users did
+             */
+            used: number;
+            /** @description Who used it, without deleted users */
+            users: components["schemas"]["InvitedUser"][];
+            /**
+             * Format: int64
+             * @description How many users may use it
+             */
+            uses: number;
+        };
+        InvitedTo: {
+            display: string;
+            id: string;
+            name: string;
+        };
+        InvitedUser: {
+            id: string;
+            name: string;
+            /** Format: date-time */
+            used: string;
+        };
+        JoinedGroup: {
+            /** @description ID of the group; absent if the invitation is to the hub without a group */
+            group?: string;
+        };
         Kind: {
             apiVersion: string;
             kind: string;
@@ -3263,6 +3386,11 @@ export interface components {
             /** @description Pass as after to get the next page; absent on the last page */
             next?: string;
         };
+        ListBodyInvitation: {
+            items: components["schemas"]["Invitation"][];
+            /** @description Pass as after to get the next page; absent on the last page */
+            next?: string;
+        };
         ListBodyKind: {
             items: components["schemas"]["Kind"][];
             /** @description Pass as after to get the next page; absent on the last page */
@@ -3389,6 +3517,44 @@ export interface components {
             ends: string;
             /** Format: date-time */
             seen: string;
+        };
+        MadeInvitation: {
+            /** Format: date-time */
+            created: string;
+            /** Format: date-time */
+            expires: string;
+            /** @description ID of a group; absent for the hub without a group */
+            group?: string;
+            id: string;
+            /** @description ID of a user */
+            inviter: string;
+            inviterName: string;
+            /** @description Secret last part of the address to send: /invite/LINK. It is not shown again */
+            link: string;
+            /** @description For whom it is; not shown to those who open it */
+            note: string;
+            /**
+             * @description Role in the group
+             * @enum {string}
+             */
+            role?: "reporter" | "developer" | "maintainer" | "owner";
+            /**
+             * @description suspended: the inviter may no longer invite with this role
+             * @enum {string}
+             */
+            state: "open" | "used" | "expired" | "revoked" | "suspended";
+            /**
+             * Format: int64
+             * @description How many users did
+             */
+            used: number;
+            /** @description Who used it, without deleted users */
+            users: components["schemas"]["InvitedUser"][];
+            /**
+             * Format: int64
+             * @description How many users may use it
+             */
+            uses: number;
         };
         Manifest: {
             digest: string;
@@ -3601,6 +3767,27 @@ export interface components {
              */
             requiredApprovers?: number;
         };
+        NewInvitation: {
+            /**
+             * Format: int64
+             * @description Lifetime; default 7
+             */
+            days?: number;
+            /** @description ID of a group; without it, the link invites to the hub only, which administrators may do */
+            group?: string;
+            /** @description For whom it is, such as a name or an email address; not shown to those who open it */
+            note?: string;
+            /**
+             * @description Role in the group, at most your own; default reporter
+             * @enum {string}
+             */
+            role?: "reporter" | "developer" | "maintainer" | "owner";
+            /**
+             * Format: int64
+             * @description How many users may use it; default 1
+             */
+            uses?: number;
+        };
         NewMessage: {
             /**
              * Format: int64
@@ -3758,6 +3945,24 @@ export interface components {
             same: boolean;
             /** @description Version given by the author */
             version?: string;
+        };
+        OpenedInvitation: {
+            /** Format: date-time */
+            expires: string;
+            /** @description Absent if it invites to the hub without a group */
+            group?: components["schemas"]["InvitedTo"];
+            /** @description Name of the user who invites */
+            inviter: string;
+            /**
+             * @description Your role in the group, if you are a member
+             * @enum {string}
+             */
+            member?: "reporter" | "developer" | "maintainer" | "owner";
+            /**
+             * @description Role in the group
+             * @enum {string}
+             */
+            role?: "reporter" | "developer" | "maintainer" | "owner";
         };
         OtherBranch: {
             /**
@@ -6475,6 +6680,213 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-invitations": {
+        parameters: {
+            query?: {
+                /** @description Value of next on the previous page */
+                after?: string;
+                /** @description Maximum number of items */
+                limit?: number;
+                /** @description ID of a group; without it, all invitations, for administrators */
+                group?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListBodyInvitation"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "create-invitation": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewInvitation"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MadeInvitation"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "revoke-invitation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of an invitation */
+                invitation: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "get-invitation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The link of an invitation */
+                link: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "X-Robots-Tag"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenedInvitation"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "accept-invitation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The link of an invitation */
+                link: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Credentials"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "Set-Cookie"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Me"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "join-group": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The link of an invitation */
+                link: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JoinedGroup"];
+                };
             };
             /** @description Error */
             default: {
