@@ -72,7 +72,7 @@ for (const Hand of hands)
     await page.waitForFunction(async (link) => (await navigator.clipboard.readText()) === link, link);
     await page.screenshot({ path: join(pictures, `invite-link-${by}.png`) });
     await hand.press(dialog.getByRole("button", { name: "Done" }));
-    await page.getByRole("cell", { name: /the new navigators/ }).waitFor();
+    await page.getByRole("cell", { name: /^the new navigators/ }).waitFor();
     await page.getByText("0 of 2 used").waitFor();
 
     // A user without an account opens it in another browser.
@@ -132,7 +132,7 @@ for (const Hand of hands)
     await late.getByRole("heading", { name: "Invitation not valid" }).waitFor();
     await root.goto("/admin/users");
     await root.locator(".invitations summary").click();
-    await root.getByRole("cell", { name: new RegExp(`other-${by}.*${display}`) }).waitFor();
+    await root.getByRole("cell", { name: new RegExp(`^other-${by}.*${display}`) }).waitFor();
     await root.screenshot({ path: join(pictures, `invite-admin-${by}.png`), fullPage: true });
     for (const p of [page, guest, mate, late, root]) p.calm();
   });
