@@ -114,7 +114,7 @@ for (const Hand of hands)
     // The owner sees who used it. A third user cannot.
     await page.reload();
     await hand.press(page.locator(".invitations summary", { hasText: "0 open" }));
-    await page.getByRole("cell", { name: `guest-${by}, mate-${by}` }).waitFor();
+    await page.getByText(`Used by guest-${by}, mate-${by}`).waitFor();
     await page.getByText("2 of 2 used").waitFor();
     await page.screenshot({ path: join(pictures, `invite-list-${by}.png`), fullPage: true });
     const late = await window_(t);

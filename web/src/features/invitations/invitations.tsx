@@ -76,7 +76,6 @@ function Table({ invitations, load, groups }: { invitations: Invitation[]; load:
             <tr>
               <th scope="col">{msg("invite.for")}</th>
               <th scope="col">{msg("invite.state")}</th>
-              <th scope="col">{msg("invite.usedBy")}</th>
               <th scope="col">
                 <span class="visually-hidden">{msg("invite.actions")}</span>
               </th>
@@ -101,7 +100,6 @@ function Table({ invitations, load, groups }: { invitations: Invitation[]; load:
                 <td>
                   <State i={i} />
                 </td>
-                <td>{i.users.map((u) => u.name).join(", ")}</td>
                 <td>
                   {(i.state === "open" || i.state === "suspended") && (
                     <Button
@@ -139,6 +137,9 @@ function State({ i }: { i: Invitation }) {
         {msg("invite.usedOf", { used: i.used, uses: i.uses })}
         {i.state === "open" && <> · {msg("invite.until", { time: moment(i.expires) })}</>}
       </span>
+      {i.users.length > 0 && (
+        <div class="small">{msg("invite.usedBy", { names: i.users.map((u) => u.name).join(", ") })}</div>
+      )}
       {i.state === "suspended" && <div class="small muted">{msg("invite.suspendedText")}</div>}
     </>
   );
