@@ -344,8 +344,16 @@ func (s *scan) descend(d *dirfd, n *node, rel string, at level) {
 		return
 	}
 	subs := make([]*node, 0, len(n.subs))
-	for _, old := range n.subs {
+	same := s.unchanged(d, n.subs)
+	for i, old := range n.subs {
 		if s.outOfTime(d, old.name) {
+			subs = append(subs, old)
+			continue
+		}
+		if same != nil && same[i] && !s.visited[old.stamp.id] && s.dirsLeft() {
+			s.callOnDir(d.path + "/" + old.name)
+			s.countDir()
+			s.visited[old.stamp.id] = true
 			subs = append(subs, old)
 			continue
 		}
