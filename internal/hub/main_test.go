@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -79,6 +80,9 @@ func start(t testing.TB, o hub.Options) *node {
 	}
 	if o.Rate == 0 {
 		o.Rate = -1
+	}
+	if o.Database == "" {
+		storetest.CreateSQLite(t, filepath.Join(o.Data, hub.DatabaseFile))
 	}
 	o.Cost, o.Version = cheap, "test"
 	if o.Logger == nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/store/storetest"
 )
 
-// addresses are an empty database of each kind.
-var addresses = map[string]func(testing.TB) string{"SQLite": storetest.SQLite, "PostgreSQL": storetest.Postgres}
+// addresses are a database without a schema of each kind.
+var addresses = map[string]func(testing.TB) string{"SQLite": storetest.BlankSQLite, "PostgreSQL": storetest.BlankPostgres}
 
 func eachAddress(t *testing.T, test func(t *testing.T, address string)) {
 	for name, address := range addresses {
@@ -42,7 +42,7 @@ func TestMigrationFromEveryStep(t *testing.T) {
 
 func TestMigrationSavesCopy(t *testing.T) {
 	ctx := t.Context()
-	address, number := storetest.SQLite(t), store.Migrations()-1
+	address, number := storetest.BlankSQLite(t), store.Migrations()-1
 	path := store.SQLitePath(address)
 	copied := fmt.Sprintf("%s.schema-%d", path, number)
 	old := must(store.OpenAt(ctx, address, number))(t)

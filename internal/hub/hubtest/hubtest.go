@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/limittest"
+	"github.com/loadout-dev/loadout/internal/store/storetest"
 )
 
 // Password is the password of every user that this package creates.
@@ -37,6 +39,9 @@ func Open(t testing.TB, o hub.Options) *Hub {
 	t.Helper()
 	o.Data, o.Rate, o.Cost, o.Version = t.TempDir(), -1, account.Cost{Memory: 64, Time: 1, Lanes: 1}, "test"
 	o.Logger = slog.New(slog.DiscardHandler)
+	if o.Database == "" {
+		storetest.CreateSQLite(t, filepath.Join(o.Data, hub.DatabaseFile))
+	}
 	if o.Accounts {
 		o.FirstAdmin = &hub.FirstAdmin{Name: "root", Password: Password}
 	}

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -82,15 +83,28 @@ func findPrograms() (string, error) {
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
 // URL returns the server's address. Add parameters with &.
-func (s *Server) URL() string {
-	return "postgres:///postgres?user=loadout&host=" + url.QueryEscape(s.dir)
+func (s *Server) URL() string { return s.address("postgres") }
+
+// address returns the address of one of the server's databases.
+func (s *Server) address(database string) string {
+	return "postgres:///" + database + "?user=loadout&host=" + url.QueryEscape(s.dir)
+}
+
+// exec runs a statement.
+func (s *Server) exec(statement string) error {
+	db, err := sql.Open("pgx", s.URL())
+	if err != nil {
+		return err
+	}
+	_, err = db.Exec(statement)
+	return errors.Join(err, db.Close())
 }
 
 // Start starts the server again after [Server.Stop] and waits until it accepts
 // connections.
 func (s *Server) Start() error {
 	return s.run("pg_ctl", "start", "--wait", "--silent", "--pgdata", s.data(), "--log", filepath.Join(s.dir, "log"), "--options",
-		"-c listen_addresses='' -c unix_socket_directories="+s.dir+" -c fsync=off -c max_connections=200 -c shared_buffers=64MB")
+		"-c listen_addresses='' -c unix_socket_directories="+s.dir+" -c fsync=off -c full_page_writes=off -c autovacuum=off -c max_connections=200 -c shared_buffers=64MB")
 }
 
 // Stop stops the server immediately, as if its machine had failed. Its

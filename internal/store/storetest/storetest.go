@@ -1,5 +1,5 @@
 // Package storetest provides real databases for tests: SQLite files, and a
-// PostgreSQL server. The server starts with the first test that needs it, and
+// PostgreSQL server. They are copies of a migrated database. The server starts with the first test that needs it, and
 // [Main] stops it. Tests that need the server are skipped if the PostgreSQL
 // programs are missing.
 package storetest
@@ -8,14 +8,13 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // driver for creating schemas
+	_ "github.com/jackc/pgx/v5/stdlib" // driver for creating databases
 
 	"github.com/loadout-dev/loadout/internal/store"
 )
@@ -26,9 +25,12 @@ var server struct {
 	running *Server
 	err     error
 
-	mu      sync.Mutex
-	schemas int
+	mu        sync.Mutex
+	databases int
 }
+
+// migrated is the PostgreSQL database whose copies the tests use.
+const migrated = "migrated"
 
 // Main runs the tests of a package, stops the server, and returns the exit
 // code.
@@ -67,8 +69,55 @@ func Open(t testing.TB, address string) *store.DB {
 	return db
 }
 
-// SQLite returns the address of a database file that does not exist yet.
+// SQLite returns the address of an empty database file with the newest schema.
 func SQLite(t testing.TB) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "hub.db")
+	CreateSQLite(t, path)
+	return "sqlite:" + path
+}
+
+// CreateSQLite creates an empty database file with the newest schema, unless the
+// file exists. It copies a database, because migrations take longer than most tests.
+func CreateSQLite(t testing.TB, path string) {
+	t.Helper()
+	data, err := emptySQLite()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err == nil {
+		return
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// emptySQLite returns the content of a database file with the newest schema.
+var emptySQLite = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "loadout-sqlite-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "hub.db")
+	if err := migrate("sqlite:" + path); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+})
+
+// migrate creates the newest schema in a database.
+func migrate(address string) error {
+	db, err := store.Open(context.Background(), address, nil)
+	if err != nil {
+		return err
+	}
+	return db.Close()
+}
+
+// BlankSQLite returns the address of a database file that does not exist yet.
+func BlankSQLite(t testing.TB) string {
 	t.Helper()
 	return "sqlite:" + filepath.Join(t.TempDir(), "hub.db")
 }
@@ -87,12 +136,32 @@ func DropTable(t testing.TB, address, table string) {
 	}
 }
 
-// Postgres returns the address of an empty schema on a server shared by all
-// tests of the process. If PostgreSQL is missing, it skips the test, or fails
-// it if LOADOUT_TEST_POSTGRES is set.
+// Postgres returns the address of an empty database with the newest schema, on a
+// server shared by all tests of the process. If PostgreSQL is missing, it skips the
+// test, or fails it if LOADOUT_TEST_POSTGRES is set.
 func Postgres(t testing.TB) string {
 	t.Helper()
-	server.once.Do(func() { server.running, server.err = StartServer() })
+	return createPostgres(t, migrated)
+}
+
+// BlankPostgres is like [Postgres], for a database without a schema.
+func BlankPostgres(t testing.TB) string {
+	t.Helper()
+	return createPostgres(t, "template0")
+}
+
+// createPostgres copies a database of the shared server, and returns the address of
+// the copy.
+func createPostgres(t testing.TB, template string) string {
+	t.Helper()
+	server.once.Do(func() {
+		if server.running, server.err = StartServer(); server.err != nil {
+			return
+		}
+		if server.err = server.running.exec("CREATE DATABASE " + migrated); server.err == nil {
+			server.err = migrate(server.running.address(migrated))
+		}
+	})
 	if server.err != nil {
 		if os.Getenv("LOADOUT_TEST_POSTGRES") != "" {
 			t.Fatal(server.err)
@@ -100,16 +169,11 @@ func Postgres(t testing.TB) string {
 		t.Skip(server.err)
 	}
 	server.mu.Lock()
-	server.schemas++
-	schema := fmt.Sprintf("test_%d", server.schemas)
+	server.databases++
+	name := fmt.Sprintf("test_%d", server.databases)
 	server.mu.Unlock()
-	base, err := sql.Open("pgx", server.running.URL())
-	if err != nil {
+	if err := server.running.exec("CREATE DATABASE " + name + " TEMPLATE " + template); err != nil {
 		t.Fatal(err)
 	}
-	defer base.Close()
-	if _, err := base.Exec("CREATE SCHEMA " + schema); err != nil {
-		t.Fatal(err)
-	}
-	return server.running.URL() + "&search_path=" + url.QueryEscape(schema)
+	return server.running.address(name)
 }
