@@ -122,7 +122,7 @@ func libraryInputProblem(err error) *Problem {
 	if !ok {
 		return nil
 	}
-	return &Problem{Status: 422, Code: "invalid", Detail: e.Why, Next: "see what is expected: GET /openapi.json"}
+	return &Problem{Status: 422, Code: "invalid", Detail: e.Why, Next: "correct the request"}
 }
 
 // PartialImport adds to an import error how many skills were imported before it

@@ -82,7 +82,7 @@ function Editor({ saved, place, formless, fresh, onSaved }: EditorProps) {
     [],
   );
   const changes = may(kind === "Model" || kind === "MCPServer" ? "server.apply" : "kind.apply");
-  const part: PartProps = { draft, place, profile: profile.data, base };
+  const part: PartProps = { draft, place, profile: profile.data, base, readOnly: !changes };
   const actions = place && (
     <>
       {talks && (

@@ -33,9 +33,11 @@ export function ServerBasis(part: PartProps) {
         onChange={(spec) => draft.set({ ...draft.doc, spec })}
       />
       <Promises config={config} saved={!!saved} />
-      <div>
-        <TrialButton trial={trial} />
-      </div>
+      {!part.readOnly && (
+        <div>
+          <TrialButton trial={trial} />
+        </div>
+      )}
       <TrialResult
         trial={trial}
         note={saved ? undefined : isCommand(config) ? msg("agents.draftCommand") : msg("agents.draftTest")}

@@ -4,8 +4,8 @@ import { Refusal } from "../../shared/api/client";
 import { Button } from "../../shared/ui";
 
 /**
- * useSend sends a form once at a time and keeps its errors. `fault("name")` returns the error of a
- * body field. `error` is set only for errors outside of `fields`.
+ * useSend sends a form once at a time and keeps its errors. `fault("name")` returns the error of a field
+ * of the body or the path. `error` is set only for errors outside of `fields`.
  */
 export function useSend(act: () => Promise<unknown>, ...fields: string[]) {
   const [busy, setBusy] = useState(false);
@@ -24,12 +24,14 @@ export function useSend(act: () => Promise<unknown>, ...fields: string[]) {
     }
   };
   const faults = error instanceof Refusal ? (error.problem.errors ?? []) : [];
+  const isAt = (f: (typeof faults)[number], field: string) =>
+    f.where === `body.${field}` || f.where === `path.${field}`;
   const fault = (field: string) =>
     faults
-      .filter((f) => f.where === `body.${field}`)
+      .filter((f) => isAt(f, field))
       .map((f) => f.message)
       .join("; ") || undefined;
-  const said = faults.length > 0 && faults.every((f) => fields.some((field) => f.where === `body.${field}`));
+  const said = faults.length > 0 && faults.every((f) => fields.some((field) => isAt(f, field)));
   return { send, busy, error: said ? undefined : error, fault };
 }
 

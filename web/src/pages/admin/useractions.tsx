@@ -53,7 +53,9 @@ export function UserActions({ u, onChange }: { u: User; onChange: () => void }) 
       {open === "password" && <ResetPassword u={u} onClose={() => show(undefined)} />}
       {open === "ways" && <WaysIn u={u} onClose={() => show(undefined)} />}
       <Menu small label={`${msg("admin.actions")}: ${u.name}`}>
-        <MenuItem onClick={() => show("password")}>{msg("admin.setPassword")}</MenuItem>
+        <MenuItem onClick={() => (u.id === me.value?.user.id ? route("/settings/password") : show("password"))}>
+          {msg("admin.setPassword")}
+        </MenuItem>
         <MenuItem onClick={() => show("ways")}>{msg("admin.tokens")}</MenuItem>
         <MenuItem onClick={() => route(`/audit?actor=${encodeURIComponent(u.name)}`)}>{msg("admin.audit")}</MenuItem>
         {u.account?.admin ? (

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { useScopes } from "../../features/skills/namespaces";
 import { api, got, useLoad, type Schema } from "../../shared/api/client";
-import { hasRole, isAdmin } from "../../shared/api/me";
+import { hasRole, isAdmin, me, ways } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, Button, Check, Dialog, failed, Problem, Shown } from "../../shared/ui";
 
@@ -29,6 +29,13 @@ export function Defaults({ skill, onClose }: { skill: Schema["SkillDetail"]; onC
 
 const mayChange = (n: string) =>
   n.startsWith("user:") || (n === "public" ? isAdmin.value : hasRole(n.slice("group:".length), "developer"));
+
+/** usable reports whether the users of a namespace can load a skill. Otherwise, it cannot be a default there. */
+function usable(skill: Schema["SkillDetail"], namespace: string): boolean {
+  const groups = namespace.startsWith("user:") ? (me.value?.groups ?? []).map((g) => `group:${g.group}`) : [];
+  const reached = [namespace, ...groups, "public", "hub", "bundled"];
+  return ways.value?.mode === "single" || reached.some((n) => skill.listings.includes(n));
+}
 
 function Scope({ skill, namespace, name }: { skill: Schema["SkillDetail"]; namespace: string; name: string }) {
   const [error, setError] = useState<Error>();
@@ -63,10 +70,12 @@ function Scope({ skill, namespace, name }: { skill: Schema["SkillDetail"]; names
               <ActionButton small act={remove} label={msg("skill.noDefaultFor", { n: name })}>
                 {msg("skill.noDefault")}
               </ActionButton>
-            ) : (
+            ) : usable(skill, namespace) ? (
               <ActionButton small act={() => put(false)} label={msg("skill.defaultFor", { n: name })}>
                 {msg("skill.makeDefaultNow")}
               </ActionButton>
+            ) : (
+              <span class="small muted">{msg("skill.notPublishedThere")}</span>
             )}
           </div>
           {now && (

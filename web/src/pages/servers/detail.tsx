@@ -5,7 +5,7 @@ import { useQuietly } from "../../features/servers/refresh";
 import { namespaceName } from "../../features/servers/serverlist";
 import { allServers, missingOf, serversOf } from "../../features/servers/serverlists";
 import { SignIn, SignInButton, wantsSignIn } from "../../features/servers/signin";
-import { definedAt, standing, trialOf, type Server } from "../../features/servers/state";
+import { definedAt, mayTest, standing, trialOf, type Server } from "../../features/servers/state";
 import { TrialButton, TrialResult, useTrial } from "../../features/servers/trial";
 import { api, got, useLoad } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
@@ -69,9 +69,10 @@ function Known({ server, again, error }: { server: Server; again: () => void; er
   // A test may be the first to find that a sign-in is needed.
   const s: Server = trial.tried?.signIn && !server.signIn ? { ...server, signIn: { state: "needed" } } : server;
   const decides = (s.review && s.review.decision !== "approved") || !!s.held?.length;
+  const tests = mayTest(s);
   const remote = !s.command && !!s.urls?.length;
   useEffect(() => {
-    if (remote && s.state === "ready") void trial.run(); // connecting to an address starts no program
+    if (tests && remote && s.state === "ready") void trial.run(); // connecting to an address starts no program
   }, [s.digest, s.state, s.signIn?.state === "signed_in"]);
   const edit = definedAt(s);
   const actions = (
@@ -81,10 +82,14 @@ function Known({ server, again, error }: { server: Server; again: () => void; er
           {s.kind === "MCPServer" ? msg("servers.edit") : msg("servers.openAgent")}
         </a>
       )}
-      <ActionButton icon="again" act={() => restart(s).then(again)}>
-        {msg("servers.restart")}
-      </ActionButton>
-      <TrialButton trial={trial} primary={!decides && !wantsSignIn(s)} />
+      {tests && (
+        <>
+          <ActionButton icon="again" act={() => restart(s).then(again)}>
+            {msg("servers.restart")}
+          </ActionButton>
+          <TrialButton trial={trial} primary={!decides && !wantsSignIn(s)} />
+        </>
+      )}
     </>
   );
   return (
@@ -99,7 +104,9 @@ function Known({ server, again, error }: { server: Server; again: () => void; er
           <Variables server={s} onChange={again} />
           <section class="stack tight">
             <h2>{msg("servers.tools")}</h2>
-            {!trial.tried && !trial.busy && !trial.error && <p class="muted">{msg("servers.testSays")}</p>}
+            {!trial.tried && !trial.busy && !trial.error && (
+              <p class="muted">{msg(tests ? "servers.testSays" : "servers.mayNotTest")}</p>
+            )}
             {trial.tried?.signIn ? (
               <p class="muted">{msg("serverSignIn.toolsLater")}</p>
             ) : (

@@ -201,14 +201,14 @@ function SetSecret({
 }) {
   const [name, setName] = useState(had);
   const [value, setValue] = useState("");
-  const { send, busy, error } = useSend(async () => {
+  const { send, busy, error, fault } = useSend(async () => {
     await got(
       api.PUT("/api/v1/secrets/{secret}", { params: { path: { secret: name }, query: { owner } }, body: { value } }),
     );
     done(msg("settings.kept"));
     onKept();
     onClose();
-  });
+  }, "secret");
   return (
     <Dialog
       title={had ? `${msg("settings.replace")}: ${had}` : msg("settings.addSecret")}
@@ -227,6 +227,7 @@ function SetSecret({
           <TextField
             label={msg("settings.secretName")}
             hint={msg("settings.secretNameHint")}
+            error={fault("secret")}
             value={name}
             onText={setName}
             required

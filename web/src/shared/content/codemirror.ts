@@ -2,14 +2,16 @@ import {
   autocompletion,
   closeBrackets,
   closeBracketsKeymap,
+  closeCompletion,
   completionKeymap,
   type CompletionSource,
+  completionStatus,
 } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { bracketMatching, foldGutter, foldKeymap, indentOnInput, indentUnit } from "@codemirror/language";
 import { type Diagnostic, lintGutter, lintKeymap, setDiagnostics } from "@codemirror/lint";
 import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
-import { Annotation, Compartment, EditorState } from "@codemirror/state";
+import { Annotation, Compartment, EditorState, Prec } from "@codemirror/state";
 import {
   drawSelection,
   EditorView,
@@ -33,6 +35,22 @@ interface MirrorOptions {
   onChange: (value: string) => void;
   complete?: (word: string) => Promise<{ label: string; detail?: string }[]>;
 }
+
+/**
+ * Escape, then Tab leaves the editor. Completions that are still looked for, as after each word, would use up the
+ * Escape, and Tab would indent.
+ */
+const leavable = Prec.highest(
+  keymap.of([
+    {
+      key: "Escape",
+      run: (view) => {
+        if (completionStatus(view.state) === "pending") closeCompletion(view);
+        return false;
+      },
+    },
+  ]),
+);
 
 const fromOutside = Annotation.define<boolean>();
 
@@ -63,6 +81,7 @@ export class Mirror {
           highlightActiveLine(),
           highlightActiveLineGutter(),
           highlightSelectionMatches(),
+          leavable,
           autocompletion(complete ? { override: [source(complete)] } : {}),
           search({ top: true }),
           indentUnit.of("  "),
