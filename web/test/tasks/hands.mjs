@@ -110,9 +110,11 @@ class Keyboard extends Hand {
    */
   async reach(control) {
     await control.waitFor();
+    let element = await control.elementHandle();
     for (let i = 0; i < most; i++) {
-      const keys = await control.evaluate((e) => {
+      const keys = await element.evaluate((e) => {
         const active = document.activeElement;
+        if (!e.isConnected) return undefined; // it was drawn anew
         if (active === e) return [];
         if (active?.matches(".cm-content")) return ["Escape", "Tab"]; // an editor, where Tab indents
         const one = e.closest("[role=menu], [role=tablist]");
@@ -123,8 +125,9 @@ class Keyboard extends Hand {
         if (!near) return ["Tab"];
         return [one?.getAttribute("role") === "tablist" ? "ArrowRight" : "ArrowDown"];
       });
-      if (!keys.length) return;
-      for (const key of keys) await this.page.keyboard.press(key);
+      if (keys?.length === 0) return;
+      if (!keys) element = await control.elementHandle();
+      await Promise.all((keys ?? []).map((key) => this.page.keyboard.press(key))); // an editor forgets Escape after 2 s
     }
     throw new Error(`the focus does not reach ${control}`);
   }
