@@ -1308,9 +1308,9 @@ test("an old conversation is found by a word in it, by keyboard and by mouse, an
   // Enter opens nothing that was found for the text before.
   await field.evaluate(async (field) => {
     field.value = "zzzz";
-    field.dispatchEvent(new Event("input", { bubbles: true }));
-    await new Promise(requestAnimationFrame);
-    field.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true }));
+    field.dispatchEvent(new window.Event("input", { bubbles: true }));
+    await new Promise(window.requestAnimationFrame);
+    field.dispatchEvent(new window.KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true }));
   });
   await palette.getByText("No matches").waitFor();
   await field.fill("LIGHTH open");
