@@ -1,5 +1,4 @@
 import type { Schema } from "../../shared/api/client";
-import { hasRole, isAdmin } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import { Tag } from "../../shared/ui";
 
@@ -49,13 +48,6 @@ export function StandingTag({ server }: { server: Server }) {
       {word}
     </Tag>
   );
-}
-
-/** mayTest reports whether the user may test and restart a server: whoever may change its definition. */
-export function mayTest(s: Pick<Server, "kind" | "namespace">): boolean {
-  const group = /^group:(.+)/.exec(s.namespace ?? "")?.[1];
-  if (!s.kind || s.namespace === "public") return isAdmin.value;
-  return !group || hasRole(group, s.kind === "MCPServer" ? "maintainer" : "developer");
 }
 
 /** definedAt returns the page that edits the server. */

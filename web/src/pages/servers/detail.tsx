@@ -1,11 +1,12 @@
 import { useEffect } from "preact/hooks";
 import { Missing } from "../../features/servers/missingvalues";
+import { mayTest } from "../../features/servers/owners";
 import { milliseconds, restarted } from "../../features/servers/phrases";
 import { useQuietly } from "../../features/servers/refresh";
 import { namespaceName } from "../../features/servers/serverlist";
 import { allServers, missingOf, serversOf } from "../../features/servers/serverlists";
 import { SignIn, SignInButton, wantsSignIn } from "../../features/servers/signin";
-import { definedAt, mayTest, standing, trialOf, type Server } from "../../features/servers/state";
+import { definedAt, standing, trialOf, type Server } from "../../features/servers/state";
 import { TrialButton, TrialResult, useTrial } from "../../features/servers/trial";
 import { api, got, useLoad } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
@@ -22,14 +23,21 @@ interface Which {
   name: string;
 }
 
-async function one(of: Which, signal: AbortSignal): Promise<Server | null> {
+/** A server, and whether the user may test and restart it. */
+interface Found {
+  server: Server;
+  tests: boolean;
+}
+
+async function one(of: Which, signal: AbortSignal): Promise<Found | null> {
   const all = of.kind
     ? await serversOf(of.kind, of.namespace!, of.thing!, signal)
     : (await allServers(signal)).filter((s) => !s.kind);
   const found = all.find((s) => s.name === of.name);
   if (!found) return null;
   const missing = found.state === "ready" ? (await missingOf([found], signal)).get(found.digest) : undefined;
-  return missing ? { ...found, state: "not_configured", missing } : found;
+  const server: Server = missing ? { ...found, state: "not_configured", missing } : found;
+  return { server, tests: await mayTest(server) };
 }
 
 /** Detail is the page of a server. */
@@ -61,15 +69,14 @@ export function Detail(of: Which) {
         )}
       </Page>
     );
-  return <Known server={load.data} again={() => void load.again()} error={load.error} />;
+  return <Known {...load.data} again={() => void load.again()} error={load.error} />;
 }
 
-function Known({ server, again, error }: { server: Server; again: () => void; error?: Error }) {
+function Known({ server, tests, again, error }: Found & { again: () => void; error?: Error }) {
   const trial = useTrial(trialOf(server));
   // A test may be the first to find that a sign-in is needed.
   const s: Server = trial.tried?.signIn && !server.signIn ? { ...server, signIn: { state: "needed" } } : server;
   const decides = (s.review && s.review.decision !== "approved") || !!s.held?.length;
-  const tests = mayTest(s);
   const remote = !s.command && !!s.urls?.length;
   useEffect(() => {
     if (tests && remote && s.state === "ready") void trial.run(); // connecting to an address starts no program
