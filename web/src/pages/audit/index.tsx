@@ -65,9 +65,10 @@ export default function Audit() {
 
 function Export({ filter, data }: { filter: Filter; data: Parameters<typeof asCSV>[0] }) {
   if (data.length === 0) return null;
+  const label = msg("audit.exportShown", { count: data.length });
   const name = ["audit", filter.actor, filter.action, filter.decision].filter(Boolean).join("-");
   return (
-    <Menu label={msg("audit.exportAs")} icon="download" text={<span>{msg("audit.exportAs")}</span>}>
+    <Menu label={label} icon="download" text={<span>{label}</span>}>
       <MenuItem onClick={() => save(`${name}.csv`, "text/csv", asCSV(data, userName))}>{msg("audit.csv")}</MenuItem>
       <MenuItem onClick={() => save(`${name}.json`, "application/json", asJSON(data))}>{msg("audit.json")}</MenuItem>
     </Menu>

@@ -11,11 +11,11 @@ import type { Loaded } from "./loaded";
 /** Decide records the decision about a version. It is bound to the digest on the screen. */
 export function Decide({ all: { skill, version: v }, again }: { all: Loaded; again: () => void }) {
   const [note, setNote] = useState("");
-  const [missing, setMissing] = useState(false);
+  const [missing, setMissing] = useState<string>();
   useUnsaved(!!note.trim());
   const decide = async (decision: Schema["Decision"]["decision"], message: string) => {
     const lacks = (decision === "rejected" || decision === "changes-requested") && !note.trim();
-    setMissing(lacks);
+    setMissing(lacks ? msg("review.noteNeeded") : undefined);
     if (lacks) return;
     await got(
       api.PUT("/api/v1/skills/{skill}/versions/{version}/review", {
@@ -28,7 +28,7 @@ export function Decide({ all: { skill, version: v }, again }: { all: Loaded; aga
     again();
   };
   const comment = async () => {
-    setMissing(!note.trim());
+    setMissing(note.trim() ? undefined : msg("review.commentNeeded"));
     if (!note.trim()) return;
     await add({}, note.trim());
     setNote("");
@@ -41,6 +41,7 @@ export function Decide({ all: { skill, version: v }, again }: { all: Loaded; aga
   const mayApprove =
     v.review !== "approved" && !(several && (v.createdBy === user || v.approvers.includes(user ?? "")));
   const last = approvals + 1 >= v.requiredApprovers;
+  const approved = v.code ? "review.approved" : "review.approvedVersion"; // a request may have held back a text
   if (!mayReview(skill.namespace, v))
     return (
       <div class="card stack">
@@ -53,13 +54,13 @@ export function Decide({ all: { skill, version: v }, again }: { all: Loaded; aga
   return (
     <div class="card stack">
       <h2>{msg("review.decide")}</h2>
-      <p class="small">{msg("review.means", { count: v.files })}</p>
+      {v.code && <p class="small">{msg("review.means", { count: v.files })}</p>}
       <p class="mono small">{v.digest}</p>
       {several && <p class="small">{msg("review.required", { a: approvals, n: v.requiredApprovers })}</p>}
       <AreaField
         label={msg("review.note")}
         hint={msg("review.noteHint")}
-        error={missing ? msg("review.noteNeeded") : undefined}
+        error={missing}
         value={note}
         onText={setNote}
         rows={3}
@@ -69,9 +70,9 @@ export function Decide({ all: { skill, version: v }, again }: { all: Loaded; aga
           <ActionButton
             look="primary"
             icon="check"
-            act={() => decide("approved", msg(last ? "review.approved" : "review.approvalStored"))}
+            act={() => decide("approved", msg(last ? approved : "review.approvalStored"))}
           >
-            {msg("review.approve")}
+            {v.code ? msg("review.approve") : msg("review.approveVersion")}
           </ActionButton>
         )}
         {v.state !== "changes-requested" && (

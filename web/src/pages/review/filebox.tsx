@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { msg } from "../../shared/i18n/messages";
 import { anchor } from "./linecomments";
 import { useReview } from "./reviewstate";
@@ -22,13 +22,26 @@ export function FileBox({
   useEffect(() => {
     if (seen) setOpen(false);
   }, [seen]);
+  const box = useRef<HTMLElement>(null);
   useEffect(() => {
-    const show = () => location.hash === `#${anchor(path)}` && setOpen(true);
+    const own = `#${anchor(path)}`;
+    const show = () => location.hash === own && setOpen(true);
+    // A link to the file opens it also if the address has it already.
+    const press = (e: MouseEvent) =>
+      e.target instanceof Element && e.target.closest("a")?.getAttribute("href") === own && setOpen(true);
+    if (location.hash === own) {
+      setOpen(true);
+      box.current?.scrollIntoView(); // it was not there when the page was loaded
+    }
     addEventListener("hashchange", show);
-    return () => removeEventListener("hashchange", show);
+    addEventListener("click", press);
+    return () => {
+      removeEventListener("hashchange", show);
+      removeEventListener("click", press);
+    };
   }, [path]);
   return (
-    <section class="review-file" id={anchor(path)} aria-label={path}>
+    <section class="review-file" ref={box} id={anchor(path)} aria-label={path}>
       <header>
         <button type="button" class="review-toggle" aria-expanded={open} onClick={() => setOpen(!open)}>
           <span aria-hidden="true">{open ? "▾" : "▸"}</span> <code>{path}</code>

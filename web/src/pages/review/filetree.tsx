@@ -35,13 +35,16 @@ function folderOf(files: TreeFile[]): Folder {
 
 /** FileTree lists the files with their numbers of changes and comments. */
 export function FileTree({ files }: { files: TreeFile[] }) {
-  const { viewed } = useReview();
-  const seen = files.filter((f) => viewed.has(f.path)).length;
+  const { viewed, has } = useReview();
+  const mine = files.filter((f) => has(f.path)); // removed files cannot be marked
+  const seen = mine.filter((f) => viewed.has(f.path)).length;
   return (
     <details class="card review-tree" open>
       <summary>
         {msg("review.files")}{" "}
-        <span class="small muted">{msg("review.viewedOf", { n: count(seen), all: count(files.length) })}</span>
+        {mine.length > 0 && (
+          <span class="small muted">{msg("review.viewedOf", { n: count(seen), all: count(mine.length) })}</span>
+        )}
       </summary>
       <nav aria-label={msg("review.files")}>
         <FolderView folder={folderOf(files)} />

@@ -13,14 +13,13 @@ import { asVersion, enqueue, forget, problemOf, retry, type Upload, uploads } fr
 export function UploadTab({ namespace }: { namespace: string }) {
   const most = useLimits()?.package;
   const [lenient, setLenient] = useState(false);
-  const [changelog, setChangelog] = useState("");
   const [over, setOver] = useState(false);
   const drop = async (e: DragEvent) => {
     e.preventDefault();
     setOver(false);
-    if (e.dataTransfer) enqueue(await dropped(e.dataTransfer.items), namespace, lenient, changelog.trim());
+    if (e.dataTransfer) enqueue(await dropped(e.dataTransfer.items), namespace, lenient);
   };
-  const choose = (files: FileList | null) => files && enqueue(packagesOf(files), namespace, lenient, changelog.trim());
+  const choose = (files: FileList | null) => files && enqueue(packagesOf(files), namespace, lenient);
   return (
     <div class="stack">
       <div
@@ -43,13 +42,6 @@ export function UploadTab({ namespace }: { namespace: string }) {
           {msg("add.dropHint")}
         </span>
       </div>
-      <TextField
-        label={msg("add.changelog")}
-        hint={msg("add.changelogHint")}
-        maxLength={200}
-        value={changelog}
-        onText={setChangelog}
-      />
       <Check label={msg("add.lenient")} hint={msg("add.lenientHint")} checked={lenient} onCheck={setLenient} />
       {uploads.value.length > 0 && (
         <section class="stack tight" aria-label={msg("add.queue")}>
@@ -217,12 +209,29 @@ function Refused({ upload: u, error }: { upload: Upload; error: Error }) {
 const ofFiles = ["bad_package", "bad_skill", "bad_name", "too_large"];
 
 function NameTaken({ upload, taken: { skill_id: skill, mayAddVersion } }: { upload: Upload; taken: Schema["Taken"] }) {
+  const [changelog, setChangelog] = useState("");
+  const form = mayAddVersion && skill;
   return (
-    <div class="note warn">
+    <form
+      class="note warn stack tight"
+      onSubmit={(e) => {
+        e.preventDefault();
+        if (form) void asVersion(upload, skill, changelog.trim());
+      }}
+    >
       {mayAddVersion ? msg("add.exists") : msg("add.existsOfOthers")}
+      {form && (
+        <TextField
+          label={msg("add.changelog")}
+          hint={msg("add.changelogHint")}
+          maxLength={200}
+          value={changelog}
+          onText={setChangelog}
+        />
+      )}
       <div class="row">
-        {mayAddVersion && skill ? (
-          <Button small look="primary" onClick={() => void asVersion(upload, skill)}>
+        {form ? (
+          <Button small look="primary" type="submit">
             {msg("add.asVersion")}
           </Button>
         ) : (
@@ -236,6 +245,6 @@ function NameTaken({ upload, taken: { skill_id: skill, mayAddVersion } }: { uplo
           </a>
         )}
       </div>
-    </div>
+    </form>
   );
 }

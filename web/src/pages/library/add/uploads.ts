@@ -20,8 +20,6 @@ export interface Upload {
   pack: Package;
   namespace: string;
   lenient: boolean;
-  /** What the author says that changed. */
-  changelog: string;
   state: State;
 }
 
@@ -33,7 +31,7 @@ let batches = 0;
 let running = false;
 
 /** enqueue adds packages to the queue. */
-export function enqueue(packages: Package[], namespace: string, lenient: boolean, changelog = "") {
+export function enqueue(packages: Package[], namespace: string, lenient: boolean) {
   batches++;
   uploads.value = [
     ...uploads.value,
@@ -43,7 +41,6 @@ export function enqueue(packages: Package[], namespace: string, lenient: boolean
       pack,
       namespace,
       lenient,
-      changelog,
       state: { at: "waits" } as State,
     })),
   ];
@@ -68,7 +65,6 @@ async function uploadNew(u: Upload) {
   const query = new URLSearchParams({ file_name: u.pack.name });
   if (u.namespace) query.set("namespace", u.namespace);
   if (u.lenient) query.set("lenient", "true");
-  if (u.changelog) query.set("changelog", u.changelog);
   try {
     const made = await transfer<Schema["SkillDetail"]>(u, `/api/v1/skills?${query}`);
     put(u.id, { at: "done", skill: made.id, code: made.code && !made.runnable });
@@ -85,12 +81,12 @@ export function retry(u: Upload, choices: Partial<Pick<Upload, "namespace" | "le
   void run();
 }
 
-/** asVersion uploads a refused package as a new version of the existing skill. */
-export async function asVersion(u: Upload, skill: string) {
+/** asVersion uploads a refused package as a new version of the existing skill, with what the author says that changed. */
+export async function asVersion(u: Upload, skill: string, changelog: string) {
   const query = new URLSearchParams({
     file_name: u.pack.name,
     ...(u.lenient && { lenient: "true" }),
-    ...(u.changelog && { changelog: u.changelog }),
+    ...(changelog && { changelog }),
   });
   try {
     const made = await transfer<Schema["SkillVersion"]>(
