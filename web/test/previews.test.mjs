@@ -219,23 +219,32 @@ for (const view of [
   { name: "narrow-dark", width: 360, height: 740, scheme: "dark" },
 ])
   test(`a preview fits, is accessible and works with the keyboard: ${view.name}`, async (t) => {
-    const { page } = await answered(t, fenced("html", "<h1>Tides</h1><p onclick='x()'>High water at 14:20.</p>"), {
-      ...view,
-      axe: true,
-    });
+    const { page } = await answered(
+      t,
+      fenced("html", "<h1>Tides</h1><p onclick='x()'>High water at 14:20.</p><label>Port <input></label>"),
+      {
+        ...view,
+        axe: true,
+      },
+    );
     page.allowed.push(/Blocked script execution/); // of axe and of the document
     const frame = page.frameLocator(".content-preview iframe");
     await frame.getByRole("heading", { name: "Tides" }).waitFor();
     await page.screenshot({ path: join(pictures, `preview-${view.name}.png`) });
     await fits(page, "the preview");
     await accessible(page, "the preview");
-    const full = page.getByRole("button", { name: "Full screen" });
-    await full.press("Enter");
-    await page.getByRole("dialog", { name: "Preview: HTML" }).waitFor();
-    await frame.getByRole("heading", { name: "Tides" }).waitFor();
+    await frame.getByLabel("Port").fill("Cuxhaven");
+    await page.getByRole("button", { name: "Enlarge" }).press("Enter");
+    const large = page.getByRole("dialog", { name: "Preview: HTML" });
+    await large.waitFor();
+    assert.equal(await frame.getByLabel("Port").inputValue(), "Cuxhaven"); // the document was not loaded again
+    const { width, height } = await large.boundingBox();
+    assert.deepEqual([width, height], [view.width, view.height]);
     await page.screenshot({ path: join(pictures, `preview-full-${view.name}.png`) });
     await accessible(page, "the preview in full");
     await page.keyboard.press("Escape");
+    await large.waitFor({ state: "detached" });
+    assert.equal(await frame.getByLabel("Port").inputValue(), "Cuxhaven");
     await page.getByRole("button", { name: "Code", exact: true }).press("Enter");
     await page.locator(".content-code code").first().waitFor();
     assert.equal(page.frames().length, 1);

@@ -112,8 +112,11 @@ test("an upload is refused with all reasons, fixed, accepted, and uploaded again
   await choose("tides", {
     "SKILL.md": skill("tides", "Reads tide tables. Use for questions on tides.", "Do it better.\n"),
   });
+  await page.getByLabel("What changed (optional)").fill("Better steps");
   await page.getByRole("button", { name: "Upload as new version" }).click();
   await page.getByText("Added as version 2").waitFor();
+  const tides = (await hub.ask("GET", "/skills")).items.find((s) => s.name === "tides");
+  assert.equal((await hub.ask("GET", `/skills/${tides.id}/versions/2`)).changelog, "Better steps");
 
   // The name of the ZIP may differ from that of its folder as after another download, or as chosen.
   const ships = { "SKILL.md": skill("ships", "Knows ships. Use for questions on ships.") };
@@ -1419,12 +1422,12 @@ test("an old conversation is found by a word in it, by keyboard and by mouse, an
   const narrow = await window_(t, hub, { width: 360, height: 740, scheme: "dark" });
   await narrow.goto(`/chat/${old}`);
   await narrow.getByText("Remark 11.").first().waitFor();
-  await narrow.keyboard.press("Control+k");
+  await narrow.locator("header.bar").getByRole("button", { name: "Search" }).click();
   await narrow.getByRole("combobox").fill("lighthouse");
   await narrow.locator("mark").first().waitFor();
   await narrow.screenshot({ path: join(pictures, "palette-narrow.png") });
   await fits(narrow, "the palette");
-  await narrow.keyboard.press("Escape");
+  await narrow.getByRole("dialog").getByRole("button", { name: "Close" }).click();
   await narrow.locator("h1").click();
   await narrow.keyboard.press("?");
   await narrow.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
@@ -1494,6 +1497,14 @@ test("pin, file and archive a conversation, by keyboard and by mouse; a search f
   await page.screenshot({ path: join(pictures, "folders-wide.png") });
   await page.reload();
   await titles("Tides", "Moon", "Ships"); // the folder is still open
+
+  // A pinned conversation is counted in its folder, which says where it is.
+  await act("Ships", "Pin");
+  await titles("Ships", "Tides", "Moon");
+  await list.getByRole("button", { name: "Sea 2", exact: true }).waitFor();
+  await list.getByText("1 pinned, listed above").waitFor();
+  await act("Ships", "Unpin");
+  await titles("Tides", "Moon", "Ships");
 
   // Archived, it is out of the list. A search finds it.
   await act("Ships", "Archive");
@@ -2466,6 +2477,14 @@ test("export and import: a conversation comes back as it was, once", async (t) =
     page.getByRole("menuitem", { name: "Export as JSON Lines (JSONL)" }).click(),
   ]);
   const file = await download.path();
+  // A refused export is shown.
+  page.allowed = [/status of 404/];
+  const gone = await hub.ask("POST", "/sessions", { title: "Gone" });
+  await page.reload();
+  await page.getByRole("button", { name: "Actions for Gone" }).click();
+  await hub.ask("DELETE", `/sessions/${gone.id}`);
+  await page.getByRole("menuitem", { name: "Export as Markdown" }).click();
+  await page.locator(".toast.bad").waitFor();
   await hub.ask("DELETE", `/sessions/${id}`);
   await page.goto("/");
   const store = async () => {
@@ -2477,14 +2496,18 @@ test("export and import: a conversation comes back as it was, once", async (t) =
       .setInputFiles({ name: "tides.jsonl", mimeType: "application/jsonl", buffer: await readFile(file) });
   };
   await store();
-  await page.getByRole("region", { name: "Report" }).getByRole("button", { name: "Migrate", exact: true }).click();
-  await page.getByRole("region", { name: "Migrated" }).getByRole("link", { name: "When is high water?" }).click();
+  const report = page.getByRole("region", { name: "Report" });
+  await page.getByRole("heading", { name: "Import conversations" }).waitFor();
+  await report.getByText("New: 1 · Already there: 0 · Skipped: 0").waitFor();
+  await page.screenshot({ path: join(pictures, "import-conversations.png") });
+  await report.getByRole("button", { name: "Import", exact: true }).click();
+  await page.getByRole("region", { name: "Imported" }).getByRole("link", { name: "When is high water?" }).click();
   await page.getByRole("heading", { name: "When is high water?", level: 1 }).waitFor();
   const [session, ...others] = (await hub.ask("GET", "/sessions")).items;
   assert.equal(others.length, 0);
   assert.deepEqual(await said(session.id), before);
   await store();
-  await page.getByText("Everything that can be migrated is already there.").waitFor();
+  await page.getByText("Everything that can be imported is already there.").waitFor();
   assert.equal((await hub.ask("GET", "/sessions")).items.length, 1);
   page.calm();
 });

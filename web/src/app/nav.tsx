@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { waiting } from "../features/approvals/requests";
+import { front } from "../features/shortcuts/commands";
 import { me, signOut, ways } from "../shared/api/me";
 import { chooseLanguage, languageName } from "../shared/i18n/choice";
 import { language } from "../shared/i18n/language";
@@ -39,6 +40,14 @@ export function Nav() {
             {msg("shell.waiting", { n: waiting.value })}
           </a>
         )}
+        <Button
+          class={waiting.value > 0 ? "" : "push"}
+          look="quiet"
+          icon="search"
+          label={msg("chat.find")}
+          aria-haspopup="dialog"
+          onClick={() => (front.value = "palette")}
+        />
       </header>
       {open && (
         <button

@@ -1,12 +1,13 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { isKey, useShortcut } from "../../features/shortcuts/keys";
+import { size } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { Button, Icon, Problem, failed } from "../../shared/ui";
 import { Attach, Attached, useFiles } from "./attach";
 import { CompleteList, slashWord, useComplete } from "./completion";
 import { cancelDraft, changeDraft, deliver, type Draft, draftOf } from "./drafts";
 import { useGrow } from "./growingtext";
-import { asImages, isImage } from "./images";
+import { asImages, imageLimits, isImage } from "./images";
 import { ModelMenu } from "./modelmenu";
 import { type Model, modelFor, titleOf } from "./models";
 import { matches } from "./phrases";
@@ -185,7 +186,12 @@ function NotAsImages({ files, model }: { files: File[]; model: Model }) {
     <p class="chat-unseen small" role="status">
       {!!unseen &&
         (model.images
-          ? msg("chat.unseenImages", { count: unseen })
+          ? msg("chat.unseenImages", {
+              count: unseen,
+              most: imageLimits.count,
+              each: size(imageLimits.each),
+              all: size(imageLimits.all),
+            })
           : msg("chat.readsNoImages", { name: titleOf(model) }))}
     </p>
   );

@@ -10,8 +10,8 @@ import {
   folders,
   listOf,
   openFolders,
-  refresh,
   refreshFolders,
+  reloadShown,
   toggleFolder,
   unfiled,
   unpinned,
@@ -43,7 +43,7 @@ function FolderPart({ folder, ...rest }: ListProps & { folder: Folder }) {
     const focus = keepPlace(folder.id);
     await got(api.DELETE("/api/v1/folders/{folder}", { params }));
     if (open) toggleFolder(folder.id);
-    await Promise.all([refreshFolders(), refresh(unfiled)]);
+    await Promise.all([refreshFolders(), reloadShown(unfiled)]);
     done(msg("folders.removed"));
     focus();
   };
@@ -65,7 +65,7 @@ function FolderPart({ folder, ...rest }: ListProps & { folder: Folder }) {
               <Icon name={open ? "down" : "right"} size={14} />
               <Icon name="folder" size={16} />
               <span class="truncate">{folder.name}</span>
-              <span class="small muted">{folder.sessions - folder.pinned}</span>
+              <span class="small muted">{folder.sessions}</span>
             </button>
             <Menu small label={msg("chat.actions", { title: folder.name })}>
               <MenuItem onClick={() => setRenaming(true)}>{msg("chat.rename")}</MenuItem>
@@ -90,7 +90,8 @@ function FolderPart({ folder, ...rest }: ListProps & { folder: Folder }) {
       {open && (
         <div class="chat-filed">
           {!listOf(folder.id) && <Waiting for={msg("chat.gettingList")} />}
-          {listOf(folder.id) && !list.length && <p class="small muted">{msg("folders.empty")}</p>}
+          {folder.pinned > 0 && <p class="small muted">{msg("folders.pinned", { count: folder.pinned })}</p>}
+          {listOf(folder.id) && !list.length && !folder.pinned && <p class="small muted">{msg("folders.empty")}</p>}
           <Rows sessions={list} {...rest} />
           <MoreSessions name={folder.id} />
         </div>

@@ -1,8 +1,9 @@
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ErrorBoundary, useLocation } from "preact-iso";
+import { refusal, Unreachable } from "../../shared/api/client";
 import { me } from "../../shared/api/me";
 import { msg, withRest } from "../../shared/i18n/messages";
-import { done, Menu, MenuItem, Tag, useConfirm } from "../../shared/ui";
+import { done, failed, Menu, MenuItem, Tag, useConfirm } from "../../shared/ui";
 import { lazyPart } from "../../shared/ui/lazypart";
 import { keepPlace } from "./listfocus";
 import { archive, moving, pin, remove, rename, type Session } from "./sessions";
@@ -89,9 +90,22 @@ export function SessionMenu({ session, onRename, place }: { session: Session; on
 }
 
 /** exportSession makes the browser save a conversation, under the name the hub gives. */
-export function exportSession(id: string, format: "markdown" | "jsonl") {
+export const exportSession = (id: string, format: "markdown" | "jsonl") =>
+  void saveExport(`/api/v1/sessions/${id}/export?format=${format}`).catch(failed);
+
+/** saveExport saves what is at an address. The browser itself would not say why it is refused. */
+async function saveExport(address: string) {
+  const get = (method: string) =>
+    fetch(address, { method }).catch(() => {
+      throw new Unreachable();
+    });
+  if (!(await get("HEAD")).ok) {
+    const refused = await get("GET"); // a response to HEAD has no reason
+    if (!refused.ok) throw refusal(refused.status, await refused.json().catch(() => undefined));
+    await refused.body?.cancel();
+  }
   const a = document.createElement("a");
-  a.href = `/api/v1/sessions/${id}/export?format=${format}`;
+  a.href = address;
   a.download = "export"; // without it the browser would navigate
   document.body.append(a);
   a.click();

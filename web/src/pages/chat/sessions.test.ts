@@ -10,6 +10,7 @@ import {
   put,
   refresh,
   refreshFolders,
+  reloadShown,
   type Session,
   sessionOf,
   showArchived,
@@ -96,5 +97,20 @@ test("a conversation beyond the loaded page is not listed before it", async () =
   put(session("4"));
   same(ids(), ["4", "3", "2"]);
   await refresh(unfiled);
+  end();
+});
+
+test("a conversation that comes to a list late appears among all that were shown", async () => {
+  const all = ["i", "h", "g", "f", "e", "d"].map((id) => session(id, { folder: id === "f" ? "old" : "lake" }));
+  const end = hub(all);
+  await refresh("lake");
+  await more("lake");
+  const shown = () => listOf("lake")!.items.map((s) => s.id);
+  same(shown(), ["i", "h", "g", "e"]);
+  all[3]!.folder = "lake";
+  await reloadShown("lake");
+  same(shown(), ["i", "h", "g", "f"]);
+  await more("lake");
+  same(shown(), ["i", "h", "g", "f", "e", "d"]);
   end();
 });

@@ -79,6 +79,18 @@ export async function refresh(name: string) {
   setList(name, { items: [...items, ...later], next: later.length ? listOf(name)!.next : next });
 }
 
+/** reloadShown loads as many conversations of a list as were loaded before, because any of them may be new to it. */
+export async function reloadShown(name: string) {
+  const shown = listOf(name)?.items.length ?? 0;
+  let { items, next } = await get(name);
+  while (next && items.length < shown) {
+    const page = await get(name, next);
+    items = [...items, ...page.items];
+    next = page.next;
+  }
+  setList(name, { items, next });
+}
+
 export async function more(name: string) {
   const { items, next } = await get(name, listOf(name)?.next);
   const known = new Set(items.map((s) => s.id));

@@ -9,6 +9,7 @@ import { count, size } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { Button, Empty, Problem, SelectField, Tag, TextField, Waiting } from "../../shared/ui";
 import { Part } from "../../shared/ui/sections";
+import { useUnsaved } from "../../shared/ui/unsaved";
 import "./migrate.css";
 
 type Report = Schema["Migration"];
@@ -51,6 +52,7 @@ type Step =
 export function Migrate() {
   const places = useScopes().filter(([n]) => mayAdd(n));
   const { query } = useLocation();
+  const imports = query.system === "loadout"; // only conversations, as the link in their list says
   const [system, setSystem] = useState<System>(systems.find(([s]) => s === query.system)?.[0] ?? "wegent");
   const [chosen, choose] = useState("");
   const [step, setStep] = useState<Step>({ at: "ask" });
@@ -92,52 +94,60 @@ export function Migrate() {
   const store = (source: Upload | Address, report: Report) =>
     attempt({ at: "report", source, report }, async () => ({ at: "done", report: await request(source, "storing") }));
   const again = () => setStep({ at: "ask" });
+  useUnsaved(step.at === "report" && step.report.items.some((i) => i.new));
 
   return (
-    <Part title={msg("settings.tabs.migrate")} lead={msg("migrate.lead")}>
+    <Part
+      title={imports ? msg("chat.importConversations") : msg("settings.tabs.migrate")}
+      lead={imports ? msg("migrate.importLead") : msg("migrate.lead")}
+    >
       {error !== undefined && <Problem error={error} />}
       {step.at === "ask" && (
         <div class="stack">
-          <div class="settings-form stack">
-            <SelectField
-              label={msg("migrate.system")}
-              hint={msg(`migrate.systems.${system}`)}
-              value={system}
-              onText={(s) => setSystem(s as System)}
-              options={systems}
-            />
-            <SelectField
-              label={msg("migrate.namespace")}
-              hint={msg("migrate.namespaceHint")}
-              value={namespace}
-              onText={choose}
-              options={places}
-            />
-          </div>
+          {!imports && (
+            <div class="settings-form stack">
+              <SelectField
+                label={msg("migrate.system")}
+                hint={msg(`migrate.systems.${system}`)}
+                value={system}
+                onText={(s) => setSystem(s as System)}
+                options={systems}
+              />
+              <SelectField
+                label={msg("migrate.namespace")}
+                hint={msg("migrate.namespaceHint")}
+                value={namespace}
+                onText={choose}
+                options={places}
+              />
+            </div>
+          )}
           <div class="row">
             <Choose text={msg("migrate.choose")} onFiles={(files) => void read(files)} />
             <Choose text={msg("migrate.folder")} folder onFiles={(files) => void read(files)} />
           </div>
-          <form
-            class="settings-form stack"
-            onSubmit={(e) => {
-              e.preventDefault();
-              void readAddress();
-            }}
-          >
-            <TextField
-              label={msg("migrate.address")}
-              hint={msg("migrate.addressHint")}
-              value={address}
-              onText={setAddress}
-              required
-            />
-            <div>
-              <Button type="submit" icon="search" disabled={!address.trim()}>
-                {msg("migrate.readAddress")}
-              </Button>
-            </div>
-          </form>
+          {!imports && (
+            <form
+              class="settings-form stack"
+              onSubmit={(e) => {
+                e.preventDefault();
+                void readAddress();
+              }}
+            >
+              <TextField
+                label={msg("migrate.address")}
+                hint={msg("migrate.addressHint")}
+                value={address}
+                onText={setAddress}
+                required
+              />
+              <div>
+                <Button type="submit" icon="search" disabled={!address.trim()}>
+                  {msg("migrate.readAddress")}
+                </Button>
+              </div>
+            </form>
+          )}
         </div>
       )}
       {(step.at === "reading" || step.at === "storing") && (
@@ -153,6 +163,7 @@ export function Migrate() {
         <ReportView
           report={step.report}
           title={msg("migrate.report")}
+          imports={imports}
           onStore={() => void store(step.source, step.report)}
           onAgain={again}
         />
@@ -160,7 +171,8 @@ export function Migrate() {
       {step.at === "done" && (
         <ReportView
           report={step.report}
-          title={msg(step.report.done ? "migrate.done" : "migrate.notDone")}
+          title={msg(!step.report.done ? "migrate.notDone" : imports ? "migrate.imported" : "migrate.done")}
+          imports={imports}
           onAgain={again}
         />
       )}
@@ -214,17 +226,26 @@ function Choose({ text, folder, onFiles }: { text: string; folder?: boolean; onF
 interface ReportProps {
   report: Report;
   title: string;
+  /** Whether conversations are imported. */
+  imports: boolean;
   /** Stores what is new; absent if that was done. */
   onStore?: () => void;
   onAgain: () => void;
 }
 
 /** ReportView is a report with what the user can do next. */
-function ReportView({ report, title, onStore, onAgain }: ReportProps) {
+function ReportView({ report, title, imports, onStore, onAgain }: ReportProps) {
   const { items, notes, secrets, done } = report;
-  const outcomes = (["kept", "changed", "lost"] as const).map((o) =>
-    msg(`migrate.counts.${o}`, { n: count(items.filter((i) => i.outcome === o).length) }),
-  );
+  const outcomes = imports
+    ? ([done ? "stored" : "fresh", "there", "lost"] as const).map((s) =>
+        msg("migrate.countOf", {
+          state: stateText(s, true),
+          n: count(items.filter((i) => stateOf(i, done) === s).length),
+        }),
+      )
+    : (["kept", "changed", "lost"] as const).map((o) =>
+        msg(`migrate.counts.${o}`, { n: count(items.filter((i) => i.outcome === o).length) }),
+      );
   const isNew = items.some((i) => i.new);
   const isLost = items.every((i) => i.outcome === "lost");
   return (
@@ -235,12 +256,12 @@ function ReportView({ report, title, onStore, onAgain }: ReportProps) {
       ) : (
         <>
           <p class="muted">
-            {report.source}: {outcomes.join(", ")}
+            {report.source}: {outcomes.join(imports ? " · " : ", ")}
           </p>
           <ul class="migrate-items">
             {items.map((i, n) => (
               <li key={n}>
-                <Line item={i} done={done} />
+                <Line item={i} done={done} imports={imports} />
               </li>
             ))}
           </ul>
@@ -271,12 +292,16 @@ function ReportView({ report, title, onStore, onAgain }: ReportProps) {
         </div>
       )}
       {onStore && items.length > 0 && !isNew && (
-        <p class="note">{msg(isLost ? "migrate.allLost" : "migrate.nothingNew")}</p>
+        <p class="note">
+          {imports
+            ? msg(isLost ? "migrate.noneImported" : "migrate.allImported")
+            : msg(isLost ? "migrate.allLost" : "migrate.nothingNew")}
+        </p>
       )}
       <div class="row">
         {onStore && isNew && (
           <Button look="primary" onClick={onStore}>
-            {msg("migrate.store")}
+            {imports ? msg("migrate.import") : msg("migrate.store")}
           </Button>
         )}
         <Button onClick={onAgain}>{msg("migrate.another")}</Button>
@@ -285,9 +310,17 @@ function ReportView({ report, title, onStore, onAgain }: ReportProps) {
   );
 }
 
+type State = "lost" | "there" | "stored" | "fresh";
+
+const stateOf = (i: Item, done: boolean): State =>
+  i.outcome === "lost" ? "lost" : !i.new ? "there" : done ? "stored" : "fresh";
+
+const stateText = (state: State, imports: boolean) =>
+  msg(`migrate.states.${imports && state === "lost" ? "skipped" : state}`);
+
 /** Line is an item of a report. */
-function Line({ item: i, done }: { item: Item; done: boolean }) {
-  const state = i.outcome === "lost" ? "lost" : !i.new ? "there" : done ? "stored" : "fresh";
+function Line({ item: i, done, imports }: { item: Item; done: boolean; imports: boolean }) {
+  const state = stateOf(i, done);
   const look = { lost: "bad", there: "", stored: "good", fresh: "good" } as const;
   const to = i.id && `/${i.kind === "conversation" ? "chat" : "library"}/${i.id}`;
   return (
@@ -295,7 +328,7 @@ function Line({ item: i, done }: { item: Item; done: boolean }) {
       <div class="row">
         <span class="muted small">{msg(`migrate.kinds.${i.kind}`)}</span>
         <strong>{to ? <a href={to}>{i.name}</a> : i.name}</strong>
-        <Tag look={look[state]}>{msg(`migrate.states.${state}`)}</Tag>
+        <Tag look={look[state]}>{stateText(state, imports)}</Tag>
       </div>
       {(i.details.length > 0 || i.does) && (
         <ul class="small muted">

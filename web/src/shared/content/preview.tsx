@@ -1,7 +1,7 @@
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { size } from "../i18n/format";
 import { msg } from "../i18n/messages";
-import { Button, Dialog } from "../ui";
+import { Button } from "../ui";
 import { still } from "./stillpage";
 import "./preview.css";
 
@@ -21,25 +21,50 @@ interface PreviewProps {
  */
 export default function Preview({ text, kind, name }: PreviewProps) {
   const [large, setLarge] = useState(false);
+  const box = useRef<HTMLDivElement>(null);
+  useLarge(box, large);
   const bytes = useMemo(() => new Blob([text]).size, [text]);
   if (bytes > largest)
     return <p class="content-preview small muted">{msg("preview.tooLarge", { most: size(largest) })}</p>;
   const shown = kind === "svg" ? <Picture text={text} name={name} /> : <Page text={text} name={name} />;
+  const key = (e: KeyboardEvent) => {
+    if (!large) return;
+    e.stopPropagation(); // the page is behind it
+    if (e.key !== "Escape") return;
+    e.preventDefault();
+    setLarge(false);
+  };
+  const modal = large && { role: "dialog" as const, "aria-modal": true, "aria-label": msg("preview.of", { name }) };
   return (
-    <div class="content-preview">
-      {!large && shown}
+    <div ref={box} class={large ? "content-preview large" : "content-preview"} tabIndex={-1} onKeyDown={key} {...modal}>
+      {shown}
       <div class="row bar">
-        <Button small look="quiet" icon="zoom" onClick={() => setLarge(true)}>
-          {msg("preview.full")}
+        <Button small look="quiet" icon={large ? "close" : "zoom"} onClick={() => setLarge(!large)}>
+          {large ? msg("preview.reduce") : msg("preview.enlarge")}
         </Button>
       </div>
-      {large && (
-        <Dialog wide title={msg("preview.of", { name })} onClose={() => setLarge(false)}>
-          <div class="content-preview large">{shown}</div>
-        </Dialog>
-      )}
     </div>
   );
+}
+
+/**
+ * useLarge shows an element in front of the page and keeps the focus in it. The element stays where it is in the
+ * document: a frame that is moved loads its document again, and its scripts end.
+ */
+function useLarge(box: { current: HTMLElement | null }, large: boolean) {
+  useLayoutEffect(() => {
+    const e = box.current;
+    if (!e || !large) return;
+    e.popover = "manual";
+    e.showPopover();
+    const keep = (event: FocusEvent) => e.contains(event.target as Node) || e.focus();
+    document.addEventListener("focusin", keep);
+    return () => {
+      document.removeEventListener("focusin", keep);
+      e.hidePopover();
+      e.popover = null;
+    };
+  }, [large]);
 }
 
 /** Picture shows an SVG image as browsers show images: without scripts, links and other files. */

@@ -29,9 +29,9 @@ test("toasts: a message is in the newest modal dialog, where it can be read and 
   await show("one");
   await show("one", "two");
   failed(new Error("It is taken"));
-  await until(() => document.querySelector(".toast"), "the message");
+  await until(() => document.querySelector(".toasts")?.textContent?.includes("It is taken"), "the message");
   same(where(), "two");
-  const dismissal = document.querySelector<HTMLElement>(".toast button")!;
+  const dismissal = document.querySelector<HTMLElement>(".toasts button")!;
   dismissal.focus();
   same(document.activeElement === dismissal, true); // what is inert gets no focus
   await show("one");
