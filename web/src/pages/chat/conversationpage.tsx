@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+import { ErrorBoundary } from "preact-iso";
 import { useCommands } from "../../features/shortcuts/commands";
 import { BackToDraft } from "../../features/skills/backtodraft";
 import { away, Refusal } from "../../shared/api/client";
@@ -21,8 +22,9 @@ import { useModels } from "./models";
 import { Panel } from "./panel";
 import { messageTitle } from "./phrases";
 import { cancel, sendMessage, switchBranch } from "./send";
-import { exportSession, SessionMenu, TitleField } from "./sessionrow";
-import { archive, change, moving, pin, sessionOf } from "./sessions";
+import { archive, exportSession, pin } from "./sessionactions";
+import { SessionMenu, TitleField } from "./sessionrow";
+import { change, moving, sessionOf } from "./sessions";
 import { isBusy, type Transcript, type Turn, runningTurn } from "./transcript";
 import type { TurnActions } from "./turnactions";
 import "./chat.css";
@@ -206,7 +208,9 @@ function Head({
     <header class="chat-head">
       {list}
       {renaming && session ? (
-        <TitleField session={session} onDone={() => setRenaming(false)} />
+        <ErrorBoundary>
+          <TitleField session={session} onDone={() => setRenaming(false)} />
+        </ErrorBoundary>
       ) : (
         <h1 class="truncate" tabIndex={-1}>
           {session?.title || msg("chat.untitled")}

@@ -3,8 +3,8 @@ import { api, got } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 import { done, Icon, Menu, MenuItem, useConfirm, Waiting } from "../../shared/ui";
 import { keepPlace } from "./listfocus";
+import { NameField } from "./namefield";
 import { type ListProps, MoreSessions, Rows } from "./sessionlist";
-import { NameField } from "./sessionrow";
 import {
   type Folder,
   folders,

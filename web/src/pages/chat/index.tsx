@@ -8,6 +8,7 @@ import { Button, Waiting } from "../../shared/ui";
 import { laterPart, lazyPart, loadAhead } from "../../shared/ui/lazypart";
 import { Drawer, useWide } from "./drawer";
 import { SessionList } from "./sessionlist";
+import { actions, TitleField } from "./sessionrow";
 import { displayed, moving, useFreshSessions } from "./sessions";
 import { Begin } from "./startpage";
 import { useVisibleHeight } from "./visualviewport";
@@ -32,7 +33,7 @@ export default function Chat() {
   useFreshSessions();
   useVisibleHeight();
   const opened = useConversationPage(!!id);
-  useEffect(() => loadAhead([useConversationPage.load]), []);
+  useEffect(() => loadAhead([useConversationPage.load, () => TitleField.preload(), actions]), []);
   useEffect(() => setListOpen(false), [path]);
   useEffect(() => setPanelOpen(panelBeside && stored(key) !== "closed"), [panelBeside]);
   const show = (open: boolean) => {

@@ -2,9 +2,8 @@ import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { api, got, type Schema } from "../../shared/api/client";
 import { me } from "../../shared/api/me";
-import { msg } from "../../shared/i18n/messages";
 import { store, stored } from "../../shared/i18n/storage";
-import { done, failed } from "../../shared/ui";
+import { failed } from "../../shared/ui";
 
 export type Session = Schema["Session"];
 
@@ -163,17 +162,6 @@ export async function change(id: string, body: Schema["SessionChange"]) {
 }
 
 export const rename = (id: string, title: string) => change(id, { title });
-
-export const pin = (s: Session) => change(s.id, { pinned: !s.pinned }).catch(failed);
-
-export async function archive(s: Session) {
-  try {
-    await change(s.id, { archived: !s.archived });
-    done(s.archived ? msg("chat.unarchived") : msg("chat.archivedDone"));
-  } catch (error) {
-    failed(error);
-  }
-}
 
 export async function remove(id: string) {
   await got(api.DELETE("/api/v1/sessions/{session}", { params: { path: { session: id } } }));

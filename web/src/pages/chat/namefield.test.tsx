@@ -2,7 +2,7 @@ import { render } from "preact";
 import { act } from "preact/test-utils";
 import { holds, same, test, until } from "../../../test/units/check";
 import { keepPlace } from "./listfocus";
-import { NameField } from "./sessionrow";
+import { NameField } from "./namefield";
 
 /** field shows a name field in a row, with a menu button beside it once the field is closed. */
 async function field(save: (text: string) => Promise<unknown>) {
