@@ -42,10 +42,10 @@ addEventListener("error", (e) => e.error && failed(e.error));
 addEventListener("unhandledrejection", (e) => failed(e.reason));
 
 // The page of the address is loaded together with the language and the user.
-const { Chat, Library, Review, Compose, Agents, Servers, Usage, Audit, Settings, Docs, Shared, Admin } = pages;
+const { Chat, Library, Review, Compose, Agents, Servers, Usage, Audit, Settings, Docs, Shared, Invite, Admin } = pages;
 const byPath: Record<string, { preload: () => Promise<unknown> } | undefined> = {
   ...{ "": Chat, chat: Chat, library: Library, review: Review, compose: Compose, agents: Agents, servers: Servers },
-  ...{ usage: Usage, audit: Audit, settings: Settings, docs: Docs, shared: Shared, admin: Admin },
+  ...{ usage: Usage, audit: Audit, settings: Settings, docs: Docs, shared: Shared, invite: Invite, admin: Admin },
 };
 void byPath[location.pathname.split("/")[1] ?? ""]?.preload();
 const met = meet();
