@@ -13,6 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/api"
+	"github.com/loadout-dev/loadout/internal/hub/quota"
 	"github.com/loadout-dev/loadout/internal/migrate"
 	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/internal/skillname"
@@ -188,4 +189,17 @@ func (noDocuments) Compare(context.Context, *migrate.Plan) ([]migrate.Item, []st
 
 func (noDocuments) Apply(context.Context) (written, problems []string, err error) {
 	return nil, nil, nil
+}
+
+// A full quota skips what it does not fit, and another failure ends the migration.
+func TestOnlyAFullQuotaSkips(t *testing.T) {
+	full, failure := &quota.ExceededError{Measure: quota.Sessions, Limit: 2}, errors.New("the database is unavailable")
+	if err := skipIfFull(full); !errors.As(err, new(*migrate.SkippedError)) {
+		t.Errorf("full quota: %v", err)
+	}
+	for _, want := range []error{failure, nil} {
+		if err := skipIfFull(want); err != want {
+			t.Errorf("%v, want %v", err, want)
+		}
+	}
 }

@@ -1,0 +1,31 @@
+package chat_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/hub/chat"
+	"github.com/loadout-dev/loadout/internal/store"
+	"github.com/loadout-dev/loadout/internal/store/storetest"
+)
+
+func TestTrialReplacesTheOldest(t *testing.T) {
+	e := node(t, storetest.Open(t, storetest.SQLite(t)), setupFixture{})
+	saved := begin(t, e)
+	var trials []string
+	for range chat.MaxTrials + 1 {
+		c, err := e.CreateTrial(t.Context(), ada, "", "", []byte("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		trials = append(trials, c.ID)
+	}
+	if _, err := e.Get(t.Context(), ada, trials[0]); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("the oldest of %d trials: %v, want %v", len(trials), err, store.ErrNotFound)
+	}
+	for _, id := range append(trials[1:], saved) {
+		if _, err := e.Get(t.Context(), ada, id); err != nil {
+			t.Error(err)
+		}
+	}
+}
