@@ -105,9 +105,13 @@ func (t Groups) Update(ctx context.Context, g Group) error {
 
 // Delete deletes a group, its memberships, and the defaults, settings and
 // secrets of its namespace. It fails with [ErrReferenced] while the namespace
-// holds resources or lists skills.
+// holds resources or lists skills, or another group has it as ApproverGroup.
 func (t Groups) Delete(ctx context.Context, id string) error {
 	err := t.c.inTransaction(ctx, func(c conn) error {
+		n, err := queryScalar[int64](ctx, c, "SELECT count(*) FROM groups WHERE approver_group = $1 AND id <> $1", id)
+		if err != nil || n > 0 {
+			return referencedError(err, "%d groups require approvals of its members", n)
+		}
 		if err := c.clearNamespace(ctx, GroupNamespace(id)); err != nil {
 			return err
 		}
@@ -175,6 +179,21 @@ func (t Groups) CountWithRole(ctx context.Context, groupID string, role Role) (i
 	n, err := queryScalar[int64](ctx, t.c, "SELECT count(*) FROM members WHERE group_id = $1 AND role = $2", groupID, string(role))
 	if err != nil {
 		return 0, fmt.Errorf("count members of group %q: %w", groupID, err)
+	}
+	return n, nil
+}
+
+// CountApprovers returns the number of active users whose approvals count for a group
+// with an ApproverGroup: members of that group with the ApproverRole or a higher one, who
+// are maintainers or owners of g, or administrators.
+func (t Groups) CountApprovers(ctx context.Context, g Group) (int64, error) {
+	n, err := queryScalar[int64](ctx, t.c, `SELECT count(*) FROM members a JOIN users u ON u.id = a.user_id
+		LEFT JOIN members m ON m.group_id = $2 AND m.user_id = a.user_id AND m.role IN ('maintainer', 'owner')
+		WHERE a.group_id = $1 AND NOT u.disabled AND (u.admin OR m.user_id IS NOT NULL)
+			AND (a.role = $3 OR a.role = 'owner' OR a.role = 'maintainer' AND $3 IN ('developer', 'reporter') OR a.role = 'developer' AND $3 = 'reporter')`,
+		g.ApproverGroup, g.ID, string(g.ApproverRole))
+	if err != nil {
+		return 0, fmt.Errorf("count approvers of group %q: %w", g.ID, err)
 	}
 	return n, nil
 }

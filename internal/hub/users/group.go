@@ -147,8 +147,15 @@ func (g Groups) Change(ctx context.Context, p account.Principal, id account.Grou
 		row.RequiredApprovers = valueOr(c.RequiredApprovers, row.RequiredApprovers)
 		row.ApproverGroup = valueOr(c.ApproverGroup, row.ApproverGroup)
 		row.ApproverRole = store.Role(valueOr(c.ApproverRole, string(row.ApproverRole)))
-		if err := checkApproverGroup(ctx, tx, p, row); err != nil {
-			return err
+		if c.ApproverGroup != nil || c.ApproverRole != nil {
+			if err := checkApproverGroup(ctx, tx, p, row); err != nil {
+				return err
+			}
+		}
+		if c.ApproverGroup != nil || c.ApproverRole != nil || c.RequiredApprovers != nil {
+			if err := checkApproverCount(ctx, tx, row); err != nil {
+				return err
+			}
 		}
 		return tx.Groups.Update(ctx, row)
 	})
@@ -174,8 +181,22 @@ func checkApproverGroup(ctx context.Context, tx *store.Tx, p account.Principal, 
 	return err
 }
 
+// checkApproverCount returns an error if another group's members must approve and fewer
+// of them than required may review the skills of g.
+func checkApproverCount(ctx context.Context, tx *store.Tx, g store.Group) error {
+	if g.ApproverGroup == "" || g.ApproverGroup == g.ID {
+		return nil
+	}
+	n, err := tx.Groups.CountApprovers(ctx, g)
+	if err == nil && n < g.RequiredApprovers {
+		err = &InvalidError{"approverGroup", fmt.Sprintf("has too few members who can approve (%d, required %d): they must have at least the role %s there, and be maintainers of this group or administrators", n, g.RequiredApprovers, g.ApproverRole)}
+	}
+	return err
+}
+
 // Delete deletes a group. It fails with [store.ErrReferenced] while the group owns
-// resources or skills are published to it.
+// resources, skills are published to it, or another group requires the approvals of its
+// members.
 func (g Groups) Delete(ctx context.Context, p account.Principal, id account.GroupID) error {
 	a := g.newAction(p, account.GroupDelete, id, nil)
 	if err := g.b.authorize(ctx, a, account.OwnedByGroup(id, "")); err != nil {

@@ -212,5 +212,24 @@ func TestApproverGroup(t *testing.T) {
 		if got.ApproverGroup != security.ID || got.ApproverRole != store.Reporter || got.RequiredApprovers != 1 {
 			t.Errorf("the group is %+v", got)
 		}
+
+		three, display := int64(3), "Web"
+		_, err := p.Groups.Change(ctx, owner, web.ID, users.GroupChange{RequiredApprovers: &three})
+		wantInvalid(t, err, "approverGroup")               // only the owner and the administrator could approve
+		newMember(t, p, "max", web.ID, account.Maintainer) // but not in the other group
+		newMember(t, p, "moe", security.ID, account.Owner) // but not a reviewer
+		_, err = p.Groups.Change(ctx, owner, web.ID, users.GroupChange{RequiredApprovers: &three})
+		wantInvalid(t, err, "approverGroup")
+		both := newMember(t, p, "bea", web.ID, account.Maintainer)
+		mustDo(t, p.Groups.SetRole(ctx, boss, security.ID, both.User, account.Reporter))
+		must(p.Groups.Change(ctx, owner, web.ID, users.GroupChange{RequiredApprovers: &three}))(t)
+
+		wantError(t, p.Groups.Delete(ctx, boss, security.ID), store.ErrReferenced)
+		mustDo(t, p.Groups.SetRole(ctx, boss, security.ID, owner.User, account.Outsider))
+		owner = as(t, p, owner.User)
+		must(p.Groups.Change(ctx, owner, web.ID, users.GroupChange{Display: &display}))(t) // the rule stays
+		wantInvalid(t, change(string(security.ID), "reporter"), "approverGroup")
+		mustDo(t, change("", "maintainer"))
+		mustDo(t, p.Groups.Delete(ctx, boss, security.ID))
 	})
 }

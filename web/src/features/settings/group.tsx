@@ -82,6 +82,9 @@ export function GroupPage({ id, base }: { id: string; base: string }) {
   );
 }
 
+/** changed returns a value unless it is the one before. */
+const changed = <T,>(now: T, before: T) => (now === before ? undefined : now);
+
 function About({
   group,
   base,
@@ -104,12 +107,13 @@ function About({
       await got(
         api.PATCH("/api/v1/groups/{group}", {
           params: { path: { group: group.id } },
+          // Only what was changed here, because another owner may have changed the rest.
           body: {
-            display,
-            description,
-            requiredApprovers: Number(approvers),
-            approverGroup: from,
-            approverRole: role,
+            display: changed(display, group.display),
+            description: changed(description, group.description),
+            requiredApprovers: changed(Number(approvers), group.requiredApprovers),
+            approverGroup: changed(from, group.approverGroup ?? ""),
+            approverRole: changed(role, group.approverRole),
           },
         }),
       ),
