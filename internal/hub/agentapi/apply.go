@@ -20,7 +20,7 @@ import (
 
 // appliedJSON is the result of applying documents.
 type appliedJSON struct {
-	Changes []api.Change `json:"changes" nullable:"false" doc:"One for each document, in order"`
+	Changes []api.Change `json:"changes" nullable:"false" doc:"One for each document, in order, and then those for deletions of outdated generations"`
 	Saved   bool         `json:"kept" doc:"Whether the changes were saved; false after a dry run"`
 }
 
@@ -66,7 +66,7 @@ func (h *Handlers) applyAPI() {
 func (h *Handlers) applyDocuments(ctx context.Context, in *struct {
 	Dry
 	New     bool     `query:"new" doc:"Refuse a document that would change a resource whose metadata.generation it does not state"`
-	Delete  []string `query:"delete,explode" maxItems:"20" doc:"Resource to delete after the documents are applied, as KIND/NAMESPACE/NAME. All changes are made, or none. Missing resources are ignored. The body may then be empty"`
+	Delete  []string `query:"delete,explode" maxItems:"20" doc:"Resource to delete after the documents are applied, as KIND/NAMESPACE/NAME, or KIND/NAMESPACE/NAME/GENERATION to refuse the request if the resource was changed since. All changes are made, or none. Missing resources are ignored. The body may then be empty"`
 	RawBody []byte   `contentType:"application/yaml"`
 }) (*api.Body[appliedJSON], error) {
 	if len(in.RawBody) == 0 && len(in.Delete) == 0 {
@@ -98,11 +98,19 @@ var deletableKinds = []string{agents.GhostKind, agents.BotKind, agents.TeamKind,
 func parseDeletions(names []string) ([]agents.Deletion, error) {
 	var out []agents.Deletion
 	for i, name := range names {
-		part := strings.SplitN(name, "/", 3)
-		if len(part) != 3 || part[1] == "" || part[2] == "" || !slices.Contains(deletableKinds, part[0]) {
+		part := strings.Split(name, "/")
+		known := len(part) == 3 || len(part) == 4
+		if !known || part[1] == "" || part[2] == "" || !slices.Contains(deletableKinds, part[0]) {
 			return nil, api.InvalidFields(api.Fault{Where: fmt.Sprintf("query.delete[%d]", i), Message: "must be KIND/NAMESPACE/NAME of a Ghost, Bot, Team, Model or MCPServer"})
 		}
-		out = append(out, agents.Deletion{Kind: part[0], Namespace: part[1], Name: part[2]})
+		d := agents.Deletion{Kind: part[0], Namespace: part[1], Name: part[2]}
+		if len(part) == 4 {
+			var err error
+			if d.Generation, err = strconv.ParseInt(part[3], 10, 64); err != nil || d.Generation < 1 {
+				return nil, api.InvalidFields(api.Fault{Where: fmt.Sprintf("query.delete[%d]", i), Message: "must end in the number of a generation, or in the name"})
+			}
+		}
+		out = append(out, d)
 	}
 	return out, nil
 }
@@ -237,7 +245,11 @@ func refusalReasons(r *agents.Result) string {
 	var names []string
 	for _, c := range r.Changes {
 		if c.Outcome == agents.Refused {
-			names = append(names, strings.TrimSpace(fmt.Sprintf("%s %s (line %d)", c.Kind, c.Name, c.Line)))
+			name := strings.TrimSpace(c.Kind + " " + c.Name)
+			if c.Line > 0 { // a deletion has none
+				name += fmt.Sprintf(" (line %d)", c.Line)
+			}
+			names = append(names, name)
 		}
 	}
 	const most = 5

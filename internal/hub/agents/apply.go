@@ -2,7 +2,6 @@ package agents
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -59,7 +58,7 @@ type AppliedSkill struct {
 
 // Result is the result of [Registry.Apply].
 type Result struct {
-	Changes []Change // one for each document, in order
+	Changes []Change // one for each document, in order, and then those for outdated deletions
 	// Committed reports whether the changes were stored. It is false after a dry
 	// run and if a document was refused.
 	Committed bool
@@ -116,7 +115,8 @@ func (r *Registry) Apply(ctx context.Context, p account.Principal, docs []*Docum
 // ApplyAndDelete is like [Registry.Apply], and deletes resources in the same
 // transaction, after the documents are applied. Missing resources are ignored. If a
 // resource cannot be deleted, nothing is changed, and it returns the error of
-// [Registry.Delete].
+// [Registry.Delete]. If a resource has another generation than its deletion states, the
+// result has a refused change for it.
 func (r *Registry) ApplyAndDelete(ctx context.Context, p account.Principal, docs []*Document, deletions []Deletion, dry bool) (*Result, error) {
 	return r.applyBatch(ctx, p, batch{docs: docs, deletions: deletions, dry: dry})
 }
@@ -425,19 +425,38 @@ func (a *documentBatch) refuseUnfit(i int, err error) error {
 // refuseStale refuses a document whose base generation is outdated.
 func (a *documentBatch) refuseStale(ctx context.Context, i int, now store.Kind, by string) error {
 	d, c := a.docs[i], &a.result.Changes[i]
-	c.Stale = &NewerChange{Generation: now.Generation, By: account.UserID(by), Changed: now.Updated}
+	newer, err := a.newerChange(ctx, now, by)
+	if err != nil {
+		return err
+	}
+	c.Stale = &newer
 	if now.ID == "" {
 		a.addRefusal(i, codeStale, fmt.Sprintf("the %s %s of generation %d was deleted", d.Kind, quote(d.Name), d.BaseGeneration), "omit metadata.generation to create it again")
 		return nil
 	}
-	who, err := a.Users.Get(ctx, by)
-	if ignoreNotFound(err) != nil {
-		return err
-	}
-	c.Stale.Name = who.Name
-	a.addRefusal(i, codeStale, fmt.Sprintf("%s changed the %s %s at %s: generation is %d, document has %d", cmp.Or(quote(who.Name), "a deleted user"), d.Kind, quote(d.Name),
-		now.Updated.UTC().Format(time.RFC3339), now.Generation, d.BaseGeneration), "repeat the change on the current document, or overwrite it by sending its generation")
+	a.addRefusal(i, codeStale, staleMessage(d.Kind, d.Name, newer, d.BaseGeneration), "repeat the change on the current document, or overwrite it by sending its generation")
 	return nil
+}
+
+// newerChange describes the latest change of a resource, by a user. A zero resource was
+// deleted.
+func (a *documentBatch) newerChange(ctx context.Context, now store.Kind, by string) (NewerChange, error) {
+	out := NewerChange{Generation: now.Generation, By: account.UserID(by), Changed: now.Updated}
+	if now.ID == "" {
+		return out, nil
+	}
+	who, err := a.Users.Get(ctx, by)
+	out.Name = who.Name
+	return out, ignoreNotFound(err)
+}
+
+// staleMessage says who changed a resource after the given generation was read.
+func staleMessage(kind, name string, newer NewerChange, generation int64) string {
+	who := "a deleted user"
+	if newer.Name != "" {
+		who = quote(newer.Name)
+	}
+	return fmt.Sprintf("%s changed the %s %s at %s: generation is %d, document has %d", who, kind, quote(name), newer.Changed.UTC().Format(time.RFC3339), newer.Generation, generation)
 }
 
 // codeStale is the code of findings that report an outdated base generation.

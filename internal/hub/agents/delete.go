@@ -77,7 +77,12 @@ const MaxDeletions = 20
 
 // Deletion names a resource to delete. Namespace is in the syntax of
 // [Registry.ResolveNamespace].
-type Deletion struct{ Kind, Namespace, Name string }
+type Deletion struct {
+	Kind, Namespace, Name string
+	// Generation refuses the deletion if the resource has another one, because it was
+	// changed since. 0 means any.
+	Generation int64
+}
 
 // deletionError reports which resource of a batch could not be deleted.
 type deletionError struct {
@@ -134,5 +139,25 @@ func (a *documentBatch) findToDelete(ctx context.Context, d Deletion) (store.Kin
 	if err == nil {
 		err = a.checkAccess(account.KindDelete, accountResource(k.Namespace, k.CreatedBy), d.Kind, d.Name)
 	}
+	if err == nil && d.Generation != 0 && d.Generation != k.Generation {
+		return store.Kind{}, a.refuseStaleDeletion(ctx, d, k)
+	}
 	return k, err
+}
+
+// refuseStaleDeletion adds a refused change to the result, because the resource to delete
+// has another generation than the request states.
+func (a *documentBatch) refuseStaleDeletion(ctx context.Context, d Deletion, k store.Kind) error {
+	record, err := decodeRecord(k)
+	if err != nil {
+		return err
+	}
+	newer, err := a.newerChange(ctx, k, record.By)
+	if err != nil {
+		return err
+	}
+	p := &parser{&Document{}}
+	p.addError(codeStale, nil, staleMessage(d.Kind, d.Name, newer, d.Generation), "read the resource again, or delete it by sending its generation")
+	a.result.Changes = append(a.result.Changes, Change{Kind: d.Kind, Namespace: d.Namespace, Name: d.Name, Outcome: Refused, Findings: p.doc.Findings, Stale: &newer})
+	return nil
 }

@@ -86,7 +86,7 @@ func (a actor) readTrial(ctx context.Context, docs []*Document) (trialDocuments,
 	var out trialDocuments
 	for _, d := range docs {
 		if !slices.Contains([]string{GhostKind, BotKind, TeamKind}, d.Kind) || d.Spec == nil || !d.Findings.Loads() {
-			return nil, fmt.Errorf("try an agent: %w: %s %q is no valid Ghost, Bot or Team", store.ErrInvalid, shorten(d.Kind), shorten(d.Name))
+			return nil, fmt.Errorf("try an agent: %w: %s %q is not a valid Ghost, Bot or Team", store.ErrInvalid, shorten(d.Kind), shorten(d.Name))
 		}
 		in, err := a.resolveNamespace(ctx, d.Namespace)
 		if err != nil {

@@ -79,7 +79,10 @@ test("agent form: without members the Team is deleted", () => {
   const members = [{ botRef: { name: "pilot" }, role: "leader" }, { botRef: { name: "b" } }];
   const saved = agentsOf([ghost("pilot")], [bot("pilot")], [doc("Team", "pilot", { members })])[0]!;
   same(deletionsOf(inputOf(saved), saved), []);
-  same(deletionsOf({ ...inputOf(saved), members: [] }, saved), ["Team/default/pilot"]);
+  same(deletionsOf({ ...inputOf(saved), members: [] }, saved), ["Team/default/pilot/1"]);
+  const over = (generation: number) =>
+    deletionsOf({ ...inputOf(saved), members: [] }, saved, new Map([["Team/pilot", generation]]));
+  same([over(3), over(0)], [["Team/default/pilot/3"], ["Team/default/pilot"]]);
 });
 
 test("agent form: its address means the agent that has a form, and with a kind the agent of that document", () => {

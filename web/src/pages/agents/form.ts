@@ -154,7 +154,9 @@ export function printDocuments(docs: SavedDoc[]): PrintedDocuments {
 export function faultsOf(changes: Schema["Change"][], printed: PrintedDocuments): Fault[] {
   const out: Fault[] = [];
   changes.forEach((c, i) => {
-    const { kind, first, paths } = printed.lines[i]!;
+    const line = printed.lines[i];
+    if (!line) return; // a deletion
+    const { kind, first, paths } = line;
     const found = c.findings.filter((f) => f.code !== "stale").map((f) => ({ ...f, line: f.line - first }));
     for (const f of located(found, paths, kind)) {
       const again = f.path.startsWith("metadata.") && out.some((o) => o.path === f.path && o.code === f.code);
@@ -164,9 +166,16 @@ export function faultsOf(changes: Schema["Change"][], printed: PrintedDocuments)
   return out;
 }
 
-/** deletionsOf returns the documents of an agent that its input does without, as the hub names them. */
-export const deletionsOf = (input: AgentInput, saved?: Agent): string[] =>
-  saved?.team && !input.members.length ? [agentOf(refOf(saved.team))] : [];
+/** deletionOf names a document to delete, with the generation that may be deleted; 0 for any. */
+export const deletionOf = (t: Schema["Kind"], generation = t.status.generation): string =>
+  agentOf(refOf(t)) + (generation ? `/${generation}` : "");
+
+/**
+ * deletionsOf returns the documents of an agent that its input does without, as the hub names them.
+ * `over` has the generations to delete of documents that others changed.
+ */
+export const deletionsOf = (input: AgentInput, saved?: Agent, over?: Map<string, number>): string[] =>
+  saved?.team && !input.members.length ? [deletionOf(saved.team, over?.get(`Team/${saved.team.metadata.name}`))] : [];
 
 /** isPlace reports whether an agent is at a place: with a kind, the agent of that document. */
 export const isPlace = (a: Agent, { namespace, name, kind }: { namespace: string; name: string; kind?: string }) =>

@@ -1,12 +1,12 @@
 import { partsOf, refOf, type Agent } from "../../features/resources/agents";
 import type { Change } from "../../features/resources/changes";
-import { agentOf, pathOf } from "../../features/resources/document";
+import { pathOf } from "../../features/resources/document";
 import type { Fault } from "../../features/resources/faults";
 import { changedBy } from "../../features/resources/phrases";
 import { api, got, Refusal, type Schema } from "../../shared/api/client";
 import { moment } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
-import { deletionsOf, documentsOf, faultsOf, printDocuments, type AgentInput, type SavedDoc } from "./form";
+import { deletionOf, deletionsOf, documentsOf, faultsOf, printDocuments, type AgentInput, type SavedDoc } from "./form";
 
 /** The documents that others changed while the user edited them. */
 export interface Stale {
@@ -34,7 +34,7 @@ export async function saveAgent(
   try {
     await got(
       api.POST("/api/v1/apply", {
-        params: { query: { new: true, delete: deletionsOf(input, saved) } },
+        params: { query: { new: true, delete: deletionsOf(input, saved, over?.generations) } },
         headers: { "Content-Type": "application/yaml" },
         body: printed.text as never,
         bodySerializer: () => printed.text,
@@ -104,7 +104,7 @@ function staleOf(changes: Change[]): Stale | undefined {
 export const remove = (agent: Agent) =>
   got(
     api.POST("/api/v1/apply", {
-      params: { query: { delete: partsOf(agent).map((t) => agentOf(refOf(t))) } },
+      params: { query: { delete: partsOf(agent).map((t) => deletionOf(t)) } },
       headers: { "Content-Type": "application/yaml" },
     }),
   );
