@@ -122,7 +122,7 @@ func (h *Hub) checkSources(ctx context.Context) error {
 		return err
 	}
 	for place, why := range asked.Failed {
-		h.log.Warn("couldn't check the source of imported skills", "place", place, "error", why)
+		h.log.Warn("couldn't check the source of imported skills", "source", place, "error", why)
 	}
 	return nil
 }
