@@ -32,8 +32,8 @@ const BranchedSQL = branchedSQL
 // ListTeamSQL is the query of [Usage.ListTeam].
 func ListTeamSQL(groups int) string { return listTeamSQL(groups) }
 
-// NewestPendingSQL is the query for the newest versions awaiting review.
-func NewestPendingSQL(skills int) string { return newestPendingSQL(skills) }
+// PendingSQL is the query for the newest versions that nobody decided about.
+func PendingSQL(skills int) string { return pendingSQL(skills) }
 
 // Exec runs a statement unchanged.
 func Exec(ctx context.Context, db *DB, query string, args ...any) (int64, error) {

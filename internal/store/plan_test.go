@@ -122,7 +122,7 @@ func TestQueriesUseIndexes(t *testing.T) {
 			"versions by digest":  {"SELECT id FROM versions WHERE digest = $1", []any{"sha256:5"}},
 			"versions of a skill": {"SELECT id FROM versions WHERE skill_id = $1 ORDER BY number DESC", []any{"s00005"}},
 			"changes":             {"SELECT skill_id FROM skill_changes WHERE revision > $1 ORDER BY revision LIMIT 500", []any{9900}},
-			"versions to review":  {store.NewestPendingSQL(2), []any{"s00005", "s00006"}},
+			"versions to review":  {store.PendingSQL(2), []any{"s00005", "s00006"}},
 			"uses of members":     {store.ListTeamSQL(1), []any{"u3", 20010, "few"}},
 			"uses of a user":      {store.ListTeamSQL(0), []any{"u3", 20010}},
 			"groups of a user":    {"SELECT role FROM members WHERE user_id = $1", []any{"u3"}},

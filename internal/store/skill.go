@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -180,7 +181,7 @@ type Change struct {
 	ID       string
 	Skill    *Skill // nil if deleted
 	Listings []Namespace
-	Pending  *PendingVersion // newest version awaiting review; nil if there is none
+	Pending  []PendingVersion // newest versions that nobody decided about, newest first
 }
 
 type skillChange struct {
@@ -215,7 +216,7 @@ func (t Skills) changes(ctx context.Context, after int64) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	pending, err := t.listNewestPending(ctx, ids)
+	pending, err := t.listPending(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -226,37 +227,44 @@ func (t Skills) changes(ctx context.Context, after int64) ([]Change, error) {
 	return out, nil
 }
 
-// PendingVersion identifies a version that is awaiting review.
+// PendingVersion is a version that nobody decided about.
 type PendingVersion struct {
-	SkillID   string
-	Number    int64
-	CreatedBy string
-	Approvers []string // users who approved it, if more approvals are required
+	SkillID       string
+	Number        int64
+	CreatedBy     string
+	Approvers     []string // users who approved it, if more approvals are required
+	NeedsApproval bool     // see [Version.NeedsApproval]
+	Meta          json.RawMessage
 }
 
 func (v *PendingVersion) fields() []any {
-	return []any{&v.SkillID, &v.Number, &v.CreatedBy, (*stringList)(&v.Approvers)}
+	return []any{&v.SkillID, &v.Number, &v.CreatedBy, (*stringList)(&v.Approvers), &v.NeedsApproval, (*jsonText)(&v.Meta)}
 }
 
-// listNewestPending returns the newest version awaiting review of each of the skills,
-// keyed by skill id. It omits the same versions as [Versions.ListPending].
-func (t Skills) listNewestPending(ctx context.Context, ids []any) (map[string]*PendingVersion, error) {
-	rows, err := queryAll[PendingVersion](ctx, t.c, newestPendingSQL(len(ids)), ids...)
+// maxPendingPerSkill is the maximum length of [Change.Pending].
+const maxPendingPerSkill = 20
+
+// listPending returns the newest versions of each of the skills that nobody decided
+// about, keyed by skill id. It omits the same versions as [Versions.ListPending].
+func (t Skills) listPending(ctx context.Context, ids []any) (map[string][]PendingVersion, error) {
+	rows, err := queryAll[PendingVersion](ctx, t.c, pendingSQL(len(ids)), ids...)
 	if err != nil {
 		return nil, err
 	}
-	out := make(map[string]*PendingVersion, len(rows))
-	for i := range rows {
-		out[rows[i].SkillID] = &rows[i]
+	out := map[string][]PendingVersion{}
+	for _, v := range rows {
+		out[v.SkillID] = append(out[v.SkillID], v)
 	}
 	return out, nil
 }
 
-func newestPendingSQL(skills int) string {
-	return `SELECT v.skill_id, v.number, v.created_by, v.approvers
-		FROM skills s LEFT JOIN versions c ON c.id = s.current
-		JOIN versions v ON v.id = (SELECT w.id FROM versions w WHERE w.skill_id = s.id AND w.review = 'pending' ORDER BY w.number DESC LIMIT 1)
-		WHERE s.id IN (` + placeholders(1, skills) + ") AND " + pendingCondition
+func pendingSQL(skills int) string {
+	return `SELECT v.skill_id, v.number, v.created_by, v.approvers, v.needs_approval, v.meta
+		FROM (SELECT w.id, row_number() OVER (PARTITION BY w.skill_id ORDER BY w.number DESC) AS nth
+			FROM versions w WHERE w.skill_id IN (` + placeholders(1, skills) + `) AND w.review = 'pending') n
+		JOIN versions v ON v.id = n.id JOIN skills s ON s.id = v.skill_id LEFT JOIN versions c ON c.id = s.current
+		WHERE n.nth <= ` + strconv.Itoa(maxPendingPerSkill) + " AND " + pendingCondition + `
+		ORDER BY v.skill_id, v.number DESC`
 }
 
 // GetMany returns the skills with the given ids and the namespaces that list

@@ -43,7 +43,7 @@ func TestSkillFollowsItsCurrentVersion(t *testing.T) {
 		wantEqual(t, must(db.Skills.Get(ctx, s.ID))(t).Number, int64(0)) // not current yet
 
 		second := newVersion(t, db, s.ID, "2")
-		wantEqual(t, must(db.Skills.Changes(ctx, 0))(t)[0].Pending, &store.PendingVersion{SkillID: s.ID, Number: 2})
+		wantEqual(t, must(db.Skills.Changes(ctx, 0))(t)[0].Pending, []store.PendingVersion{{SkillID: s.ID, Number: 2}, {SkillID: s.ID, Number: 1, CreatedBy: "ada", Meta: json.RawMessage(`{"a":1}`)}})
 		mustDo(t, db.Skills.SetCurrent(ctx, s.ID, 2))
 		got := must(db.Skills.Get(ctx, s.ID))(t)
 		if got.Number != 2 || got.Digest != second.Digest || got.Description != "about 2" || got.Updated.Before(s.Updated) {

@@ -2014,7 +2014,9 @@ test("a version is tried by its uploader, and reviewed by as many others as the 
 
   await root.goto(`/admin/groups/${group.id}?tab=about`);
   await root.getByLabel("Required approvers").fill("2");
+  const change = root.waitForRequest((r) => r.method() === "PATCH");
   await root.getByRole("button", { name: "Save" }).click();
+  assert.deepEqual((await change).postDataJSON(), { requiredApprovers: 2 }); // not what others may have changed
   await root.getByText("Saved").waitFor();
   await pages.ada.goto(`/library/${id}`);
   await pages.ada.getByRole("link", { name: "Review code" }).click();
@@ -2026,6 +2028,25 @@ test("a version is tried by its uploader, and reviewed by as many others as the 
   await root.getByRole("button", { name: "Approve" }).click();
   await root.getByText("Approved", { exact: true }).first().waitFor();
   await root.getByText("ada, you").waitFor();
+
+  // Only approvals that count are offered, and the page says what it could not load.
+  await as(root, "PATCH", `/groups/${group.id}`, { requiredApprovers: 1, approverRole: "owner" });
+  await as(root, "POST", `/skills/${id}/versions?file_name=tides.zip`, packed("three"), type);
+  await root.goto(`/review/${id}/3`);
+  await root.getByText("Needs 1 more approval from owners of harbour or administrators").waitFor();
+  await root.getByRole("button", { name: "Reject" }).waitFor();
+  assert.equal(await root.getByRole("button", { name: "Approve code" }).count(), 0); // the uploader's does not count
+  const ada = pages.ada;
+  ada.allowed = [...root.allowed, /status of 500/];
+  await ada.route("**/versions/3/review", (route) => route.fulfill({ status: 500, body: "broken" }));
+  await ada.goto(`/review/${id}/3`);
+  await ada.getByText("Couldn't load what this version needs").waitFor();
+  assert.equal(await ada.getByRole("button", { name: "Approve code" }).count(), 0);
+  await ada.unroute("**/versions/3/review");
+  await ada.getByRole("button", { name: "Try again" }).click();
+  await ada.getByRole("button", { name: "Approve code" }).click();
+  await ada.getByText("Approval saved. More approvals needed").waitFor();
+  await ada.getByRole("button", { name: "Approve code" }).waitFor({ state: "detached" });
   for (const page of [root, ...Object.values(pages)]) page.calm();
 });
 

@@ -20,6 +20,24 @@ func (w *fixture) requireApprovers(n int64) {
 	mustDo(w.t, w.db.Groups.Update(w.ctx, g))
 }
 
+// setRule sets whose approvals the team requires.
+func (w *fixture) setRule(group string, role store.Role, required int64) {
+	w.t.Helper()
+	g := must(w.db.Groups.Get(w.ctx, w.team.Group()))(w.t)
+	g.ApproverGroup, g.ApproverRole, g.RequiredApprovers = group, role, required
+	mustDo(w.t, w.db.Groups.Update(w.ctx, g))
+}
+
+// setDisabled sets whether the account of a user is disabled.
+func (w *fixture) setDisabled(p account.Principal, disabled bool) error {
+	u, err := w.db.Users.Get(w.ctx, string(p.User))
+	if err != nil {
+		return err
+	}
+	u.Disabled = disabled
+	return w.db.Users.Update(w.ctx, u)
+}
+
 // approve approves the version of s with a digest.
 func (w *fixture) approve(p account.Principal, s *library.Skill, digest string) error {
 	return w.lib.ReviewVersion(w.ctx, p, s.ID, library.Decision{Digest: digest, Review: library.Approved})
@@ -100,13 +118,10 @@ func TestApproversWhoDoNotCount(t *testing.T) {
 		w.wantApprovers(s, 2, second)
 		wantStates(t, w, s, "3 pending", "2 pending", "1 approved current")
 
-		off := must(w.db.Users.Get(w.ctx, string(second.User)))(t)
-		off.Disabled = true
-		mustDo(t, w.db.Users.Update(w.ctx, off))
+		mustDo(t, w.setDisabled(second, true))
 		mustDo(t, w.approve(third, s, byAdmin.Digest))
 		wantStates(t, w, s, "3 pending", "2 pending", "1 approved current")
-		off.Disabled = false
-		mustDo(t, w.db.Users.Update(w.ctx, off))
+		mustDo(t, w.setDisabled(second, false))
 		mustDo(t, w.approve(second, s, byAdmin.Digest))
 		wantStates(t, w, s, "3 pending", "2 approved current", "1 superseded")
 	})
@@ -128,6 +143,9 @@ func TestApproversOfPublishedSkill(t *testing.T) {
 		mustDo(t, w.approve(second, s, s.Digest))
 		wantError(t, publish(), library.ErrInvalid) // the uploader does not count
 		mustDo(t, w.approve(third, s, s.Digest))
+		mustDo(t, w.setDisabled(third, true))
+		wantError(t, publish(), library.ErrInvalid) // may no longer review
+		mustDo(t, w.setDisabled(third, false))
 		mustDo(t, publish())
 
 		next := w.version(w.root, s, "two", "run.sh", otherCode)
@@ -163,38 +181,43 @@ func TestPendingRequests(t *testing.T) {
 	})
 }
 
+// wantReviews checks the versions that the list of pending reviews has, and that the start
+// page shows their skills.
+func (w *fixture) wantReviews(p account.Principal, versions ...string) {
+	t := w.t
+	t.Helper()
+	pending := func(limit int) []string {
+		all := []string{}
+		page := store.Page{Limit: limit}
+		for {
+			found, next, err := w.lib.ListPending(w.ctx, p, nil, page)
+			mustDo(t, err)
+			if len(found) > limit || next != "" && len(found) < limit {
+				t.Fatalf("a page of %d has %d versions", limit, len(found))
+			}
+			all = append(all, names(found, func(v *library.Version) string { return fmt.Sprint(v.Name, " ", v.Number) })...)
+			if page.After = next; next == "" {
+				return all
+			}
+		}
+	}
+	for limit := 1; limit <= 4; limit++ {
+		wantEqual(t, pending(limit), append([]string{}, versions...))
+	}
+	skills := map[string]bool{}
+	for _, v := range versions {
+		name, _, _ := strings.Cut(v, " ")
+		skills[name] = true
+	}
+	found := must(w.list(p, library.Query{In: []store.Namespace{w.team}, Attention: true}))(t)
+	wantEqual(t, skillNames(found), append([]string{}, slices.Sorted(maps.Keys(skills))...))
+}
+
 // Reviewers see the versions that need their decision: not those without code, those
 // that they uploaded or approved, or those older than the current version.
 func TestPendingReviews(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
-		pending := func(p account.Principal, limit int) (all []string) {
-			t.Helper()
-			page := store.Page{Limit: limit}
-			for {
-				found, next, err := w.lib.ListPending(w.ctx, p, nil, page)
-				mustDo(t, err)
-				if len(found) > limit || next != "" && len(found) < limit {
-					t.Fatalf("a page of %d has %d versions", limit, len(found))
-				}
-				all = append(all, names(found, func(v *library.Version) string { return fmt.Sprint(v.Name, " ", v.Number) })...)
-				if page.After = next; next == "" {
-					return all
-				}
-			}
-		}
-		want := func(p account.Principal, versions ...string) {
-			t.Helper()
-			for limit := 1; limit <= 4; limit++ {
-				wantEqual(t, pending(p, limit), versions)
-			}
-			skills := map[string]bool{}
-			for _, v := range versions {
-				name, _, _ := strings.Cut(v, " ")
-				skills[name] = true
-			}
-			found := must(w.list(p, library.Query{In: []store.Namespace{w.team}, Attention: true}))(t)
-			wantEqual(t, skillNames(found), append([]string{}, slices.Sorted(maps.Keys(skills))...))
-		}
+		want := w.wantReviews
 		want(w.meg)
 		pdf := w.upload(w.ada, w.team, "pdf", "one")
 		for _, name := range []string{"a", "b", "c"} {
@@ -224,5 +247,41 @@ func TestPendingReviews(t *testing.T) {
 		w.decide(third.Digest, pdf, library.Rejected)
 		wantStates(t, w, pdf, "3 rejected", "2 pending", "1 approved current")
 		want(w.meg, "pdf 2", "csv 1", "its 1")
+	})
+}
+
+// The start page and the list of reviews have the same versions: not those that wait for
+// others or for a request for changes, or those that need no review, but also older ones.
+func TestStartPageShowsPendingReviews(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
+		w.storeAdmin()
+		text := w.upload(w.ada, w.team, "text", "one")
+		w.version(w.ada, text, "two")
+		mustDo(t, w.lib.SetCurrentVersion(w.ctx, w.ada, text.ID, 1)) // its second version needs no review
+		w.wantReviews(w.meg)
+
+		blocked := w.upload(w.ada, w.team, "blocked", "one")
+		second := w.version(w.ada, blocked, "two", "run.sh", someCode)
+		w.review(w.meg, blocked, second.Digest, library.Approved, "")
+		third := w.version(w.ada, blocked, "three", "run.sh", otherCode)
+		w.review(w.root, blocked, third.Digest, library.ChangesRequested, "No.")
+		fourth := w.version(w.ada, blocked, "four", "run.sh", someCode+"# 4")
+		w.wantReviews(w.meg, "blocked 4")
+		w.review(w.meg, blocked, fourth.Digest, library.Approved, "")
+		w.wantReviews(w.meg)
+		w.wantReviews(w.root, "blocked 4") // whose request blocks it
+
+		w.requireApprovers(2)
+		older := w.upload(w.ada, w.team, "older", "one")
+		w.version(w.ada, older, "two", "run.sh", someCode)
+		newest := w.version(w.ada, older, "three", "run.sh", otherCode)
+		mustDo(t, w.approve(w.meg, older, newest.Digest))
+		w.wantReviews(w.meg, "older 2")
+
+		security := must(w.db.Groups.Create(w.ctx, store.Group{Name: "security"}))(t)
+		w.setRule(security.ID, store.Reporter, 1)
+		w.wantReviews(w.meg, "older 2") // her approval of version 3 waits for the other group
+		w.setRule("", store.Maintainer, 1)
+		w.wantReviews(w.meg, "older 2", "older 3") // it would suffice now
 	})
 }

@@ -28,16 +28,17 @@ func (l *Library) attentionOf(ctx context.Context, p account.Principal, skills [
 		return nil, err
 	}
 	out := map[string][]Attention{}
-	approvers := map[Namespace]int{}
+	approvals := newApprovalReader(&l.db.Tables, p)
 	for _, k := range skills {
 		var why []Attention
-		if v := k.pending; v != nil && account.Can(p, account.SkillReview, accountResource(k.home, v.CreatedBy)) {
-			required, err := requiredApprovers(ctx, &l.db.Tables, k.home, k.listings, approvers)
+		for _, v := range k.pending {
+			needed, err := approvals.needsDecision(ctx, p, k.home, k.listings, v)
 			if err != nil {
 				return nil, err
 			}
-			if needsDecision(p, v.CreatedBy, v.Approvers, required) {
+			if needed {
 				why = append(why, ReviewNeeded)
+				break
 			}
 		}
 		if k.unscanned && account.Can(p, account.SkillChange, accountResource(k.home, k.author)) {

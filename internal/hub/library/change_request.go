@@ -21,22 +21,56 @@ type ChangeRequest struct {
 	Reviewer string    `json:"reviewer" doc:"ID of the user"`
 	Note     string    `json:"note"`
 	Created  time.Time `json:"created"`
+	Dismiss  bool      `json:"canDismiss" doc:"Whether you may dismiss it"`
 }
 
 // openRequests returns the open requests that block a version.
-func openRequests(ctx context.Context, t *store.Tables, v store.Version) ([]ChangeRequest, error) {
+func (h *skillRecord) openRequests(ctx context.Context, t *store.Tables, p account.Principal, v store.Version) ([]ChangeRequest, error) {
 	rows, err := t.ChangeRequests.ListOpen(ctx, v.SkillID, v.Number)
 	out := make([]ChangeRequest, len(rows))
 	for i, r := range rows {
-		out[i] = ChangeRequest{r.ID, r.Number, r.Reviewer, untrusted.New(r.Note).ForPage(), r.Created}
+		denied := h.checkDismiss(ctx, t, p, r)
+		if denied != nil && !isDenied(denied) && !isNotFound(denied) {
+			return nil, denied
+		}
+		out[i] = ChangeRequest{r.ID, r.Number, r.Reviewer, untrusted.New(r.Note).ForPage(), r.Created, denied == nil && r.Reviewer != string(p.User)}
 	}
 	return out, err
 }
 
-// isBlocked reports whether changes of a version, or of an earlier one, are requested.
-func isBlocked(ctx context.Context, t *store.Tables, v store.Version) (bool, error) {
-	open, err := t.ChangeRequests.ListOpen(ctx, v.SkillID, v.Number)
-	return len(open) > 0, err
+// isBlocked reports whether a reviewer other than the given one requested changes of the
+// version of a skill with a number, or of an earlier one.
+func isBlocked(ctx context.Context, t *store.Tables, skillID string, number int64, except string) (bool, error) {
+	open, err := t.ChangeRequests.ListOpen(ctx, skillID, number)
+	return slices.ContainsFunc(open, func(r store.ChangeRequest) bool { return r.Reviewer != except }), err
+}
+
+// checkDismiss returns an error if the principal must not dismiss a request. Only
+// administrators may if they uploaded its version, or a pending one that it blocks.
+func (h *skillRecord) checkDismiss(ctx context.Context, t *store.Tables, p account.Principal, r store.ChangeRequest) error {
+	author := h.CreatedBy
+	v, err := t.Versions.Get(ctx, h.ID, r.Number)
+	if err == nil {
+		author = v.CreatedBy
+	} else if !isNotFound(err) {
+		return err
+	}
+	if err := h.check(p, account.SkillDismiss, author); err != nil {
+		return err
+	}
+	rows, err := t.Versions.List(ctx, h.ID, 0, store.MaxPage)
+	if err != nil {
+		return err
+	}
+	for _, v := range rows {
+		if v.Number < r.Number || !facts(v).IsWaiting() {
+			continue
+		}
+		if err := h.check(p, account.SkillDismiss, v.CreatedBy); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // recordRequest stores or closes the reviewer's request for changes, depending on a
@@ -54,8 +88,8 @@ func recordRequest(ctx context.Context, tx *store.Tx, p account.Principal, v sto
 }
 
 // DismissChanges closes a request for changes of another reviewer. The principal must
-// be an owner of the group, but not the uploader of the version, or an administrator.
-// Versions that only the request blocked are published.
+// be an owner of the group who uploaded neither the version nor a pending one that the request
+// blocks, or an administrator. Versions that only the request blocked are published.
 func (l *Library) DismissChanges(ctx context.Context, p account.Principal, id, request, reason string) error {
 	if reason = strings.TrimSpace(reason); reason == "" {
 		return invalidf("missing reason (say why the changes are not needed)")
@@ -70,11 +104,10 @@ func (l *Library) DismissChanges(ctx context.Context, p account.Principal, id, r
 			err = fmt.Errorf("open change request %.80q: %w", request, ErrNotFound)
 		}
 		unknown := err
-		author := h.CreatedBy
-		if v, err := tx.Versions.Get(ctx, id, r.Number); err == nil {
-			author = v.CreatedBy
+		if unknown == nil {
+			return h.checkDismiss(ctx, &tx.Tables, p, r)
 		}
-		if err := h.check(p, account.SkillDismiss, author); err != nil || unknown == nil {
+		if err := h.check(p, account.SkillDismiss, h.CreatedBy); err != nil {
 			return err
 		}
 		return fmt.Errorf("%w: request is closed or does not exist", ErrConflict)
@@ -119,7 +152,7 @@ func (l *Library) releaseVersions(ctx context.Context, tx *store.Tx, p account.P
 		if v.Number < from || v.Review != Pending {
 			continue
 		}
-		blocked, err := isBlocked(ctx, &tx.Tables, v)
+		blocked, err := isBlocked(ctx, &tx.Tables, v.SkillID, v.Number, "")
 		if err != nil {
 			return 0, err
 		}
@@ -140,8 +173,8 @@ func (l *Library) releaseVersions(ctx context.Context, tx *store.Tx, p account.P
 	return current, nil
 }
 
-// releaseVersion approves a version that has enough approvals, and publishes it if it
-// needs none.
+// releaseVersion approves a version that has enough approvals of users who may still
+// review, and publishes it if it needs none.
 func (l *Library) releaseVersion(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, v store.Version) (current int64, err error) {
 	after := v
 	if after.NeedsApproval = false; v.NeedsApproval {
@@ -150,13 +183,22 @@ func (l *Library) releaseVersion(ctx context.Context, tx *store.Tx, p account.Pr
 		}
 	}
 	if len(v.Approvers) > 0 {
-		missing, err := h.missingApprovals(ctx, &tx.Tables, v, v.Approvers)
+		a := newApprovalReader(&tx.Tables, p)
+		reviewers, err := a.reviewers(ctx, h.Namespace, v.CreatedBy, v.Approvers)
 		if err != nil {
 			return 0, err
 		}
-		if len(missing) == 0 {
+		missing, err := a.missing(ctx, h.Namespace, h.listings, v.CreatedBy, v.Approvers)
+		if err != nil {
+			return 0, err
+		}
+		if n := len(reviewers); n > 0 && len(missing) == 0 {
+			ids := make([]string, n)
+			for i, u := range reviewers {
+				ids[i] = string(u.User)
+			}
 			after.Review = Approved
-			if err := tx.Versions.SetReview(ctx, h.ID, v.Digest, Approved, v.Approvers[len(v.Approvers)-1], v.Note, v.Approvers...); err != nil {
+			if err := tx.Versions.SetReview(ctx, h.ID, v.Digest, Approved, ids[n-1], v.Note, ids...); err != nil {
 				return 0, err
 			}
 		}

@@ -1,6 +1,7 @@
 package library_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
@@ -57,7 +58,7 @@ func TestRequestedChangesBlockLaterVersions(t *testing.T) {
 			t.Errorf("%d versions wait for the reviewer who approved: %v", len(waiting), err)
 		}
 		st := w.status(w.ada, s, 3)
-		if len(st.Requests) != 1 || st.Requests[0].Version != 2 || st.Requests[0].Note != "Do not." || len(st.Missing) != 0 || st.Dismiss {
+		if len(st.Requests) != 1 || st.Requests[0].Version != 2 || st.Requests[0].Note != "Do not." || len(st.Missing) != 0 || st.Requests[0].Dismiss {
 			t.Errorf("the status is %+v", st)
 		}
 		w.review(w.meg, s, third.Digest, library.Approved, "Good.")
@@ -96,14 +97,27 @@ func TestRequestedChangesHoldVersionsWithoutCode(t *testing.T) {
 	wantStates(t, w, s, "2 approved current", "1 superseded")
 }
 
+// owner makes eve an owner of the team.
+func (w *fixture) owner() account.Principal {
+	w.t.Helper()
+	p := w.eve
+	p.Groups = map[account.GroupID]account.Role{account.GroupID(w.team.Group()): account.Owner}
+	w.setRole(p, store.Owner)
+	return p
+}
+
+// setRole sets the stored role of a user in the team.
+func (w *fixture) setRole(p account.Principal, role store.Role) {
+	w.t.Helper()
+	mustDo(w.t, w.db.Groups.SetMember(w.ctx, store.Member{GroupID: w.team.Group(), UserID: string(p.User), Role: role}))
+}
+
 // An owner dismisses a request with a reason. Versions that only the request blocked
 // are published.
 func TestDismissedRequests(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		w.storeAdmin()
-		own := w.eve
-		own.Groups = map[account.GroupID]account.Role{account.GroupID(w.team.Group()): account.Owner}
-		mustDo(t, w.db.Groups.SetMember(w.ctx, store.Member{GroupID: w.team.Group(), UserID: string(own.User), Role: store.Owner}))
+		own := w.owner()
 		s := w.upload(w.ada, w.team, "pdf", "one")
 		second := w.version(w.ada, s, "two", "run.sh", runScript)
 		w.review(w.meg, s, second.Digest, library.ChangesRequested, "Do not.")
@@ -135,14 +149,157 @@ func TestDismissedRequests(t *testing.T) {
 	})
 }
 
+// Approvals of users who may no longer review do not count when a dismissed request, or
+// one that its reviewer takes back, releases a version.
+func TestReleasedVersionsNeedPresentReviewers(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
+		w.storeAdmin()
+		own := w.owner()
+		for name, leave := range map[string]func(bool){
+			"demoted": func(gone bool) {
+				w.setRole(w.meg, map[bool]store.Role{true: store.Developer, false: store.Maintainer}[gone])
+			},
+			"disabled": func(gone bool) { mustDo(t, w.setDisabled(w.meg, gone)) },
+		} {
+			s := w.upload(w.ada, w.team, name, "one")
+			second := w.version(w.ada, s, "two", "run.sh", runScript)
+			third := w.version(w.ada, s, "three", "run.sh", runScript+"true\n")
+			pending := []string{"3 pending", "2 pending", "1 approved current"}
+			for _, release := range []func(){
+				func() { w.review(w.root, s, second.Digest, library.Pending, "") },
+				func() { mustDo(t, w.lib.DismissChanges(w.ctx, own, s.ID, w.status(own, s, 2).Requests[0].ID, "why")) },
+			} {
+				w.review(w.root, s, second.Digest, library.ChangesRequested, "No.")
+				w.review(w.meg, s, third.Digest, library.Approved, "")
+				leave(true)
+				wantEqual(t, w.status(w.ada, s, 3).Missing, []library.MissingApproval{{Count: 1, Group: w.team.Group(), Name: "team", Role: "maintainer", Admins: true}})
+				release()
+				wantStates(t, w, s, pending...)
+				leave(false)
+			}
+			w.review(w.root, s, third.Digest, library.Approved, "")
+			wantStates(t, w, s, "3 approved current", "2 pending", "1 superseded")
+		}
+	})
+}
+
+// Owners must not dismiss a request for changes of their own version, or one that blocks
+// a version of theirs. Each request says whether the user may dismiss it.
+func TestWhoMayDismissRequests(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
+		w.storeAdmin()
+		own := w.owner()
+		for name, uploaders := range map[string][2]account.Principal{"requested": {own, w.ada}, "blocked": {w.ada, own}} {
+			s := w.upload(w.ada, w.team, name, "one")
+			second := w.version(uploaders[0], s, "two", "run.sh", runScript)
+			w.review(w.meg, s, second.Digest, library.ChangesRequested, "No.")
+			w.version(uploaders[1], s, "three", "run.sh", runScript+"true\n")
+			for number := int64(2); number <= 3; number++ {
+				for who, want := range map[*account.Principal]bool{&own: false, &w.meg: false, &w.root: true} {
+					if got := w.status(*who, s, number).Requests; len(got) != 1 || got[0].Dismiss != want {
+						t.Errorf("%s, version %d, user %s: requests are %+v, want %v", name, number, who.Name, got, want)
+					}
+				}
+			}
+			wantDenied(t, w.lib.DismissChanges(w.ctx, own, s.ID, w.status(own, s, 2).Requests[0].ID, "why"))
+			wantStates(t, w, s, "3 pending", "2 changes-requested", "1 approved current")
+		}
+		s := w.upload(w.ada, w.team, "other", "one", "run.sh", runScript)
+		w.review(w.meg, s, s.Digest, library.ChangesRequested, "No.")
+		wantEqual(t, w.status(own, s, 1).Requests[0].Dismiss, true)
+	})
+}
+
+// The status of a review says whether the user may approve, and whether that suffices.
+func TestPreviewOfApproval(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
+		w.storeAdmin()
+		want := func(when string, p account.Principal, s *library.Skill, number int64, may, suffices bool) {
+			t.Helper()
+			if got := w.status(p, s, number); got.Approve != may || got.Suffices != suffices {
+				t.Errorf("%s: may approve %v, suffices %v, want %v, %v", when, got.Approve, got.Suffices, may, suffices)
+			}
+		}
+		s := w.upload(w.ada, w.team, "pdf", "one")
+		second := w.version(w.ada, s, "two", "run.sh", runScript)
+		want("the uploader", w.ada, s, 2, false, false)
+		want("a reviewer", w.meg, s, 2, true, true)
+		want("a token that cannot review", w.meg.LimitedTo(account.ScopeRead), s, 2, false, false)
+		w.review(w.root, s, second.Digest, library.ChangesRequested, "No.")
+		third := w.version(w.ada, s, "three", "run.sh", runScript+"true\n")
+		want("changes requested by another reviewer", w.meg, s, 3, true, false)
+		want("changes requested by the reviewer", w.root, s, 3, true, true)
+		w.review(w.meg, s, third.Digest, library.Approved, "")
+		want("approved before", w.meg, s, 3, false, false)
+		w.review(w.root, s, third.Digest, library.Approved, "")
+		want("approved by both", w.root, s, 3, false, false)
+
+		w.setRule("", store.Owner, 1)
+		byRoot := w.version(w.root, s, "four", "run.sh", "four\n")
+		want("not an owner", w.meg, s, 4, true, false)
+		want("an administrator's own", w.root, s, 4, false, false)
+		if err := w.approve(w.root, s, byRoot.Digest); err == nil || !strings.Contains(err.Error(), "uploader's approval does not count; ask another reviewer") {
+			t.Errorf("the error is %v", err)
+		}
+	})
+}
+
+// A group to which a skill is published may require approvals of its own members. The
+// status names that group, and each group of users once.
+func TestMissingApprovalsOfListingGroup(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
+		other := must(w.db.Groups.Create(w.ctx, store.Group{Name: "other", ApproverRole: store.Owner}))(t)
+		s := w.upload(w.ada, w.team, "pdf", "one")
+		mustDo(t, w.lib.Publish(w.ctx, w.root, s.ID, store.GroupNamespace(other.ID)))
+		second := w.version(w.ada, s, "two", "run.sh", runScript)
+		w.review(w.meg, s, second.Digest, library.Approved, "")
+		wantEqual(t, w.status(w.ada, s, 2).Missing, []library.MissingApproval{{Count: 1, Group: other.ID, Name: "other", Role: "owner", Admins: true}})
+		other.ApproverRole, other.RequiredApprovers = store.Maintainer, 3
+		mustDo(t, w.db.Groups.Update(w.ctx, other))
+		w.requireApprovers(2)
+		wantEqual(t, w.status(w.ada, s, 2).Missing, []library.MissingApproval{{Count: 2, Group: w.team.Group(), Name: "team", Role: "maintainer", Admins: true}})
+	})
+}
+
+// Each decision is notified, also if it is the same as one that was taken back, and that
+// of another reviewer. A decision that changes nothing is not.
+func TestRepeatedDecisionsAreNotified(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
+		w.storeAdmin()
+		s := w.upload(w.ada, w.team, "pdf", "one", "run.sh", runScript)
+		notes := func() []string {
+			return names(w.notes(w.ada, library.VersionReviewed), func(n library.NotificationDetails) string { return string(n.Review) + " " + n.Note })
+		}
+		for _, note := range []string{"No.", "Still no.", "Still no."} {
+			w.review(w.meg, s, s.Digest, library.ChangesRequested, note)
+		}
+		w.review(w.meg, s, s.Digest, library.Pending, "")
+		w.review(w.root, s, s.Digest, library.ChangesRequested, "Nor do I.")
+		wantEqual(t, notes(), []string{"changes-requested Nor do I.", "changes-requested Still no.", "changes-requested No."})
+		for range 2 {
+			w.review(w.root, s, s.Digest, library.Pending, "")
+			w.review(w.root, s, s.Digest, library.Approved, "")
+			w.review(w.root, s, s.Digest, library.Approved, "")
+		}
+		wantEqual(t, notes()[:3], []string{"approved ", "approved ", "changes-requested Nor do I."})
+
+		w.requireApprovers(2)
+		second := w.version(w.ada, s, "two", "run.sh", runScript+"true\n")
+		for range 2 {
+			w.review(w.meg, s, second.Digest, library.Approved, "")
+			w.review(w.meg, s, second.Digest, library.Approved, "")
+			w.review(w.meg, s, second.Digest, library.Pending, "")
+		}
+		wantEqual(t, notes()[:3], []string{"approval ", "approval ", "approved "})
+	})
+}
+
 // A group chooses whose approvals count. The status says whose are missing.
 func TestWhoseApprovalsCount(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		w.storeAdmin()
 		security := must(w.db.Groups.Create(w.ctx, store.Group{Name: "security"}))(t)
-		g := must(w.db.Groups.Get(w.ctx, w.team.Group()))(t)
-		g.ApproverGroup, g.ApproverRole = security.ID, store.Reporter
-		mustDo(t, w.db.Groups.Update(w.ctx, g))
+		w.setRule(security.ID, store.Reporter, 1)
 		s := w.upload(w.ada, w.team, "pdf", "one")
 		second := w.version(w.ada, s, "two", "run.sh", runScript)
 		w.review(w.meg, s, second.Digest, library.Approved, "")
@@ -150,14 +307,14 @@ func TestWhoseApprovalsCount(t *testing.T) {
 		wantStates(t, w, s, "2 pending", "1 approved current")
 		wantEqual(t, w.status(w.ada, s, 2).Missing, []library.MissingApproval{{Count: 1, Group: security.ID, Name: "security", Role: "reporter"}})
 		mustDo(t, w.db.Groups.SetMember(w.ctx, store.Member{GroupID: security.ID, UserID: string(w.meg.User), Role: store.Reporter}))
+		w.meg.Groups[account.GroupID(security.ID)] = account.Reporter
 		w.review(w.meg, s, second.Digest, library.Approved, "")
 		wantStates(t, w, s, "2 approved current", "1 superseded")
 
-		g.ApproverGroup, g.ApproverRole = "", store.Owner
-		mustDo(t, w.db.Groups.Update(w.ctx, g))
+		w.setRule("", store.Owner, 1)
 		third := w.version(w.ada, s, "three", "run.sh", runScript+"true\n")
 		w.review(w.meg, s, third.Digest, library.Approved, "")
-		wantEqual(t, w.status(w.ada, s, 3).Missing, []library.MissingApproval{{Count: 1, Group: g.ID, Name: "team", Role: "owner"}})
+		wantEqual(t, w.status(w.ada, s, 3).Missing, []library.MissingApproval{{Count: 1, Group: w.team.Group(), Name: "team", Role: "owner", Admins: true}})
 		w.review(w.root, s, third.Digest, library.Approved, "")
 		wantStates(t, w, s, "3 approved current", "2 superseded", "1 superseded")
 		byRoot := w.version(w.root, s, "four", "run.sh", "four\n")

@@ -125,13 +125,13 @@ type summary struct {
 	concealed bool // whether a user hid the skill
 	category  string
 	tokens    int
-	unscanned bool                  // whether the scan of the current version failed or timed out
-	commit    string                // commit of the current version at the source; "" if unknown, or if updates skip the skill
-	since     time.Time             // when that commit was imported
-	pending   *store.PendingVersion // version that needs a review; nil if none does
+	unscanned bool                   // whether the scan of the current version failed or timed out
+	commit    string                 // commit of the current version at the source; "" if unknown, or if updates skip the skill
+	since     time.Time              // when that commit was imported
+	pending   []store.PendingVersion // newest versions that need a review
 }
 
-func newSummary(s store.Skill, m meta, pending *store.PendingVersion) summary {
+func newSummary(s store.Skill, m meta, pending []store.PendingVersion) summary {
 	out := summary{home: s.Namespace, author: s.CreatedBy, created: s.Created, updated: s.Updated, review: s.Review, code: m.hasCode(),
 		concealed: s.Hidden, category: m.Category, tokens: m.Tokens, unscanned: m.Unscanned}
 	if s.Review == Approved && s.Reviewer != "" {
@@ -143,8 +143,11 @@ func newSummary(s store.Skill, m meta, pending *store.PendingVersion) summary {
 			out.commit = from.Commit
 		}
 	}
-	if pending != nil && (pending.Number != s.Number || m.needsReview()) { // only versions with code await a review before they become current
-		out.pending = pending
+	for _, v := range pending {
+		if awaitsReview(v) {
+			v.Meta = nil // not needed any more
+			out.pending = append(out.pending, v)
+		}
 	}
 	return out
 }

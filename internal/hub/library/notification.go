@@ -88,7 +88,8 @@ func (l *Library) notifyVersion(ctx context.Context, tx *store.Tx, to recipients
 }
 
 // notifyReviewed notifies a skill's managers, and the uploader of a version, that the
-// version was reviewed.
+// version was reviewed. Each decision has a notification of its own, because a reviewer
+// may take one back and decide in the same way again.
 func (l *Library) notifyReviewed(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, v store.Version, d Decision) error {
 	to := recipients{}
 	to.add(v.CreatedBy)
@@ -96,7 +97,7 @@ func (l *Library) notifyReviewed(ctx context.Context, tx *store.Tx, p account.Pr
 		return err
 	}
 	news := NotificationDetails{SkillID: h.ID, Name: h.Name, Number: v.Number, Review: d.Review, Note: truncate(d.Note, 1024), By: string(p.User)}
-	return l.notify(ctx, tx, to, "", VersionReviewed, fmt.Sprintf("%s@%d %s", h.ID, v.Number, d.Review), news)
+	return l.notify(ctx, tx, to, "", VersionReviewed, fmt.Sprintf("%s@%d %s %s", h.ID, v.Number, d.Review, store.NewID()), news)
 }
 
 // notifyRemoved notifies a skill's users that the skill was deleted.
@@ -120,7 +121,7 @@ func (l *Library) notifyApproval(ctx context.Context, tx *store.Tx, p account.Pr
 	to := recipients{}
 	to.add(v.CreatedBy)
 	news := NotificationDetails{SkillID: h.ID, Name: h.Name, Number: v.Number, Review: reviewApproval, Note: truncate(d.Note, 1024), By: string(p.User)}
-	return l.notify(ctx, tx, to, p.User, VersionReviewed, fmt.Sprintf("%s@%d %s %s", h.ID, v.Number, reviewApproval, p.User), news)
+	return l.notify(ctx, tx, to, p.User, VersionReviewed, fmt.Sprintf("%s@%d %s %s", h.ID, v.Number, reviewApproval, store.NewID()), news)
 }
 
 // notifyDismissed notifies the reviewer who requested changes, and the uploader of the
@@ -142,7 +143,7 @@ func (l *Library) notifyComment(ctx context.Context, tx *store.Tx, p account.Pri
 		to.add(other.Author)
 	}
 	for id := range to {
-		user, err := activePrincipal(ctx, tx, id)
+		user, err := activePrincipal(ctx, &tx.Tables, id)
 		if err != nil {
 			return err
 		}

@@ -24,7 +24,7 @@ func (l *Library) Publish(ctx context.Context, p account.Principal, id string, i
 		if slices.Contains(h.listings, in) {
 			return publishDetails{h.Name, in, nil}, nil
 		}
-		if err := h.checkApprovers(ctx, tx, in); err != nil {
+		if err := h.checkApprovers(ctx, newApprovalReader(&tx.Tables, p), in); err != nil {
 			return nil, err
 		}
 		return publishDetails{h.Name, in, nil}, tx.Skills.Publish(ctx, id, in, string(p.User))

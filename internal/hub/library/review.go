@@ -25,11 +25,12 @@ type Decision struct {
 // ReviewVersion stores a review of the version with the decision's digest. A
 // version is approved once it has as many approvals as the groups that own or list
 // the skill require, and no other reviewer's open request for changes; until then,
-// it remains pending. Any other decision discards the approvals. An approved version becomes current if it is newer than the
-// current one. If the current version loses its approval, the newest approved one
-// before it becomes current. Only administrators may review their own uploads, and
-// only if one approver is required. ReviewVersion returns [ErrConflict] if the
-// version with the given number has another digest.
+// it remains pending. Any other decision discards the approvals. An approved version
+// becomes current if it is newer than the current one. If the current version loses
+// its approval, the newest approved one before it becomes current. Only
+// administrators may review their own uploads, and only if the approval of any one
+// reviewer suffices. ReviewVersion returns [ErrConflict] if the version with the
+// given number has another digest.
 func (l *Library) ReviewVersion(ctx context.Context, p account.Principal, id string, d Decision) error {
 	switch d.Review {
 	case Approved, Rejected, Pending:
@@ -68,7 +69,7 @@ func (l *Library) ReviewVersion(ctx context.Context, p account.Principal, id str
 		}
 		outcome, approvers := d.Review, []string(nil)
 		if d.Review == Approved {
-			if approvers, outcome, err = h.addApproval(ctx, tx, p, v); err != nil {
+			if approvers, outcome, err = h.addApproval(ctx, &tx.Tables, p, v); err != nil {
 				return nil, err
 			}
 		}
@@ -88,14 +89,25 @@ func (l *Library) ReviewVersion(ctx context.Context, p account.Principal, id str
 			return nil, err
 		}
 		details := reviewDetails{h.Name, v.Number, d, len(approvers), outcome, current}
-		if outcome == Pending && d.Review == Approved {
-			return details, l.notifyApproval(ctx, tx, p, h, v, d)
-		}
-		if outcome == Pending {
+		switch {
+		case outcome == Pending && d.Review != Approved, isRepeated(p, v, after, d):
 			return details, nil
+		case outcome == Pending:
+			return details, l.notifyApproval(ctx, tx, p, h, v, d)
 		}
 		return details, l.notifyReviewed(ctx, tx, p, h, v, d)
 	})
+}
+
+// isRepeated reports whether a decision repeats one that still stands, by the same
+// reviewer and without another note. after is the version after the decision.
+func isRepeated(p account.Principal, v, after store.Version, d Decision) bool {
+	user := string(p.User)
+	same := v.Review == after.Review && v.ChangesRequested == after.ChangesRequested
+	if d.Review == Approved {
+		return same && slices.Contains(v.Approvers, user) && (d.Note == "" || d.Note == v.Note)
+	}
+	return same && v.Reviewer == user && d.Note == v.Note
 }
 
 // reviewDetails holds the details of the audit record for a review.
@@ -137,14 +149,14 @@ func (l *Library) ListPending(ctx context.Context, p account.Principal, in []Nam
 	if err != nil {
 		return nil, "", err
 	}
-	out := []*Version{}
+	out, approvals := []*Version{}, newApprovalReader(&l.db.Tables, p)
 	for size := page.Size(); ; {
 		rows, next, err := list(ctx, page)
 		if err != nil {
 			return nil, "", err
 		}
 		for i, v := range rows {
-			one, err := l.undecidedVersion(ctx, p, v)
+			one, err := l.undecidedVersion(ctx, p, approvals, v)
 			if err != nil {
 				return nil, "", err
 			}
@@ -185,8 +197,9 @@ func (l *Library) pendingList(p account.Principal, in []Namespace) (func(context
 
 // undecidedVersion returns a pending version if it needs a decision by the principal,
 // and nil otherwise.
-func (l *Library) undecidedVersion(ctx context.Context, p account.Principal, v store.Version) (*Version, error) {
-	if m := readMeta(v.Meta); !m.needsReview() && !v.NeedsApproval {
+func (l *Library) undecidedVersion(ctx context.Context, p account.Principal, a *approvalReader, v store.Version) (*Version, error) {
+	pending := store.PendingVersion{SkillID: v.SkillID, Number: v.Number, CreatedBy: v.CreatedBy, Approvers: v.Approvers, NeedsApproval: v.NeedsApproval, Meta: v.Meta}
+	if !awaitsReview(pending) {
 		return nil, nil
 	}
 	h, err := l.getSkill(ctx, &l.db.Tables, v.SkillID)
@@ -196,26 +209,22 @@ func (l *Library) undecidedVersion(ctx context.Context, p account.Principal, v s
 	if err != nil {
 		return nil, err
 	}
+	if needed, err := a.needsDecision(ctx, p, h.Namespace, h.listings, pending); err != nil || !needed {
+		return nil, err
+	}
 	all, err := l.newVersions(ctx, p, h, v)
 	if err != nil {
 		return nil, err
 	}
 	out := all[0]
 	out.Name, out.Namespace = h.Name, h.Namespace
-	if !account.Can(p, account.SkillReview, accountResource(h.Namespace, v.CreatedBy)) || !needsDecision(p, v.CreatedBy, v.Approvers, out.RequiredApprovers) {
-		return nil, nil
-	}
-	if slices.Contains(v.Approvers, string(p.User)) { // does another approval by the principal help?
-		missing, err := h.missingApprovals(ctx, &l.db.Tables, v, v.Approvers)
-		if err != nil {
-			return nil, err
-		}
-		blocked, err := isBlocked(ctx, &l.db.Tables, v)
-		if err != nil || blocked || len(missing) > 0 {
-			return nil, err
-		}
-	}
 	return out, nil
+}
+
+// awaitsReview reports whether a version that nobody decided about needs a review.
+func awaitsReview(v store.PendingVersion) bool {
+	m := readMeta(v.Meta)
+	return m.needsReview() || v.NeedsApproval
 }
 
 // CheckRunnable returns nil if a version with the given digest is approved and the

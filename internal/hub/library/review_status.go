@@ -17,7 +17,8 @@ type ReviewStatus struct {
 	Missing  []MissingApproval `json:"missing" nullable:"false" doc:"Approvals that a version awaits"`
 	Requests []ChangeRequest   `json:"requests" nullable:"false" doc:"Open requests for changes of this version or of earlier ones, which block it"`
 	History  []ReviewEvent     `json:"history" nullable:"false" doc:"Oldest first"`
-	Dismiss  bool              `json:"canDismiss" doc:"Whether you may dismiss requests for changes"`
+	Approve  bool              `json:"canApprove" doc:"Whether you may approve the version, and that would change something"`
+	Suffices bool              `json:"approvalSuffices" doc:"Whether the version would be approved if you approved it; otherwise it would await others"`
 }
 
 // ReviewEvent is an event in the life of a version.
@@ -44,14 +45,17 @@ func (l *Library) ReviewStatus(ctx context.Context, p account.Principal, id stri
 	if !h.mayComment(p, v) {
 		return nil, &account.DeniedError{Action: account.SkillComment}
 	}
-	out := ReviewStatus{Missing: []MissingApproval{}, Dismiss: h.check(p, account.SkillDismiss, v.CreatedBy) == nil}
-	if out.Requests, err = openRequests(ctx, &l.db.Tables, v); err != nil {
+	out := ReviewStatus{Missing: []MissingApproval{}}
+	if out.Requests, err = h.openRequests(ctx, &l.db.Tables, p, v); err != nil {
 		return nil, err
 	}
 	if facts(v).IsWaiting() {
-		if out.Missing, err = h.missingApprovals(ctx, &l.db.Tables, v, v.Approvers); err != nil {
+		if out.Missing, err = h.missingApprovals(ctx, newApprovalReader(&l.db.Tables, p), v, v.Approvers); err != nil {
 			return nil, err
 		}
+	}
+	if out.Approve, out.Suffices, err = h.previewApproval(ctx, &l.db.Tables, p, v); err != nil {
+		return nil, err
 	}
 	if v.Review == Approved {
 		out.Requests = []ChangeRequest{} // it was approved before
@@ -84,9 +88,9 @@ func (l *Library) history(ctx context.Context, v store.Version) ([]ReviewEvent, 
 	if err != nil {
 		return nil, err
 	}
-	out := []ReviewEvent{
-		{At: v.Created, Kind: "uploaded", By: v.CreatedBy, Note: untrusted.New(v.Changelog).ForPage()},
-		{At: v.Created, Kind: "checked"},
+	out := []ReviewEvent{{At: v.Created, Kind: "uploaded", By: v.CreatedBy, Note: untrusted.New(v.Changelog).ForPage()}}
+	if !readMeta(v.Meta).Unscanned {
+		out = append(out, ReviewEvent{At: v.Created, Kind: "checked"})
 	}
 	slices.Reverse(records)
 	for _, r := range records {

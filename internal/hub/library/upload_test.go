@@ -221,6 +221,8 @@ func TestScanLimit(t *testing.T) {
 	if r := must(w.lib.Findings(w.ctx, w.ada, s.ID, 0))(t); !r.Truncated {
 		t.Errorf("the report is %+v", r)
 	}
+	kinds := names(w.status(w.ada, s, 1).History, func(e library.ReviewEvent) string { return e.Kind })
+	wantEqual(t, kinds, []string{"uploaded", "published"}) // no scan checked it
 }
 
 func TestW20CodeRunsOnlyWhereApproved(t *testing.T) {

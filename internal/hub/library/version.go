@@ -240,7 +240,7 @@ func (l *Library) SetCurrentVersion(ctx context.Context, p account.Principal, id
 			return nil, err
 		}
 		if v.Review != Approved && v.Number > h.Number {
-			if blocked, err := isBlocked(ctx, &tx.Tables, v); err != nil || blocked {
+			if blocked, err := isBlocked(ctx, &tx.Tables, id, v.Number, ""); err != nil || blocked {
 				return nil, cmp.Or(err, error(invalidf("changes of version %d, or of an earlier one, were requested; let the reviewer approve it, or an owner dismiss the request", number)))
 			}
 		}

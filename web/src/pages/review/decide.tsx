@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
-import { api, got, type Schema } from "../../shared/api/client";
-import { mayReview, me } from "../../shared/api/me";
+import { api, got, type Load, type Schema } from "../../shared/api/client";
+import { mayReview } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, AreaField, done } from "../../shared/ui";
 import { useUnsaved } from "../../shared/ui/unsaved";
@@ -9,7 +9,15 @@ import { useDiscussion } from "./discussion";
 import type { Loaded } from "./loaded";
 
 /** Decide records the decision about a version. It is bound to the digest on the screen. */
-export function Decide({ all: { skill, version: v }, again }: { all: Loaded; again: () => void }) {
+export function Decide({
+  all: { skill, version: v },
+  status,
+  again,
+}: {
+  all: Loaded;
+  status: Load<Schema["ReviewStatus"] | undefined>;
+  again: () => void;
+}) {
   const [note, setNote] = useState("");
   const [missing, setMissing] = useState<string>();
   useUnsaved(!!note.trim());
@@ -35,12 +43,7 @@ export function Decide({ all: { skill, version: v }, again }: { all: Loaded; aga
   };
   const { may, add } = useDiscussion();
   const approvals = v.approvers.length;
-  const user = me.value?.user.id;
   const several = v.requiredApprovers > 1;
-  // An administrator may approve their own upload only if one approver is required.
-  const mayApprove =
-    v.review !== "approved" && !(several && (v.createdBy === user || v.approvers.includes(user ?? "")));
-  const last = approvals + 1 >= v.requiredApprovers;
   const approved = v.code ? "review.approved" : "review.approvedVersion"; // a request may have held back a text
   if (!mayReview(skill.namespace, v))
     return (
@@ -65,12 +68,13 @@ export function Decide({ all: { skill, version: v }, again }: { all: Loaded; aga
         onText={setNote}
         rows={3}
       />
+      {status.error && <p class="note bad small">{msg("review.statusFailed")}</p>}
       <div class="row">
-        {mayApprove && (
+        {status.data?.canApprove && (
           <ActionButton
             look="primary"
             icon="check"
-            act={() => decide("approved", msg(last ? approved : "review.approvalStored"))}
+            act={() => decide("approved", msg(status.data!.approvalSuffices ? approved : "review.approvalStored"))}
           >
             {v.code ? msg("review.approve") : msg("review.approveVersion")}
           </ActionButton>

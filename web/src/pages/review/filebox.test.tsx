@@ -9,7 +9,12 @@ import { ReviewProvider } from "./reviewstate";
 test("review: all files that can be marked are counted, and a link opens its file on load and again", async () => {
   const box = document.createElement("div");
   document.body.append(box);
-  const review = { viewed: new Set(["a.py"]), setViewed: () => {}, has: (path: string) => path !== "gone.py" };
+  const review = {
+    viewed: new Set(["a.py"]),
+    setViewed: () => {},
+    again: () => undefined,
+    has: (path: string) => path !== "gone.py",
+  };
   location.hash = "#file-a.py";
   await act(() =>
     render(

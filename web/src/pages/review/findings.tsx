@@ -4,15 +4,19 @@ import { Tag } from "../../shared/ui";
 import { anchor } from "./linecomments";
 
 /** Findings lists the findings, worst first. They are also marked at their lines. */
-export function Findings({ scan }: { scan: Schema["Scan"] }) {
+export function Findings({ scan, unscanned }: { scan: Schema["Scan"]; unscanned: boolean }) {
   const rank = ["high", "medium", "low", "info"];
   const sorted = [...scan.findings].sort((a, b) => rank.indexOf(a.severity) - rank.indexOf(b.severity));
   return (
     <section class="stack tight" aria-labelledby="review-scan">
       <h2 id="review-scan">{msg("review.scan")}</h2>
-      <p class="small muted">
-        {sorted.length ? msg("review.adviceNote") : msg("review.none2")} {scan.truncated && msg("review.partial")}
-      </p>
+      {unscanned ? (
+        <p class="note warn small">{msg("review.scanFailed")}</p>
+      ) : (
+        <p class="small muted">
+          {sorted.length ? msg("review.adviceNote") : msg("review.none2")} {scan.truncated && msg("review.partial")}
+        </p>
+      )}
       {sorted.length > 0 && (
         <ul class="review-findings">
           {sorted.map((f, i) => (

@@ -10,6 +10,9 @@ export interface Viewed {
   setViewed: (path: string, viewed: boolean) => void;
   /** Whether the version has a file, and the user may mark it. */
   has: (path: string) => boolean;
+  /** Why the viewed files could not be loaded. */
+  error?: Error;
+  again: () => void;
 }
 
 const Current = createContext<Viewed | undefined>(undefined);
@@ -48,7 +51,9 @@ export function useViewed(all: Loaded): Viewed {
     const paths = new Set(all.manifest.files.map((f) => f.path));
     return {
       viewed,
-      has: (path) => may && paths.has(path),
+      has: (path) => may && !loaded.error && paths.has(path),
+      error: loaded.error,
+      again: () => void loaded.again(),
       setViewed: (path, now) => {
         const next = new Set(viewed);
         if (now) next.add(path);
@@ -62,5 +67,5 @@ export function useViewed(all: Loaded): Viewed {
         });
       },
     };
-  }, [loaded.data, all, may]);
+  }, [loaded.data, loaded.error, all, may]);
 }

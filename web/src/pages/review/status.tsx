@@ -1,32 +1,42 @@
 import { useState } from "preact/hooks";
 import { useUserNames } from "../../features/skills/namespaces";
 import { api, got, type Load, type Schema } from "../../shared/api/client";
-import { me } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, AreaField, Button, Dialog, done, Problem, When } from "../../shared/ui";
 
 type Status = Schema["ReviewStatus"];
 
+/** whose names the users whose approval is missing. */
+function whose(m: Status["missing"][number]): string {
+  const members = msg(`review.from.${m.role}`, { group: m.name ?? m.group ?? "" });
+  return m.admins && m.role !== "admin" ? msg("review.orAdmins", { who: members }) : members;
+}
+
 /** Needs says whose approvals a version awaits, and which requests for changes block it. */
-export function Needs({ status, skill, again }: { status?: Status; skill: string; again: () => void }) {
+export function Needs({
+  status: load,
+  skill,
+  again,
+}: {
+  status: Load<Status | undefined>;
+  skill: string;
+  again: () => void;
+}) {
   const person = useUserNames();
   const [dismissed, dismiss] = useState<string>();
+  if (load.error) return <Problem error={load.error} again={() => void load.again()} />;
+  const status = load.data;
   if (!status || (!status.missing.length && !status.requests.length)) return null;
   return (
     <div class="note warn stack tight">
-      {status.missing.map((m) => (
-        <p key={m.role + (m.group ?? "")}>
-          {msg("review.needs", {
-            count: m.count,
-            who: msg(`review.from.${m.role}`, { group: m.name ?? m.group ?? "" }),
-          })}
-        </p>
+      {status.missing.map((m, i) => (
+        <p key={i}>{msg("review.needs", { count: m.count, who: whose(m) })}</p>
       ))}
       {status.requests.map((r) => (
         <div key={r.id} class="stack tight">
           <p>{msg("review.blocked", { who: person(r.reviewer), n: r.version })}</p>
           <blockquote class="small">{r.note}</blockquote>
-          {status.canDismiss && r.reviewer !== me.value?.user.id && (
+          {r.canDismiss && (
             <div class="row">
               <Button small onClick={() => dismiss(r.id)}>
                 {msg("review.dismiss")}
@@ -106,12 +116,13 @@ function DismissDialog({
 /** History lists what has happened to a version. */
 export function History({ status }: { status: Load<Status | undefined> }) {
   const person = useUserNames();
-  if (!status.data) return null;
+  if (!status.data && !status.error) return null;
   return (
     <section class="stack tight" aria-labelledby="review-history">
       <h2 id="review-history">{msg("review.history")}</h2>
+      {status.error && <p class="small muted">{msg("review.historyFailed")}</p>}
       <ol class="review-history">
-        {status.data.history.map((e, i) => (
+        {status.data?.history.map((e, i) => (
           <li key={i}>
             <span>
               {msg(`review.events.${e.kind}`)}

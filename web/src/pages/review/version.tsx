@@ -5,7 +5,7 @@ import { TryVersion } from "../../features/skills/tryversion";
 import { VersionState } from "../../features/skills/versionstate";
 import { api, got, useLoad } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
-import { Check, Empty, SelectField, Shown, When } from "../../shared/ui";
+import { Check, Empty, Problem, SelectField, Shown, When } from "../../shared/ui";
 import { Page } from "../../shared/ui/page";
 import { Changes } from "./changes";
 import { Comments } from "./comments";
@@ -100,7 +100,7 @@ function Look({
         <div class="review-columns">
           <div class="stack loose">
             <Facts all={all} />
-            <Needs status={status.data} skill={all.skill.id} again={again} />
+            <Needs status={status} skill={all.skill.id} again={again} />
             <Comments number={v.number} />
             <div class="row review-basis">
               <SelectField
@@ -118,13 +118,14 @@ function Look({
               />
               <Check label={msg("review.beside")} checked={sides} onCheck={setSides} />
             </div>
-            <Findings scan={all.scan} />
+            <Findings scan={all.scan} unscanned={v.unscanned} />
             <TestResults />
+            {viewed.error && <Problem error={viewed.error} again={viewed.again} />}
             <Changes all={all} from={Number(basis)} sides={sides} />
             <History status={status} />
           </div>
           <aside class="review-decision" aria-label={msg("review.decide")}>
-            <Decide all={all} again={again} />
+            <Decide all={all} status={status} again={again} />
           </aside>
         </div>
       </ReviewProvider>

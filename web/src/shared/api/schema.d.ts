@@ -2284,7 +2284,7 @@ export interface components {
             scope?: "" | "once" | "session" | "always";
         };
         Applied: {
-            /** @description One for each document, in order */
+            /** @description One for each document, in order, and then those for deletions of outdated generations */
             changes: components["schemas"]["Change"][];
             /** @description Whether the changes were saved; false after a dry run */
             kept: boolean;
@@ -2396,6 +2396,8 @@ export interface components {
             stale?: components["schemas"]["Stale"];
         };
         ChangeRequest: {
+            /** @description Whether you may dismiss it */
+            canDismiss: boolean;
             /** Format: date-time */
             created: string;
             id: string;
@@ -3667,17 +3669,19 @@ export interface components {
             system: string;
         };
         MissingApproval: {
+            /** @description Whether those of administrators count even if they are no members of the group */
+            admins: boolean;
             /**
              * Format: int64
              * @description Number of approvals
              */
             count: number;
-            /** @description ID of the group whose members must give them; absent for administrators */
+            /** @description ID of the group whose members must give them; absent if only administrators may */
             group?: string;
             /** @description Name of the group */
             name?: string;
             /**
-             * @description Lowest role in the group
+             * @description Lowest role in the group; admin without a group
              * @enum {string}
              */
             role: "reporter" | "developer" | "maintainer" | "owner" | "admin";
@@ -4265,8 +4269,10 @@ export interface components {
             path?: string;
         };
         ReviewStatus: {
-            /** @description Whether you may dismiss requests for changes */
-            canDismiss: boolean;
+            /** @description Whether the version would be approved if you approved it; otherwise it would await others */
+            approvalSuffices: boolean;
+            /** @description Whether you may approve the version, and that would change something */
+            canApprove: boolean;
             /** @description Oldest first */
             history: components["schemas"]["ReviewEvent"][];
             /** @description Approvals that a version awaits */
@@ -5767,7 +5773,7 @@ export interface operations {
                 dry?: boolean;
                 /** @description Refuse a document that would change a resource whose metadata.generation it does not state */
                 new?: boolean;
-                /** @description Resource to delete after the documents are applied, as KIND/NAMESPACE/NAME. All changes are made, or none. Missing resources are ignored. The body may then be empty */
+                /** @description Resource to delete after the documents are applied, as KIND/NAMESPACE/NAME, or KIND/NAMESPACE/NAME/GENERATION to refuse the request if the resource was changed since. All changes are made, or none. Missing resources are ignored. The body may then be empty */
                 delete?: string[] | null;
             };
             header?: {
