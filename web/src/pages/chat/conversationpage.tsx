@@ -22,8 +22,7 @@ import { useModels } from "./models";
 import { Panel } from "./panel";
 import { messageTitle } from "./phrases";
 import { cancel, sendMessage, switchBranch } from "./send";
-import { archive, exportSession, pin } from "./sessionactions";
-import { SessionMenu, TitleField } from "./sessionrow";
+import { actions as loadActions, SessionMenu, TitleField } from "./sessionrow";
 import { change, moving, sessionOf } from "./sessions";
 import { isBusy, type Transcript, type Turn, runningTurn } from "./transcript";
 import type { TurnActions } from "./turnactions";
@@ -106,7 +105,7 @@ export function ConversationView({ id, list, onPanel, panelOpen, beside }: Conve
           {session?.archived && !theirs && (
             <div class="note row keep">
               <span class="grow">{msg("chat.archivedNote")}</span>
-              <Button small onClick={() => void archive(session)}>
+              <Button small onClick={() => act((a) => a.archive(session))}>
                 {msg("chat.unarchive")}
               </Button>
             </div>
@@ -133,6 +132,10 @@ export function ConversationView({ id, list, onPanel, panelOpen, beside }: Conve
     </>
   );
 }
+
+/** act does something with a conversation, which is loaded ahead. */
+const act = (run: (all: Awaited<ReturnType<typeof loadActions>>) => unknown) =>
+  void loadActions().then(run).catch(failed);
 
 /** useEditLast returns a function that edits the last message, if that is possible. */
 function useEditLast(turns: readonly Turn[], actions: TurnActions) {
@@ -191,18 +194,26 @@ function Head({
           {
             text: session.pinned ? msg("chat.unpin") : msg("chat.pin"),
             icon: "pin" as const,
-            run: () => void pin(session),
+            run: () => act((a) => a.pin(session)),
           },
           { text: msg("chat.move"), icon: "folder" as const, run: () => (moving.value = session) },
           {
             text: session.archived ? msg("chat.unarchive") : msg("chat.archive"),
             icon: "folder" as const,
-            run: () => void archive(session),
+            run: () => act((a) => a.archive(session)),
           },
         ]
       : []),
-    { text: msg("chat.exportMarkdown"), icon: "download" as const, run: () => exportSession(id, "markdown") },
-    { text: msg("chat.exportLines"), icon: "download" as const, run: () => exportSession(id, "jsonl") },
+    {
+      text: msg("chat.exportMarkdown"),
+      icon: "download" as const,
+      run: () => act((a) => void a.exportSession(id, "markdown")),
+    },
+    {
+      text: msg("chat.exportLines"),
+      icon: "download" as const,
+      run: () => act((a) => void a.exportSession(id, "jsonl")),
+    },
   ]);
   return (
     <header class="chat-head">
