@@ -12,6 +12,7 @@ import { MemoTurn } from "./turn";
 import type { TurnActions } from "./turnactions";
 
 const page = 30;
+const first = 8; // turns that are drawn at once and fill a screen; the others of the first page follow
 
 interface MessagesProps extends Branch {
   transcript: Transcript;
@@ -22,13 +23,18 @@ interface MessagesProps extends Branch {
 
 /** Messages shows the newest messages, and earlier ones when scrolled up. */
 export function Messages({ transcript, turns: all, versions, ready, session, actions }: MessagesProps) {
-  const [most, setMost] = useState(page);
+  const [most, setMost] = useState(first);
   const box = useRef<HTMLDivElement>(null);
   const inside = useRef<HTMLDivElement>(null);
   const { away, toEnd } = useStick(box, inside);
   const lost = useTarget(box, session, transcript, all, ready, (turns) => setMost((n) => Math.max(n, turns)));
   const from = Math.max(0, all.length - most);
-  const grow = useEarlier(box, most, () => setMost(most + page));
+  const showEarlier = useEarlier(box, most, setMost);
+  useEffect(() => {
+    if (!ready || most >= page) return;
+    const timer = setTimeout(() => showEarlier(page)); // after the first turns are drawn
+    return () => clearTimeout(timer);
+  }, [ready, most]);
   const shown = lost !== undefined && actions;
   const last = transcript.turns.findLast((turn) => turn.kind !== "branch")?.input;
   const mine = useRef(last);
@@ -39,9 +45,9 @@ export function Messages({ transcript, turns: all, versions, ready, session, act
   return (
     <div class="chat-scroll" ref={box} role="region" aria-label={msg("chat.messages")} tabIndex={0}>
       <div class="chat-messages" ref={inside}>
-        {from > 0 && (
+        {from > 0 && most >= page && (
           <div class="chat-earlier">
-            <Button small onClick={grow}>
+            <Button small onClick={() => showEarlier(most + page)}>
               {msg("chat.earlier")}
             </Button>
           </div>
@@ -85,8 +91,8 @@ export function Messages({ transcript, turns: all, versions, ready, session, act
   );
 }
 
-/** useEarlier shows earlier messages and keeps the scroll position. */
-function useEarlier(box: { current: HTMLDivElement | null }, most: number, grow: () => void): () => void {
+/** useEarlier returns a function that shows so many turns and keeps the scroll position. */
+function useEarlier(box: { current: HTMLDivElement | null }, most: number, setMost: (most: number) => void) {
   const before = useRef<number | undefined>(undefined);
   useLayoutEffect(() => {
     const b = box.current;
@@ -94,10 +100,10 @@ function useEarlier(box: { current: HTMLDivElement | null }, most: number, grow:
     b.scrollTop = b.scrollHeight - before.current;
     before.current = undefined;
   }, [most]);
-  return () => {
+  return (turns: number) => {
     const b = box.current!;
     before.current = b.scrollHeight - b.scrollTop;
-    grow();
+    setMost(turns);
   };
 }
 
