@@ -1,8 +1,11 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"database/sql"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -84,29 +87,62 @@ func (t Comments) Get(ctx context.Context, id string) (Comment, error) {
 	return m, nil
 }
 
-// List returns the comments on a version, oldest first.
+// CountBy returns the number of comments on a version, and how many of them are by an
+// author.
+func (t Comments) CountBy(ctx context.Context, versionID, author string) (all, own int64, err error) {
+	err = t.c.query(ctx, false, func(r *sql.Rows) error { return r.Scan(&all, &own) },
+		"SELECT count(*), COALESCE(sum(CASE WHEN author = $2 THEN 1 ELSE 0 END), 0) FROM review_comments WHERE version_id = $1", versionID, author)
+	if err != nil {
+		return 0, 0, fmt.Errorf("count comments on version %q: %w", versionID, err)
+	}
+	return all, own, nil
+}
+
+// List returns the comments on a version, each thread with its first comment first.
+// Otherwise the order is that of their IDs, which is not exactly that of their times if
+// the clocks of nodes differ.
 func (t Comments) List(ctx context.Context, versionID string) ([]Comment, error) {
-	found, err := queryAll[Comment](ctx, t.c, commentSelect+"WHERE c.version_id = $1 ORDER BY c.id LIMIT $2", versionID, MaxComments)
+	found, err := queryAll[Comment](ctx, t.c, commentSelect+"WHERE c.version_id = $1 ORDER BY c.thread, c.id <> c.thread, c.id LIMIT $2", versionID, MaxComments)
 	if err != nil {
 		return nil, fmt.Errorf("list comments on version %q: %w", versionID, err)
 	}
 	return found, nil
 }
 
-// ListOpen returns the newest comments in open threads on versions of a skill with
-// numbers less than end, newest first. It returns up to [MaxComments].
+// openThreads selects the first comments of the newest open threads on versions of a
+// skill with numbers less than $2.
+const openThreads = `SELECT f.id FROM review_comments f JOIN versions w ON w.id = f.version_id
+	WHERE f.skill_id = $1 AND w.number < $2 AND f.id = f.thread AND f.resolved = 0 ORDER BY f.id DESC LIMIT $3`
+
+// ListOpen returns the open threads on versions of a skill with numbers less than end,
+// in the order of [Comments.List]. It returns the newest [MaxComments] threads, and
+// their newest MaxComments replies.
 func (t Comments) ListOpen(ctx context.Context, skillID string, end int64) ([]Comment, error) {
-	found, err := queryAll[Comment](ctx, t.c, commentSelect+`JOIN review_comments f ON f.id = c.thread
-		WHERE c.skill_id = $1 AND v.number < $2 AND f.resolved = 0 ORDER BY c.id DESC LIMIT $3`, skillID, end, MaxComments)
-	if err != nil {
-		return nil, fmt.Errorf("list open comments on skill %q: %w", skillID, err)
+	var all []Comment
+	for _, where := range []string{"c.id IN (", "c.id <> c.thread AND c.thread IN ("} {
+		found, err := queryAll[Comment](ctx, t.c, commentSelect+"WHERE "+where+openThreads+") ORDER BY c.id DESC LIMIT $3", skillID, end, MaxComments)
+		if err != nil {
+			return nil, fmt.Errorf("list open comments on skill %q: %w", skillID, err)
+		}
+		all = append(all, found...)
 	}
-	return found, nil
+	slices.SortFunc(all, func(a, b Comment) int {
+		return cmp.Or(cmp.Compare(a.Thread, b.Thread), cmp.Compare(a.replyRank(), b.replyRank()), cmp.Compare(a.ID, b.ID))
+	})
+	return all, nil
 }
 
-// ListThread returns the comments of a thread, oldest first.
+// replyRank returns 0 for the first comment of a thread, and 1 for its replies.
+func (m *Comment) replyRank() int {
+	if m.ID == m.Thread {
+		return 0
+	}
+	return 1
+}
+
+// ListThread returns the comments of a thread in the order of [Comments.List].
 func (t Comments) ListThread(ctx context.Context, thread string) ([]Comment, error) {
-	found, err := queryAll[Comment](ctx, t.c, commentSelect+"WHERE c.thread = $1 ORDER BY c.id LIMIT $2", thread, MaxComments)
+	found, err := queryAll[Comment](ctx, t.c, commentSelect+"WHERE c.thread = $1 ORDER BY c.id <> c.thread, c.id LIMIT $2", thread, MaxComments)
 	if err != nil {
 		return nil, fmt.Errorf("list comments of thread %q: %w", thread, err)
 	}

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/loadout-dev/loadout/internal/store"
@@ -30,7 +31,7 @@ func TestComments(t *testing.T) {
 		other := add(store.Comment{VersionID: two.ID, Text: "Fine."})
 		wantEqual(t, must(db.Comments.List(ctx, one.ID))(t), []store.Comment{first, reply})
 		wantEqual(t, must(db.Comments.ListThread(ctx, first.ID))(t), []store.Comment{first, reply})
-		wantEqual(t, must(db.Comments.ListOpen(ctx, skill.ID, two.Number))(t), []store.Comment{reply, first})
+		wantEqual(t, must(db.Comments.ListOpen(ctx, skill.ID, two.Number))(t), []store.Comment{first, reply})
 
 		for _, bad := range []store.Comment{{VersionID: one.ID, Thread: reply.ID}, {VersionID: two.ID, Thread: first.ID}, {VersionID: "none"}} {
 			bad.SkillID, bad.Author, bad.Text = skill.ID, "ada", "x"
@@ -60,6 +61,68 @@ func TestComments(t *testing.T) {
 		mustDo(t, db.Versions.Delete(ctx, skill.ID, two.Number))
 		_, err = db.Comments.Get(ctx, other.ID)
 		wantError(t, err, store.ErrNotFound)
+	})
+}
+
+// The clocks of nodes differ: a reply may have an ID before that of its thread, and is
+// neither lost nor the first.
+func TestCommentsOfNodesWithOtherClocks(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		skill := newSkill(t, db, store.Public, "tides")
+		v := must(db.Versions.Add(ctx, store.Version{SkillID: skill.ID, Digest: "one"}, nil, nil))(t)
+		for _, m := range []store.Comment{{ID: "0-5"}, {ID: "0-7"}, {ID: "0-3", Thread: "0-5"}, {ID: "0-9", Thread: "0-5"}, {ID: "0-4", Thread: "0-7"}} {
+			m.SkillID, m.VersionID, m.Author, m.Text = skill.ID, v.ID, "ada", "x"
+			must(db.Comments.Add(ctx, m))(t)
+		}
+		ids := func(all []store.Comment, err error) (out []string) {
+			t.Helper()
+			mustDo(t, err)
+			for _, m := range all {
+				out = append(out, m.ID)
+			}
+			return out
+		}
+		want := []string{"0-5", "0-3", "0-9", "0-7", "0-4"}
+		wantEqual(t, ids(db.Comments.List(ctx, v.ID)), want)
+		wantEqual(t, ids(db.Comments.ListOpen(ctx, skill.ID, 9)), want)
+		wantEqual(t, ids(db.Comments.ListThread(ctx, "0-5")), want[:3])
+		all, own, err := db.Comments.CountBy(ctx, v.ID, "ada")
+		mustDo(t, err)
+		wantEqual(t, []int64{all, own}, []int64{5, 5})
+		all, own, err = db.Comments.CountBy(ctx, v.ID, "eve")
+		mustDo(t, err)
+		wantEqual(t, []int64{all, own}, []int64{5, 0})
+	})
+}
+
+// An old open thread remains in the list, however many comments newer ones have.
+func TestOpenThreadsAreLimitedNotTheirComments(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		skill := newSkill(t, db, store.Public, "tides")
+		var versions []store.Version
+		for _, digest := range []string{"one", "two"} {
+			versions = append(versions, must(db.Versions.Add(ctx, store.Version{SkillID: skill.ID, Digest: digest}, nil, nil))(t))
+		}
+		mustDo(t, db.Tx(ctx, func(tx *store.Tx) error {
+			for i := range store.MaxComments + 2 {
+				m := store.Comment{ID: fmt.Sprintf("0-%04d", i), SkillID: skill.ID, VersionID: versions[1].ID, Author: "ada", Text: "x", Thread: "0-0002"}
+				if i < 2 {
+					m.VersionID = versions[i/2].ID
+				}
+				if i <= 2 {
+					m.Thread = ""
+				}
+				if _, err := tx.Comments.Add(ctx, m); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+		got := must(db.Comments.ListOpen(ctx, skill.ID, 9))(t)
+		wantEqual(t, len(got), store.MaxComments+2)
+		wantEqual(t, []string{got[0].ID, got[1].ID, got[2].ID}, []string{"0-0000", "0-0001", "0-0002"})
 	})
 }
 

@@ -80,6 +80,16 @@ func (t Notifications) MarkSeen(ctx context.Context, userID, id string) error {
 	return nil
 }
 
+// Delete deletes the notifications of users with a kind and a subject.
+func (t Notifications) Delete(ctx context.Context, users []string, kind, subject string) error {
+	for _, id := range users {
+		if _, err := t.c.exec(ctx, "DELETE FROM notices WHERE user_id = $1 AND kind = $2 AND subject = $3", id, kind, subject); err != nil {
+			return fmt.Errorf("delete notification of user %q: %w", id, err)
+		}
+	}
+	return nil
+}
+
 // Prune deletes notifications seen before the given time and returns their
 // number.
 func (t Notifications) Prune(ctx context.Context, before time.Time) (int64, error) {

@@ -23,6 +23,7 @@ func (t Storage) Sessions(ctx context.Context, n Namespace) (int64, error) {
 // sessions. Namespaces, skills, resources and sessions own secrets.
 const storedBytes = `SELECT CAST(
 	(SELECT COALESCE(SUM(v.size + octet_length(v.meta) + octet_length(v.findings)), 0) FROM skills s JOIN versions v ON v.skill_id = s.id WHERE s.namespace = $1)
+	+ (SELECT COALESCE(SUM(octet_length(m.text) + octet_length(m.line_text)), 0) FROM skills s JOIN review_comments m ON m.skill_id = s.id WHERE s.namespace = $1)
 	+ (SELECT COALESCE(SUM(octet_length(k.spec)), 0) FROM kinds k WHERE k.namespace = $1)
 	+ (SELECT COALESCE(SUM(a.size), 0) FROM sessions c JOIN attachments a ON a.session = c.id WHERE c.owner = $2)
 	+ (SELECT COALESCE(SUM(a.size), 0) FROM sessions c JOIN attachment_versions a ON a.session = c.id WHERE c.owner = $2)
@@ -35,7 +36,7 @@ const storedBytes = `SELECT CAST(
 	+ (SELECT COALESCE(SUM(octet_length(x.sealed)), 0) FROM sessions c JOIN secrets x ON x.owner = 'session:' || c.id WHERE c.owner = $2) AS BIGINT)`
 
 // Bytes returns the total size of the data in a namespace. This includes all
-// versions of its skills with their files, metadata and findings, its other
+// versions of its skills with their files, metadata, findings and comments, its other
 // resources, and its secrets with those of its skills and resources. It also
 // includes the events, files with their earlier versions, drafts, shares and secrets
 // in the sessions of its user. A file is counted in each version that contains it.
