@@ -92,6 +92,7 @@ var conditions = []condition{
 	{store.ErrExists, 409, "exists", "an item with this name already exists", "choose another name"},
 	{store.ErrConflict, 409, "changed", "another user changed it in the meantime", "read it again and repeat the change"},
 	{store.ErrReferenced, 409, "in_use", "", "remove the references to it first"},
+	{library.ErrTooManyComments, 409, "too_many_comments", "", "delete comments that are no longer needed, or ask a reviewer to"},
 	{store.ErrTooMany, 409, "too_many", "", "remove items that you no longer need"},
 	{policy.ErrTooManyGrants, 409, "too_many", "", "remove items that you no longer need"},
 	{store.ErrLeaseHeld, 409, "held", "another node is working on it", "try again in a moment"},

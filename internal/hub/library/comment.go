@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/quota"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 )
@@ -39,10 +40,11 @@ type Comment struct {
 	Text    string    `json:"text" doc:"Markdown; empty if it was deleted"`
 	Created time.Time `json:"created"`
 	Edited  time.Time `json:"edited,omitzero"`
+	Delete  bool      `json:"canDelete" doc:"Whether you may delete it"`
 }
 
-func newComment(m store.Comment) Comment {
-	return Comment{ID: m.ID, Author: m.Author, Text: untrusted.New(m.Text).ForPage(), Created: m.Created, Edited: m.Edited}
+func newComment(m store.Comment, mayDelete bool) Comment {
+	return Comment{m.ID, m.Author, untrusted.New(m.Text).ForPage(), m.Created, m.Edited, mayDelete}
 }
 
 // NewComment describes a comment to add. A reply has the location of its thread.
@@ -62,9 +64,22 @@ func (h *skillRecord) mayComment(p account.Principal, v store.Version) bool {
 	return h.check(p, account.SkillComment, h.CreatedBy) == nil && h.checkVersion(p, v) == nil
 }
 
+// isReviewer reports whether the principal may review a version. It ignores the scopes
+// of the principal's token.
+func (h *skillRecord) isReviewer(p account.Principal, v store.Version) bool {
+	p.Scopes = account.AllScopes
+	return h.check(p, account.SkillReview, v.CreatedBy) == nil
+}
+
+// mayDelete reports whether the principal may delete a comment on a version: authors
+// delete their own, and reviewers all.
+func (h *skillRecord) mayDelete(p account.Principal, v store.Version, m store.Comment) bool {
+	return m.Text != "" && (m.Author == string(p.User) || h.isReviewer(p, v))
+}
+
 // Comments returns the threads of a version, oldest first, followed by the open
-// threads of those earlier versions that the principal may access. Number 0 means the current version. Like writing
-// comments, it requires [account.SkillComment] and access to the version, but only
+// threads of those earlier versions that the principal may access. Number 0 means the
+// current version. Like writing comments, it requires [account.SkillComment] and access to the version, but only
 // scopes for reading.
 func (l *Library) Comments(ctx context.Context, p account.Principal, id string, number int64) ([]CommentThread, error) {
 	h, v, err := l.getReadableVersion(ctx, p, account.SkillRead, id, number)
@@ -82,17 +97,17 @@ func (l *Library) Comments(ctx context.Context, p account.Principal, id string, 
 	if err != nil {
 		return nil, err
 	}
-	if earlier, err = l.accessibleComments(ctx, p, h, earlier); err != nil {
+	versions := map[int64]store.Version{v.Number: v}
+	if earlier, err = l.accessibleComments(ctx, p, h, earlier, versions); err != nil {
 		return nil, err
 	}
-	slices.Reverse(earlier)
-	threads := groupComments(append(own, earlier...))
+	threads := groupComments(append(own, earlier...), func(m store.Comment) bool { return h.mayDelete(p, versions[m.Number], m) })
 	return threads, l.relocateThreads(ctx, h, v, threads)
 }
 
 // accessibleComments returns those of the comments whose versions the principal may
-// access. It changes all.
-func (l *Library) accessibleComments(ctx context.Context, p account.Principal, h *skillRecord, all []store.Comment) ([]store.Comment, error) {
+// access, and adds these versions to found. It changes all.
+func (l *Library) accessibleComments(ctx context.Context, p account.Principal, h *skillRecord, all []store.Comment, found map[int64]store.Version) ([]store.Comment, error) {
 	withheld := map[int64]bool{}
 	for _, m := range all {
 		if _, ok := withheld[m.Number]; ok {
@@ -103,25 +118,29 @@ func (l *Library) accessibleComments(ctx context.Context, p account.Principal, h
 			return nil, err
 		}
 		withheld[m.Number] = err != nil || h.checkVersion(p, v) != nil
+		found[m.Number] = v
 	}
 	return slices.DeleteFunc(all, func(m store.Comment) bool { return withheld[m.Number] }), nil
 }
 
-// groupComments groups comments, of which those of a thread are in order. It omits
-// threads without their first comment.
-func groupComments(all []store.Comment) []CommentThread {
+// groupComments groups comments by their threads. It needs the first comment of each
+// thread, at any position.
+func groupComments(all []store.Comment, mayDelete func(store.Comment) bool) []CommentThread {
 	out, where := []CommentThread{}, map[string]int{}
 	for _, m := range all {
-		if m.ID == m.Thread {
-			where[m.ID] = len(out)
-			t := CommentThread{ID: m.ID, Version: m.Number, Path: m.Path, Side: "new", Base: m.Base, Line: m.Line, Text: untrusted.New(m.LineText).ForPage(), ResolvedBy: m.ResolvedBy, Resolved: m.Resolved, Comments: []Comment{}}
-			if m.Base != 0 {
-				t.Side = "old"
-			}
-			out = append(out, t)
+		if m.ID != m.Thread {
+			continue
 		}
-		if i, ok := where[m.Thread]; ok {
-			out[i].Comments = append(out[i].Comments, newComment(m))
+		where[m.ID] = len(out)
+		t := CommentThread{ID: m.ID, Version: m.Number, Path: m.Path, Side: "new", Base: m.Base, Line: m.Line, Text: untrusted.New(m.LineText).ForPage(), ResolvedBy: m.ResolvedBy, Resolved: m.Resolved, Comments: []Comment{newComment(m, mayDelete(m))}}
+		if m.Base != 0 {
+			t.Side = "old"
+		}
+		out = append(out, t)
+	}
+	for _, m := range all {
+		if i, ok := where[m.Thread]; ok && m.ID != m.Thread {
+			out[i].Comments = append(out[i].Comments, newComment(m, mayDelete(m)))
 		}
 	}
 	return out
@@ -130,7 +149,7 @@ func groupComments(all []store.Comment) []CommentThread {
 // AddComment adds a comment or a reply to a version, and returns its thread and its
 // ID. It notifies the uploader of the version and the authors of the thread. Number 0
 // means the current version. AddComment returns [ErrConflict] if the version has
-// another digest, and [ErrTooMany] if it has [store.MaxComments].
+// another digest, and [ErrTooManyComments] if it has too many.
 func (l *Library) AddComment(ctx context.Context, p account.Principal, id string, number int64, c NewComment) (thread *CommentThread, comment string, err error) {
 	if c.Text, err = cleanComment(c.Text); err != nil {
 		return nil, "", err
@@ -145,7 +164,7 @@ func (l *Library) AddComment(ctx context.Context, p account.Principal, id string
 			return nil, "", err
 		}
 	}
-	var all []store.Comment
+	var all []CommentThread
 	err = l.updateComment(ctx, p, id, v.Number, func(tx *store.Tx, h *skillRecord, v store.Version) (d commentDetails, err error) {
 		if c.Digest != "" && c.Digest != v.Digest {
 			return d, fmt.Errorf("%w: version %d has another digest", ErrConflict, v.Number)
@@ -157,25 +176,57 @@ func (l *Library) AddComment(ctx context.Context, p account.Principal, id string
 			}
 			m.Path, m.Base, m.Line, m.LineText = first.Path, first.Base, first.Line, first.LineText
 		}
+		if err := l.checkCommentLimits(ctx, tx, p, h, v, m); err != nil {
+			return d, err
+		}
 		stored, err := tx.Comments.Add(ctx, m)
 		if err != nil {
 			return d, err
 		}
 		comment = stored.ID
-		if all, err = tx.Comments.ListThread(ctx, stored.Thread); err != nil {
+		thread, err := tx.Comments.ListThread(ctx, stored.Thread)
+		if err != nil {
 			return d, err
 		}
-		return newCommentDetails(h, v, stored, "added"), l.notifyComment(ctx, tx, p, h, v, stored, all)
+		all = groupComments(thread, func(m store.Comment) bool { return h.mayDelete(p, v, m) })
+		return newCommentDetails(h, v, stored, "added"), l.notifyComment(ctx, tx, p, h, v, stored, thread)
 	})
 	if err != nil {
 		return nil, "", err
 	}
-	return &groupComments(all)[0], comment, nil
+	return &all[0], comment, nil
 }
 
-// cleanComment returns the text of a comment without surrounding white space.
+// Limits of the comments on a version by users who are no reviewers of it, so that
+// reviewers can always comment.
+const (
+	maxCommentsOfUser = 100
+	maxCommentsOfAll  = store.MaxComments - 100
+)
+
+// checkCommentLimits returns an error if the principal must not add a comment, because
+// the version has too many or the namespace has no space.
+func (l *Library) checkCommentLimits(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, v store.Version, m store.Comment) error {
+	all, own, err := tx.Comments.CountBy(ctx, v.ID, string(p.User))
+	if err != nil {
+		return err
+	}
+	most := int64(maxCommentsOfAll)
+	if h.isReviewer(p, v) {
+		most = store.MaxComments
+	} else if own >= maxCommentsOfUser {
+		return fmt.Errorf("%w of yours on version %d (%d, limit %d)", ErrTooManyComments, v.Number, own, maxCommentsOfUser)
+	}
+	if all >= most {
+		return fmt.Errorf("%w on version %d (%d, limit %d)", ErrTooManyComments, v.Number, all, most)
+	}
+	return l.opts.Quotas.Check(ctx, &tx.Tables, h.Namespace, quota.Amounts{Bytes: int64(len(m.Text) + len(m.LineText))})
+}
+
+// cleanComment returns the text of a comment without hidden characters and surrounding
+// white space.
 func cleanComment(text string) (string, error) {
-	text = strings.TrimSpace(text)
+	text = strings.TrimSpace(untrusted.New(text).ForPage())
 	if n := utf8.RuneCountInString(text); n == 0 {
 		return "", invalidf("comment is empty")
 	} else if n > maxCommentLength {
@@ -222,18 +273,21 @@ type commentDetails struct {
 	Path    string `json:"path,omitempty"`
 	Line    int64  `json:"line,omitempty"`
 	Change  string `json:"change"` // added, edited, deleted, resolved or reopened
+	Author  string `json:"author"` // ID of the author of the comment
 }
 
 func newCommentDetails(h *skillRecord, v store.Version, m store.Comment, change string) commentDetails {
-	return commentDetails{h.Name, v.Number, m.ID, m.Path, m.Line, change}
+	return commentDetails{h.Name, v.Number, m.ID, m.Path, m.Line, change, m.Author}
 }
 
-// changeComment calls f to change a comment, and returns its thread. The comment
-// must be the principal's own if own is set.
-func (l *Library) changeComment(ctx context.Context, p account.Principal, id, comment, change string, own bool, f func(*store.Tx, store.Comment) error) (*CommentThread, error) {
-	var all []store.Comment
-	m, err := l.db.Comments.Get(ctx, comment)
-	if err == nil && m.SkillID != id {
+// changeFunc changes a comment on a version.
+type changeFunc func(*store.Tx, *skillRecord, store.Version, store.Comment) error
+
+// changeComment calls f to change a comment, and returns its thread, or nil if it has
+// ended.
+func (l *Library) changeComment(ctx context.Context, p account.Principal, id, comment, change string, f changeFunc) (*CommentThread, error) {
+	found, err := l.db.Comments.Get(ctx, comment)
+	if err == nil && found.SkillID != id {
 		err = fmt.Errorf("comment %.80q: %w", comment, ErrNotFound)
 	}
 	if isNotFound(err) { // do not reveal which comments exist
@@ -244,21 +298,23 @@ func (l *Library) changeComment(ctx context.Context, p account.Principal, id, co
 	if err != nil {
 		return nil, err
 	}
-	err = l.updateComment(ctx, p, id, m.Number, func(tx *store.Tx, h *skillRecord, v store.Version) (commentDetails, error) {
-		if own && m.Author != string(p.User) {
-			return commentDetails{}, &account.DeniedError{Action: account.SkillComment}
+	var all []CommentThread
+	err = l.updateComment(ctx, p, id, found.Number, func(tx *store.Tx, h *skillRecord, v store.Version) (d commentDetails, err error) {
+		m, err := tx.Comments.Get(ctx, comment) // it may have changed
+		if err != nil {
+			return d, err
 		}
-		if err := f(tx, m); err != nil {
-			return commentDetails{}, err
+		if err := f(tx, h, v, m); err != nil {
+			return d, err
 		}
-		var err error
-		all, err = tx.Comments.ListThread(ctx, m.Thread)
+		thread, err := tx.Comments.ListThread(ctx, m.Thread)
+		all = groupComments(thread, func(m store.Comment) bool { return h.mayDelete(p, v, m) })
 		return newCommentDetails(h, v, m, change), err
 	})
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
-	return &groupComments(all)[0], nil
+	return &all[0], nil
 }
 
 // EditComment replaces the text of the principal's own comment, and returns its
@@ -268,18 +324,37 @@ func (l *Library) EditComment(ctx context.Context, p account.Principal, id, comm
 	if err != nil {
 		return nil, err
 	}
-	return l.changeComment(ctx, p, id, comment, "edited", true, func(tx *store.Tx, m store.Comment) error {
+	return l.changeComment(ctx, p, id, comment, "edited", func(tx *store.Tx, h *skillRecord, _ store.Version, m store.Comment) error {
+		if m.Author != string(p.User) {
+			return &account.DeniedError{Action: account.SkillComment}
+		}
 		if m.Text == "" {
 			return fmt.Errorf("comment %.80q: %w", comment, ErrNotFound)
+		}
+		if err := l.opts.Quotas.Check(ctx, &tx.Tables, h.Namespace, quota.Amounts{Bytes: int64(len(text) - len(m.Text))}); err != nil {
+			return err
 		}
 		return tx.Comments.SetText(ctx, comment, text)
 	})
 }
 
-// DeleteComment deletes the principal's own comment. If it has replies, only its text
-// is deleted.
+// DeleteComment deletes the principal's own comment, or as a reviewer any comment, and
+// the notifications that quote it. If the comment has replies, only its text is deleted.
 func (l *Library) DeleteComment(ctx context.Context, p account.Principal, id, comment string) error {
-	_, err := l.changeComment(ctx, p, id, comment, "deleted", true, func(tx *store.Tx, m store.Comment) error {
+	_, err := l.changeComment(ctx, p, id, comment, "deleted", func(tx *store.Tx, h *skillRecord, v store.Version, m store.Comment) error {
+		if m.Text == "" {
+			return fmt.Errorf("comment %.80q: %w", comment, ErrNotFound)
+		}
+		if !h.mayDelete(p, v, m) {
+			return &account.DeniedError{Action: account.SkillComment}
+		}
+		thread, err := tx.Comments.ListThread(ctx, m.Thread)
+		if err != nil {
+			return err
+		}
+		if err := deleteCommentNotifications(ctx, tx, h, v, m, thread); err != nil {
+			return err
+		}
 		return tx.Comments.Delete(ctx, comment)
 	})
 	return err
@@ -292,7 +367,7 @@ func (l *Library) ResolveThread(ctx context.Context, p account.Principal, id, th
 	if resolved {
 		change, by = "resolved", string(p.User)
 	}
-	return l.changeComment(ctx, p, id, thread, change, false, func(tx *store.Tx, m store.Comment) error {
+	return l.changeComment(ctx, p, id, thread, change, func(tx *store.Tx, _ *skillRecord, _ store.Version, _ store.Comment) error {
 		return tx.Comments.SetResolved(ctx, thread, by)
 	})
 }

@@ -32,7 +32,7 @@ const (
 func (l *Library) commentedLine(ctx context.Context, p account.Principal, h *skillRecord, v store.Version, c NewComment) (string, error) {
 	switch {
 	case c.Line < 0 || c.Base < 0:
-		return "", invalidf("invalid location (line %d, base %d)", c.Line, c.Base)
+		return "", invalidf("line and base must be at least 0 (line %d, base %d)", c.Line, c.Base)
 	case c.Path == "" && (c.Line != 0 || c.Base != 0):
 		return "", invalidf("missing path of the line")
 	case c.Path == "":

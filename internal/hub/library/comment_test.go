@@ -62,7 +62,8 @@ func TestCommentsOnLines(t *testing.T) {
 		wantEqual(t, edited.Comments[1].Edited.IsZero(), false)
 		_, err := w.lib.EditComment(w.ctx, w.meg, s.ID, reply, "No.")
 		wantDenied(t, err)
-		wantDenied(t, w.lib.DeleteComment(w.ctx, w.meg, s.ID, reply))
+		wantEqual(t, []bool{edited.Comments[0].Delete, edited.Comments[1].Delete}, []bool{false, true})
+		wantDenied(t, w.lib.DeleteComment(w.ctx, w.ada, s.ID, first))
 		resolved := must(w.lib.ResolveThread(w.ctx, w.ada, s.ID, first, true))(t)
 		wantEqual(t, resolved.ResolvedBy, string(w.ada.User))
 		wantEqual(t, must(w.lib.ResolveThread(w.ctx, w.meg, s.ID, first, false))(t).ResolvedBy, "")
@@ -176,4 +177,82 @@ func TestCommentsOfWithheldEarlierVersions(t *testing.T) {
 	wantEqual(t, len(w.threads(dev, s, 3)), 0)
 	wantEqual(t, len(w.threads(w.ada, s, 3)), 1)
 	wantEqual(t, len(w.threads(w.meg, s, 3)), 1)
+}
+
+// A comment has no hidden characters. One that was stored earlier with nothing else can
+// be deleted.
+func TestCommentsOfHiddenCharacters(t *testing.T) {
+	w := sqlite(t, nil)
+	s := w.upload(w.ada, w.team, "pdf", "one")
+	_, _, err := w.lib.AddComment(w.ctx, w.meg, s.ID, 1, library.NewComment{Text: "\u202e\u202c"})
+	wantError(t, err, library.ErrInvalid)
+	id := w.comment(w.meg, s, 1, library.NewComment{Text: "\u202ex"})
+	_, err = w.lib.EditComment(w.ctx, w.meg, s.ID, id, "\u202e")
+	wantError(t, err, library.ErrInvalid)
+	wantEqual(t, must(w.db.Comments.Get(w.ctx, id))(t).Text, "x")
+	mustDo(t, w.db.Comments.SetText(w.ctx, id, "\u202e"))
+	got := w.threads(w.meg, s, 1)[0].Comments[0]
+	if got.Text != "" || !got.Delete {
+		t.Fatalf("the comment is %+v", got)
+	}
+	mustDo(t, w.lib.DeleteComment(w.ctx, w.meg, s.ID, id))
+	wantEqual(t, len(w.threads(w.meg, s, 1)), 0)
+}
+
+// Reviewers and administrators delete the comments of others. Nothing of the text
+// remains.
+func TestReviewersDeleteComments(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
+		s := w.upload(w.ada, w.team, "pdf", "one", "run.sh", "one\n")
+		first := w.comment(w.meg, s, 1, library.NewComment{Path: "run.sh", Line: 1, Text: "Why?"})
+		reply := w.comment(w.ada, s, 1, library.NewComment{Thread: first, Text: "secret"})
+		wantEqual(t, w.threads(w.meg, s, 1)[0].Comments[1].Delete, true)
+		wantEqual(t, w.threads(w.ada, s, 1)[0].Comments[0].Delete, false)
+		wantEqual(t, len(w.notes(w.meg, library.CommentAdded)), 1)
+		mustDo(t, w.lib.DeleteComment(w.ctx, w.meg, s.ID, reply))
+		wantEqual(t, len(w.notes(w.meg, library.CommentAdded)), 0)
+		mustDo(t, w.lib.DeleteComment(w.ctx, w.root, s.ID, first))
+		wantEqual(t, len(w.threads(w.meg, s, 1)), 0)
+		_, err := w.lib.EditComment(w.ctx, w.meg, s.ID, first, "again")
+		wantError(t, err, library.ErrNotFound)
+		records := must(w.db.Audit.List(w.ctx, store.AuditQuery{Action: string(account.SkillComment), Subject: s.ID, Decision: "allowed"}))(t)
+		if len(records) != 4 || !strings.Contains(string(records[1].Details), string(w.ada.User)) || strings.Contains(string(records[1].Details), "secret") {
+			t.Errorf("the audit log has %+v", records)
+		}
+	})
+}
+
+// A user who is no reviewer has a limited number of comments on a version, and all of
+// them together leave room for reviewers. Comments count as storage of the group.
+func TestCommentLimits(t *testing.T) {
+	w := sqlite(t, nil)
+	s := w.upload(w.ada, w.team, "pdf", "one")
+	v := must(w.db.Versions.Get(w.ctx, s.ID, 1))(t)
+	fill := func(author string, n int) {
+		t.Helper()
+		mustDo(t, w.db.Tx(w.ctx, func(tx *store.Tx) error {
+			for range n {
+				if _, err := tx.Comments.Add(w.ctx, store.Comment{SkillID: s.ID, VersionID: v.ID, Author: author, Text: "x"}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+	}
+	add := func(p account.Principal) error {
+		_, _, err := w.lib.AddComment(w.ctx, p, s.ID, 1, library.NewComment{Text: "y"})
+		return err
+	}
+	fill(string(w.ada.User), 100)
+	wantError(t, add(w.ada), library.ErrTooManyComments)
+	dev := w.bob
+	dev.Groups = map[account.GroupID]account.Role{account.GroupID(w.team.Group()): account.Developer}
+	mustDo(t, add(dev))
+	fill("others", 299)
+	wantError(t, add(dev), library.ErrTooManyComments)
+	before := must(w.db.Storage.Bytes(w.ctx, w.team))(t)
+	mustDo(t, add(w.meg))
+	wantEqual(t, must(w.db.Storage.Bytes(w.ctx, w.team))(t), before+1)
+	fill("others", 99)
+	wantError(t, add(w.meg), library.ErrTooManyComments)
 }

@@ -24,6 +24,8 @@ var (
 	ErrFull = store.ErrFull
 	// ErrTooMany means that a limit on the number of items would be exceeded.
 	ErrTooMany = store.ErrTooMany
+	// ErrTooManyComments means that no more comments can be added to a version.
+	ErrTooManyComments = fmt.Errorf("%w comments", ErrTooMany)
 	// ErrInvalid means that an argument is invalid.
 	ErrInvalid = store.ErrInvalid
 )

@@ -152,7 +152,21 @@ func (l *Library) notifyComment(ctx context.Context, tx *store.Tx, p account.Pri
 		}
 	}
 	news := NotificationDetails{SkillID: h.ID, Name: h.Name, Number: v.Number, Note: truncate(m.Text, 1024), By: m.Author, Thread: m.Thread}
-	return l.notify(ctx, tx, to, p.User, CommentAdded, fmt.Sprintf("%s@%d %s", h.ID, v.Number, m.ID), news)
+	return l.notify(ctx, tx, to, p.User, CommentAdded, commentSubject(h, v, m), news)
+}
+
+func commentSubject(h *skillRecord, v store.Version, m store.Comment) string {
+	return fmt.Sprintf("%s@%d %s", h.ID, v.Number, m.ID)
+}
+
+// deleteCommentNotifications deletes the notifications of a comment, which quote it.
+func deleteCommentNotifications(ctx context.Context, tx *store.Tx, h *skillRecord, v store.Version, m store.Comment, thread []store.Comment) error {
+	users := recipients{}
+	users.add(v.CreatedBy)
+	for _, other := range thread {
+		users.add(other.Author)
+	}
+	return tx.Notifications.Delete(ctx, slices.Sorted(maps.Keys(users)), CommentAdded, commentSubject(h, v, m))
 }
 
 // affectedUsers returns the managers of a skill and the users who have it as a

@@ -41,7 +41,7 @@ func (h *Handlers) commentsAPI() {
 	api.Add(h.Server, api.Operation("list-comments", "GET", "/skills/{skill}/versions/{version}/comments", "List the comments on a version, and the open threads of earlier versions"), h.listComments)
 	api.Add(h.Server, api.WithCreated(api.Operation("add-comment", "POST", "/skills/{skill}/versions/{version}/comments", "Comment on a line, a file or a version, or reply to a comment")), h.addComment)
 	api.Add(h.Server, api.Operation("change-comment", "PATCH", "/skills/{skill}/comments/{comment}", "Change the text of your comment"), h.changeComment)
-	api.Add(h.Server, api.Operation("delete-comment", "DELETE", "/skills/{skill}/comments/{comment}", "Delete your comment. Replies to it remain"), h.deleteComment)
+	api.Add(h.Server, api.Operation("delete-comment", "DELETE", "/skills/{skill}/comments/{comment}", "Delete your comment, or as a reviewer any comment. Replies to it remain"), h.deleteComment)
 	api.Add(h.Server, api.Operation("resolve-comment", "PUT", "/skills/{skill}/comments/{comment}/resolved", "Resolve or reopen the thread that a comment started"), h.resolveComment)
 }
 

@@ -1658,7 +1658,7 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** Delete your comment. Replies to it remain */
+        /** Delete your comment, or as a reviewer any comment. Replies to it remain */
         delete: operations["delete-comment"];
         options?: never;
         head?: never;
@@ -2619,6 +2619,8 @@ export interface components {
         Comment: {
             /** @description ID of the user */
             author: string;
+            /** @description Whether you may delete it */
+            canDelete: boolean;
             /** Format: date-time */
             created: string;
             /** Format: date-time */
