@@ -62,7 +62,7 @@ task("review with a line comment, request changes, approve", crew, async ({ hand
   await page.goto(`/review/${id}/3`);
   await page.getByText("0 of 1 viewed").waitFor();
   await hand.press(ben.page.getByRole("button", { name: "Resolve" }));
-  await page.getByText("Resolved by you, 2 comments").waitFor();
+  await page.getByText("Resolved by you · 2 comments").waitFor();
   await hand.check(page.getByLabel("Viewed"));
   await page.getByText("1 of 1 viewed").waitFor();
   await hand.press(page.getByRole("button", { name: "Approve code" }));

@@ -157,7 +157,9 @@ function About({
             options={[
               ["", msg("settings.thisGroup")],
               ...groups.map((g): [string, string] => [g.id, g.display || g.name]),
-              ...(from && !groups.some((g) => g.id === from) ? [[from, from] as [string, string]] : []),
+              ...(from && !groups.some((g) => g.id === from)
+                ? [[from, msg("settings.unseenGroup")] as [string, string]]
+                : []),
             ]}
           />
           <SelectField

@@ -16,6 +16,9 @@ export function setSingleKeys(on: boolean) {
 
 const mac = /Mac|iPhone|iPad/.test(navigator.platform);
 
+/** The keys that send a text with several lines. */
+export const sendKeys = mac ? "⌘ Enter" : "Ctrl+Enter";
+
 /** isTyping reports whether an element takes text. */
 export function isTyping(target: EventTarget | null): boolean {
   const e = target as HTMLElement | null;

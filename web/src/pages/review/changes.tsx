@@ -8,6 +8,7 @@ import { FileBox } from "./filebox";
 import { FileTree } from "./filetree";
 import { useLineTools } from "./linecomments";
 import type { Loaded } from "./loaded";
+import { OtherFiles } from "./otherfiles";
 
 /** Changes shows the changes from another version, or all files. */
 export function Changes({ all, from, sides }: { all: Loaded; from: number; sides: boolean }) {
@@ -50,6 +51,7 @@ function Whole({ all }: { all: Loaded }) {
       {all.manifest.files.map((f) => (
         <WholeFile key={f.path} all={all} file={f} />
       ))}
+      <OtherFiles all={all} from={0} shown={all.manifest.files.map((f) => f.path)} />
     </section>
   );
 }
@@ -130,6 +132,9 @@ function Against({ all, from, sides }: { all: Loaded; from: number; sides: boole
           </>
         )}
       </Shown>
+      {(diff.data ?? diff.error) && (
+        <OtherFiles all={all} from={from} shown={diff.data ? changedFiles(diff.data).map((f) => f.path) : []} />
+      )}
     </section>
   );
 }
@@ -157,8 +162,8 @@ function Changed({
   marks: Mark[];
   sides: boolean;
 }) {
-  const tools = useLineTools(path, version.number, from);
   const gone = file?.change === "removed";
+  const tools = useLineTools(path, version.number, from, gone);
   const facts = file && (
     <>
       <Tag>{msg(`review.${file.change}`)}</Tag>
@@ -180,7 +185,7 @@ function Changed({
       ) : (
         <>
           <p class="small muted review-omitted">{file?.omitted ? msg("review.omitted") + file.omitted : file?.from}</p>
-          {!gone && tools.rest(() => false)}
+          {tools.rest(() => false)}
         </>
       )}
     </FileBox>

@@ -1,6 +1,8 @@
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { sendKeys } from "../../features/shortcuts/keys";
 import { msg } from "../../shared/i18n/messages";
 import { Button, failed } from "../../shared/ui";
+import { useDiscussion } from "./discussion";
 
 /** The maximum length of a comment, in characters. */
 const longest = 4000;
@@ -8,33 +10,45 @@ const longest = 4000;
 interface CommentFormProps {
   label: string;
   button: string;
+  /** The key of the draft. */
+  draft: string;
   /** The text to change. */
   text?: string;
   send: (text: string) => Promise<void>;
-  /** Without it, the form stays open. */
-  cancel?: () => void;
+  /** Called after the user closed the form. Without it, the form stays open. */
+  onClose?: () => void;
 }
 
 /** CommentForm is a text area for a comment. Ctrl+Enter sends it, Escape closes it. */
-export function CommentForm({ label, button, text: before = "", send, cancel }: CommentFormProps) {
-  const [text, setText] = useState(before);
+export function CommentForm({ label, button, draft, text: before = "", send, onClose }: CommentFormProps) {
+  const { drafts } = useDiscussion();
+  const [text, setText] = useState(drafts.text(draft) ?? before);
   const [busy, setBusy] = useState(false);
   const id = useId();
   const area = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => {
-    if (cancel) area.current?.focus();
-  }, []);
+  useLayoutEffect(() => {
+    if (drafts.isNew(draft)) area.current?.focus();
+  }, [drafts.open.value]);
+  const write = (text: string) => {
+    drafts.keep(draft, text);
+    setText(text);
+  };
   const submit = async () => {
     if (busy || !text.trim()) return;
     setBusy(true);
     try {
       await send(text.trim());
+      drafts.end(draft);
       setText("");
     } catch (error) {
       failed(error);
     } finally {
       setBusy(false);
     }
+  };
+  const close = () => {
+    drafts.end(draft);
+    onClose?.();
   };
   return (
     <form
@@ -55,27 +69,27 @@ export function CommentForm({ label, button, text: before = "", send, cancel }: 
         maxLength={longest}
         value={text}
         aria-describedby={`${id}-hint`}
-        onInput={(e) => setText(e.currentTarget.value)}
+        onInput={(e) => write(e.currentTarget.value)}
         onKeyDown={(e) => {
           if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) {
             e.preventDefault();
             void submit();
           }
-          if (e.key === "Escape" && cancel && text === before) {
+          if (e.key === "Escape" && onClose && text === before) {
             e.stopPropagation();
-            cancel();
+            close();
           }
         }}
       />
       <span class="hint small muted" id={`${id}-hint`}>
-        {msg("review.commentHint")}
+        {msg("review.commentHint", { keys: sendKeys })}
       </span>
       <div class="row">
         <Button small look="primary" type="submit" disabled={busy || !text.trim()}>
           {button}
         </Button>
-        {cancel && (
-          <Button small onClick={cancel}>
+        {onClose && (
+          <Button small onClick={close}>
             {msg("review.cancel")}
           </Button>
         )}

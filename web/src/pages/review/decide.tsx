@@ -3,9 +3,10 @@ import { api, got, type Load, type Schema } from "../../shared/api/client";
 import { mayReview } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, AreaField, done } from "../../shared/ui";
-import { useUnsaved } from "../../shared/ui/unsaved";
 import { CommentForm } from "./commentform";
+import { OpenThreads, Unloaded } from "./comments";
 import { useDiscussion } from "./discussion";
+import { noteKey } from "./drafts";
 import type { Loaded } from "./loaded";
 
 /** Decide records the decision about a version. It is bound to the digest on the screen. */
@@ -18,9 +19,13 @@ export function Decide({
   status: Load<Schema["ReviewStatus"] | undefined>;
   again: () => void;
 }) {
-  const [note, setNote] = useState("");
+  const { may, add, drafts } = useDiscussion();
+  const [note, showNote] = useState(drafts.text(noteKey) ?? "");
+  const setNote = (text: string) => {
+    drafts.keep(noteKey, text);
+    showNote(text);
+  };
   const [missing, setMissing] = useState<string>();
-  useUnsaved(!!note.trim());
   const decide = async (decision: Schema["Decision"]["decision"], message: string) => {
     const lacks = (decision === "rejected" || decision === "changes-requested") && !note.trim();
     setMissing(lacks ? msg("review.noteNeeded") : undefined);
@@ -39,9 +44,9 @@ export function Decide({
     setMissing(note.trim() ? undefined : msg("review.commentNeeded"));
     if (!note.trim()) return;
     await add({}, note.trim());
+    done(msg("review.commentAdded"));
     setNote("");
   };
-  const { may, add } = useDiscussion();
   const approvals = v.approvers.length;
   const several = v.requiredApprovers > 1;
   const approved = v.code ? "review.approved" : "review.approvedVersion"; // a request may have held back a text
@@ -50,8 +55,17 @@ export function Decide({
       <div class="card stack">
         <p>{msg("review.cannot")}</p>
         {may && (
-          <CommentForm label={msg("review.note")} button={msg("review.addComment")} send={(text) => add({}, text)} />
+          <CommentForm
+            label={msg("review.note")}
+            button={msg("review.addComment")}
+            draft={noteKey}
+            send={async (text) => {
+              await add({}, text);
+              done(msg("review.commentAdded"));
+            }}
+          />
         )}
+        <Unloaded />
       </div>
     );
   return (
@@ -68,6 +82,8 @@ export function Decide({
         onText={setNote}
         rows={3}
       />
+      <Unloaded />
+      <OpenThreads />
       {status.error && <p class="note bad small">{msg("review.statusFailed")}</p>}
       <div class="row">
         {status.data?.canApprove && (

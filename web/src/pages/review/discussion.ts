@@ -1,26 +1,32 @@
 import { createContext } from "preact";
-import { useContext, useEffect, useMemo, useState } from "preact/hooks";
+import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { api, got, type Schema, useLoad } from "../../shared/api/client";
+import { type Drafts, draftsOf, keyOf } from "./drafts";
 import type { Loaded } from "./loaded";
+import { type Place, threadOfHash } from "./place";
+import { openOf, type Thread, withComments, withEdited, without, withResolved } from "./threads";
 
-export type Thread = Schema["CommentThread"];
-
-/** A location for a comment. Without a path it is the whole version, without a line the whole file. */
-export interface Place {
-  path?: string;
-  /** The version that has the line, if another one than the reviewed one. */
-  base?: number;
-  line?: number;
-}
+export type { Thread } from "./threads";
 
 /** The comments on a version, and how to change them. */
 export interface Discussion {
   threads: Thread[];
+  /** The threads that nobody resolved. */
+  open: Thread[];
+  /** Returns the threads at a location. */
+  at: (place: Place) => Thread[];
+  /** Why the threads are not loaded. */
+  error?: Error;
+  /** Loads the threads again. */
+  again: () => Promise<void>;
   /** Whether the user may comment. */
   may: boolean;
-  /** Where the user writes a new comment, if not below the version. */
-  target?: Place;
-  setTarget: (place?: Place) => void;
+  drafts: Drafts;
+  /** The thread to go to. */
+  wanted?: string;
+  want: (thread?: string) => void;
+  /** The resolved threads that the user opened. */
+  expanded: Set<string>;
   add: (place: Place, text: string) => Promise<void>;
   reply: (thread: Thread, text: string) => Promise<void>;
   edit: (comment: string, text: string) => Promise<void>;
@@ -34,10 +40,6 @@ export const DiscussionProvider = Current.Provider;
 
 export const useDiscussion = () => useContext(Current)!;
 
-/** samePlace reports whether two locations are the same. */
-export const samePlace = (a: Place | undefined, b: Place) =>
-  !!a && a.path === b.path && (a.base ?? 0) === (b.base ?? 0) && (a.line ?? 0) === (b.line ?? 0);
-
 /** useNewDiscussion loads the comments on a version. changed is called after each change. */
 export function useNewDiscussion({ skill, version }: Loaded, changed: () => void): Discussion {
   const may = skill.can.includes("skill.comment");
@@ -49,16 +51,15 @@ export function useNewDiscussion({ skill, version }: Loaded, changed: () => void
         : [],
     [skill.id, version.number, may],
   );
-  const [target, setTarget] = useState<Place>();
-  useEffect(() => setTarget(undefined), [skill.id, version.number]);
-  const threads = loaded.data ?? none;
-  const put = async (changing: Promise<Thread>) => {
-    const thread = await changing;
-    const old = threads.find((t) => t.id === thread.id);
-    // A thread of an earlier version keeps the line that it has in this one.
-    const next = old ? { ...old, comments: thread.comments, resolvedBy: thread.resolvedBy } : thread;
-    loaded.set(old ? threads.map((t) => (t === old ? next : t)) : [...threads, thread]);
+  const { data, error, again, change } = loaded;
+  const [wanted, want] = useWanted(`${skill.id}/${version.number}`);
+  const deleted = useRef(new Set<string>());
+  const expanded = useRef(new Set<string>());
+  const threads = data ?? none;
+  const put = async (f: (now: Thread[]) => Thread[]) => {
+    change(f);
     changed();
+    if (!data) await again();
   };
   const post = async (number: number, body: Schema["NewComment"]) => {
     const made = await got(
@@ -67,31 +68,56 @@ export function useNewDiscussion({ skill, version }: Loaded, changed: () => void
         body,
       }),
     );
-    return made.thread;
+    await put((now) => withComments(now, made.thread, deleted.current));
   };
   const of = (comment: string) => ({ params: { path: { skill: skill.id, comment } } });
-  return useMemo(
-    () => ({
+  return useMemo(() => {
+    const byPlace = new Map<string, Thread[]>();
+    for (const t of threads) byPlace.set(keyOf(t), [...(byPlace.get(keyOf(t)) ?? []), t]);
+    return {
       threads,
+      open: openOf(threads),
+      at: (place) => byPlace.get(keyOf(place)) ?? none,
+      error,
+      again,
       may,
-      target,
-      setTarget,
-      add: (place, text) => put(post(version.number, { ...place, digest: version.digest, text })),
-      reply: (thread, text) => put(post(thread.version, { thread: thread.id, text })),
-      edit: (comment, text) =>
-        put(got(api.PATCH("/api/v1/skills/{skill}/comments/{comment}", { ...of(comment), body: { text } }))),
+      drafts: draftsOf(skill.id, version.number),
+      wanted,
+      want,
+      expanded: expanded.current,
+      add: (place, text) => post(version.number, { ...place, digest: version.digest, text }),
+      reply: (thread, text) => post(thread.version, { thread: thread.id, text }),
+      edit: async (comment, text) => {
+        const answer = await got(
+          api.PATCH("/api/v1/skills/{skill}/comments/{comment}", { ...of(comment), body: { text } }),
+        );
+        await put((now) => withEdited(now, answer, comment));
+      },
       remove: async (comment) => {
         await got(api.DELETE("/api/v1/skills/{skill}/comments/{comment}", of(comment)));
-        await loaded.again();
-        changed();
+        deleted.current.add(comment);
+        await put((now) => without(now, comment));
       },
-      resolve: (thread, resolved) =>
-        put(
-          got(api.PUT("/api/v1/skills/{skill}/comments/{comment}/resolved", { ...of(thread.id), body: { resolved } })),
-        ),
-    }),
-    [threads, may, target, skill.id, version.number],
-  );
+      resolve: async (thread, resolved) => {
+        const answer = await got(
+          api.PUT("/api/v1/skills/{skill}/comments/{comment}/resolved", { ...of(thread.id), body: { resolved } }),
+        );
+        await put((now) => withResolved(now, answer));
+      },
+    };
+  }, [data, error, may, wanted, skill.id, version.number]);
+}
+
+/** useWanted returns the thread that the address names until it is shown, and a function to go to another one. */
+function useWanted(version: string): [string | undefined, (thread?: string) => void] {
+  const [wanted, want] = useState(threadOfHash);
+  useEffect(() => {
+    const read = () => want(threadOfHash());
+    read();
+    addEventListener("hashchange", read);
+    return () => removeEventListener("hashchange", read);
+  }, [version]);
+  return [wanted, want];
 }
 
 const none: Thread[] = [];

@@ -22,7 +22,12 @@ export function FileText({
 }) {
   const address = fileOf(skill, version, path);
   if (pictures.test(path))
-    return <img class="review-picture" src={address} alt={`${msg("review.picture")}: ${path}`} />;
+    return (
+      <>
+        <img class="review-picture" src={address} alt={`${msg("review.picture")}: ${path}`} />
+        {tools.rest(() => false)}
+      </>
+    );
   return <Text address={address} path={path} marks={marks} tools={tools} />;
 }
 
@@ -35,19 +40,22 @@ export async function readText(address: string, signal?: AbortSignal): Promise<s
 function Text({ address, path, marks, tools }: { address: string; path: string; marks: Mark[]; tools: LineTools }) {
   const text = useLoad((signal) => readText(address, signal), [address]);
   return (
-    <Shown asked={text} waiting={msg("review.getFile")}>
-      {(t) =>
-        t === null ? (
-          <p class="small muted review-omitted">
-            {msg("review.binary")}{" "}
-            <a href={address} download>
-              {path}
-            </a>
-          </p>
-        ) : (
-          <Diff text={t} path={path} marks={marks} tools={tools} />
-        )
-      }
-    </Shown>
+    <>
+      <Shown asked={text} waiting={msg("review.getFile")}>
+        {(t) =>
+          t === null ? (
+            <p class="small muted review-omitted">
+              {msg("review.binary")}{" "}
+              <a href={address} download>
+                {path}
+              </a>
+            </p>
+          ) : (
+            <Diff text={t} path={path} marks={marks} tools={tools} />
+          )
+        }
+      </Shown>
+      {!text.busy && typeof text.data !== "string" && tools.rest(() => false)}
+    </>
   );
 }

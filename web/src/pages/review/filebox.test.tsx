@@ -19,7 +19,7 @@ test("review: all files that can be marked are counted, and a link opens its fil
   await act(() =>
     render(
       <ReviewProvider value={review}>
-        <DiscussionProvider value={{ threads: [] } as never}>
+        <DiscussionProvider value={{ threads: [], open: [] } as never}>
           <FileTree files={[{ path: "a.py" }, { path: "gone.py" }]} />
           <FileBox path="a.py" open={false}>
             code

@@ -1,57 +1,68 @@
 import type { LineTools, Side } from "../../shared/content";
 import { msg } from "../../shared/i18n/messages";
-import { Button } from "../../shared/ui";
+import { Button, done } from "../../shared/ui";
 import { CommentForm } from "./commentform";
-import { type Discussion, type Place, samePlace, useDiscussion } from "./discussion";
+import { useDiscussion } from "./discussion";
+import { keyOf } from "./drafts";
+import { anchor, type Place } from "./place";
 import { ThreadView, whereOf } from "./thread";
 
 /** placeOf returns the location of a line in a diff from the version base. */
 const placeOf = (path: string, base: number, side: Side, line: number): Place =>
   side === "old" ? { path, base, line } : { path, line };
 
-/** useLineTools returns what shows comments below the lines of a file, and starts new ones. */
-export function useLineTools(path: string, number: number, base: number): LineTools {
-  const all = useDiscussion();
+/**
+ * useLineTools returns what shows comments below the lines of a file, and starts new ones. gone says that only the
+ * version base has the file.
+ */
+export function useLineTools(path: string, number: number, base: number, gone?: boolean): LineTools {
+  const { may, drafts, at } = useDiscussion();
   return {
-    press: all.may ? (side, line) => all.setTarget(placeOf(path, base, side, line)) : undefined,
+    press: may ? (side, line) => drafts.start(keyOf(placeOf(path, base, side, line))) : undefined,
     label: (side, line) => msg(side === "old" ? "review.commentOnOld" : "review.commentOn", { n: line }),
     below: (side, line) => {
       const place = placeOf(path, base, side, line);
-      const here = all.threads.filter((t) => samePlace(t, place));
-      const writing = samePlace(all.target, place);
+      const here = at(place);
+      const writing = drafts.open.value.includes(keyOf(place));
       if (!here.length && !writing) return null;
       return (
         <div class="review-below">
           {here.map((t) => (
             <ThreadView key={t.id} thread={t} number={number} />
           ))}
-          {writing && <NewComment place={place} all={all} />}
+          {writing && <NewComment place={place} />}
         </div>
       );
     },
-    rest: (drawn) => <FileThreads path={path} number={number} base={base} lines={drawn} />,
+    rest: (drawn) => (
+      <FileThreads path={path} number={number} base={base} lines={drawn} file={gone ? { path, base } : { path }} />
+    ),
   };
 }
 
-function NewComment({ place, all }: { place: Place; all: Discussion }) {
+function NewComment({ place }: { place: Place }) {
+  const { add } = useDiscussion();
   const leave = () => {
     const label = msg(place.base ? "review.commentOnOld" : "review.commentOn", { n: place.line ?? 0 });
     const file = document.getElementById(anchor(place.path ?? ""));
-    const button = [...(file?.querySelectorAll<HTMLElement>("button") ?? [])].find(
-      (b) => b.getAttribute("aria-label") === label || (!place.line && b.classList.contains("review-onfile")),
+    // The button for the whole file is drawn after the form is closed.
+    requestAnimationFrame(() =>
+      [...(file?.querySelectorAll<HTMLElement>("button") ?? [])]
+        .find((b) => b.getAttribute("aria-label") === label || (!place.line && b.classList.contains("review-onfile")))
+        ?.focus(),
     );
-    all.setTarget(undefined);
-    button?.focus();
   };
   return (
     <CommentForm
       label={whereOf(place)}
       button={msg("review.addComment")}
+      draft={keyOf(place)}
       send={async (text) => {
-        await all.add(place, text);
+        await add(place, text);
+        done(msg("review.commentAdded"));
         leave();
       }}
-      cancel={leave}
+      onClose={leave}
     />
   );
 }
@@ -62,21 +73,24 @@ export function FileThreads({
   number,
   base,
   lines,
+  file,
 }: {
   path: string;
   number: number;
   base: number;
   /** Returns whether a line of a side is drawn. */
   lines: (side: Side, line: number) => boolean;
+  /** Where a comment on the whole file belongs. Without it, there are no new ones. */
+  file?: Place;
 }) {
-  const all = useDiscussion();
-  const away = all.threads.filter(
-    (t) => t.path === path && !(t.line && (t.base ?? base) === base && lines(t.base ? "old" : "new", t.line)),
-  );
-  const writing = samePlace(all.target, { path });
+  const { threads, may, drafts } = useDiscussion();
+  const isAway = (p: Place) =>
+    p.path === path && !(p.line && (p.base ?? base) === base && lines(p.base ? "old" : "new", p.line));
+  const away = threads.filter(isAway);
+  const writing = drafts.places().filter(isAway);
   return (
     <>
-      {(away.length > 0 || writing) && (
+      {(away.length > 0 || writing.length > 0) && (
         <div class="review-below">
           {away.map((t) => (
             <div key={t.id}>
@@ -84,12 +98,14 @@ export function FileThreads({
               <ThreadView thread={t} number={number} away />
             </div>
           ))}
-          {writing && <NewComment place={{ path }} all={all} />}
+          {writing.map((p) => (
+            <NewComment key={keyOf(p)} place={p} />
+          ))}
         </div>
       )}
-      {all.may && !writing && (
+      {may && file && !drafts.open.value.includes(keyOf(file)) && (
         <div class="review-filefoot">
-          <Button small look="quiet" class="review-onfile" icon="plus" onClick={() => all.setTarget({ path })}>
+          <Button small look="quiet" class="review-onfile" icon="plus" onClick={() => drafts.start(keyOf(file))}>
             {msg("review.commentOnFile")}
           </Button>
         </div>
@@ -97,6 +113,3 @@ export function FileThreads({
     </>
   );
 }
-
-/** anchor returns the element ID of a file. */
-export const anchor = (path: string) => "file-" + encodeURIComponent(path);

@@ -1,12 +1,15 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { useUserNames } from "../../features/skills/namespaces";
 import type { Schema } from "../../shared/api/client";
 import { me } from "../../shared/api/me";
 import { Markdown, shown } from "../../shared/content";
 import { msg } from "../../shared/i18n/messages";
-import { ActionButton, Button, Tag, useConfirm, When } from "../../shared/ui";
+import { ActionButton, Button, done, Tag, useConfirm, When } from "../../shared/ui";
 import { CommentForm } from "./commentform";
-import { type Place, type Thread, useDiscussion } from "./discussion";
+import { useDiscussion } from "./discussion";
+import { editKey, replyKey } from "./drafts";
+import { anchorOf, type Place, refocus } from "./place";
+import type { Thread } from "./threads";
 
 /** whereOf says what a thread is about. */
 export const whereOf = (place: Place): string =>
@@ -16,15 +19,17 @@ export const whereOf = (place: Place): string =>
 
 /** ThreadView shows a thread with its replies. A resolved one is collapsed. */
 export function ThreadView({ thread: t, number, away }: { thread: Thread; number: number; away?: boolean }) {
-  const { may, reply, resolve } = useDiscussion();
+  const { may, wanted, want, expanded, drafts } = useDiscussion();
   const person = useUserNames();
-  const [answering, setAnswering] = useState(false);
   const box = useRef<HTMLElement>(null);
   useEffect(() => {
-    if (location.hash !== `#thread-${t.id}`) return;
-    box.current?.scrollIntoView({ block: "center" });
-    box.current?.focus({ preventScroll: true });
-  }, [t.id]);
+    if (wanted !== t.id) return;
+    const resolved = box.current!.querySelector("details");
+    if (resolved) resolved.open = true;
+    box.current!.scrollIntoView({ block: "center" });
+    box.current!.focus({ preventScroll: true });
+    want(undefined);
+  }, [wanted === t.id]);
   const earlier = t.version !== number;
   const body = (
     <>
@@ -36,38 +41,18 @@ export function ThreadView({ thread: t, number, away }: { thread: Thread; number
         </p>
       )}
       {t.comments.map((c) => (
-        <CommentView key={c.id} comment={c} />
+        <CommentView key={c.id} thread={t.id} comment={c} />
       ))}
-      {may && (
-        <div class="stack tight">
-          {answering ? (
-            <CommentForm
-              label={msg("review.reply")}
-              button={msg("review.reply")}
-              send={async (text) => {
-                await reply(t, text);
-                setAnswering(false);
-              }}
-              cancel={() => setAnswering(false)}
-            />
-          ) : (
-            <div class="row">
-              <Button small onClick={() => setAnswering(true)}>
-                {msg("review.reply")}
-              </Button>
-              <ActionButton small icon={t.resolvedBy ? "again" : "check"} act={() => resolve(t, !t.resolvedBy)}>
-                {msg(t.resolvedBy ? "review.reopen" : "review.resolve")}
-              </ActionButton>
-            </div>
-          )}
-        </div>
-      )}
+      {may && <Answer thread={t} />}
     </>
   );
   return (
-    <section class="review-thread" id={`thread-${t.id}`} tabIndex={-1} ref={box} aria-label={whereOf(t)}>
+    <section class="review-thread" id={anchorOf(t.id)} tabIndex={-1} ref={box} aria-label={whereOf(t)}>
       {t.resolvedBy ? (
-        <details>
+        <details
+          open={expanded.has(t.id) || drafts.open.value.includes(replyKey(t.id))}
+          onToggle={(e) => expanded[e.currentTarget.open ? "add" : "delete"](t.id)}
+        >
           <summary>{msg("review.resolvedBy", { who: person(t.resolvedBy), count: t.comments.length })}</summary>
           <div class="stack tight">{body}</div>
         </details>
@@ -78,23 +63,59 @@ export function ThreadView({ thread: t, number, away }: { thread: Thread; number
   );
 }
 
-function CommentView({ comment: c }: { comment: Schema["Comment"] }) {
-  const { edit, remove } = useDiscussion();
+/** Answer replies to a thread, resolves it, or opens it again. The focus stays at the thread. */
+function Answer({ thread: t }: { thread: Thread }) {
+  const { drafts, reply, resolve } = useDiscussion();
+  const key = replyKey(t.id);
+  if (drafts.open.value.includes(key))
+    return (
+      <CommentForm
+        label={msg("review.reply")}
+        button={msg("review.reply")}
+        draft={key}
+        send={async (text) => {
+          await reply(t, text);
+          done(msg("review.replyAdded"));
+          refocus(t.id)();
+        }}
+        onClose={refocus(t.id)}
+      />
+    );
+  const toggle = async () => {
+    const back = refocus(t.id);
+    await resolve(t, !t.resolvedBy);
+    done(msg(t.resolvedBy ? "review.threadReopened" : "review.threadResolved"));
+    back();
+  };
+  return (
+    <div class="row">
+      <Button small onClick={() => drafts.start(key)}>
+        {msg("review.reply")}
+      </Button>
+      <ActionButton small icon={t.resolvedBy ? "again" : "check"} act={toggle}>
+        {msg(t.resolvedBy ? "review.reopen" : "review.resolve")}
+      </ActionButton>
+    </div>
+  );
+}
+
+function CommentView({ thread, comment: c }: { thread: string; comment: Schema["Comment"] }) {
+  const { drafts, edit } = useDiscussion();
   const person = useUserNames();
-  const confirm = useConfirm();
-  const [editing, setEditing] = useState(false);
-  const own = c.author === me.value?.user.id;
-  if (editing)
+  const key = editKey(c.id);
+  if (drafts.open.value.includes(key))
     return (
       <CommentForm
         label={msg("review.editComment")}
         button={msg("review.save")}
+        draft={key}
         text={c.text}
         send={async (text) => {
           await edit(c.id, text);
-          setEditing(false);
+          done(msg("review.commentSaved"));
+          refocus(thread)();
         }}
-        cancel={() => setEditing(false)}
+        onClose={refocus(thread)}
       />
     );
   return (
@@ -104,35 +125,52 @@ function CommentView({ comment: c }: { comment: Schema["Comment"] }) {
         <span class="muted">
           <When time={c.created} /> {c.edited && msg("review.edited")}
         </span>
-        {own && c.text && (
-          <span class="row review-own">
-            <Button
-              small
-              look="quiet"
-              icon="compose"
-              label={msg("review.editComment")}
-              onClick={() => setEditing(true)}
-            />
-            <Button
-              small
-              look="quiet"
-              icon="trash"
-              label={msg("review.deleteComment")}
-              onClick={() =>
-                confirm.ask({
-                  title: msg("review.deleteTitle"),
-                  children: msg("review.deleteText"),
-                  yes: msg("review.delete"),
-                  danger: true,
-                  act: () => remove(c.id),
-                })
-              }
-            />
-          </span>
-        )}
+        <Change thread={thread} comment={c} />
       </div>
       {c.text ? <Markdown text={c.text} level={4} breaks /> : <p class="muted small">{msg("review.deleted")}</p>}
-      {confirm.open}
     </div>
+  );
+}
+
+/** Change edits or deletes a comment. */
+function Change({ thread, comment: c }: { thread: string; comment: Schema["Comment"] }) {
+  const { drafts, remove } = useDiscussion();
+  const confirm = useConfirm();
+  const mine = c.author === me.value?.user.id && c.text;
+  if (!c.canDelete) return null;
+  const act = async () => {
+    const back = refocus(thread);
+    await remove(c.id);
+    done(msg("review.commentDeleted"));
+    back();
+  };
+  return (
+    <span class="row review-own">
+      {mine && (
+        <Button
+          small
+          look="quiet"
+          icon="compose"
+          label={msg("review.editComment")}
+          onClick={() => drafts.start(editKey(c.id))}
+        />
+      )}
+      <Button
+        small
+        look="quiet"
+        icon="trash"
+        label={msg("review.deleteComment")}
+        onClick={() =>
+          confirm.ask({
+            title: msg("review.deleteTitle"),
+            children: msg("review.deleteText"),
+            yes: msg("review.delete"),
+            danger: true,
+            act,
+          })
+        }
+      />
+      {confirm.open}
+    </span>
   );
 }

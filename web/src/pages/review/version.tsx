@@ -7,6 +7,7 @@ import { api, got, useLoad } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 import { Check, Empty, Problem, SelectField, Shown, When } from "../../shared/ui";
 import { Page } from "../../shared/ui/page";
+import { useUnsaved } from "../../shared/ui/unsaved";
 import { Changes } from "./changes";
 import { Comments } from "./comments";
 import { Decide } from "./decide";
@@ -90,6 +91,7 @@ function Look({
   const status = useStatus(all);
   const discussion = useNewDiscussion(all, () => void status.again());
   const viewed = useViewed(all);
+  useUnsaved(discussion.drafts.unsaved.value);
   const [sides, setSides] = useState(true);
   const before = versions.filter((x) => x.number < v.number);
   // Compare with the last approved version, which a reviewer has read.
@@ -125,7 +127,7 @@ function Look({
             <History status={status} />
           </div>
           <aside class="review-decision" aria-label={msg("review.decide")}>
-            <Decide all={all} status={status} again={again} />
+            <Decide key={`${all.skill.id}/${v.number}`} all={all} status={status} again={again} />
           </aside>
         </div>
       </ReviewProvider>

@@ -116,6 +116,8 @@ export interface Load<T> {
   again: () => Promise<void>;
   /** Replaces the data without a request. */
   set: (data: T) => void;
+  /** Changes the data as it is now, if there is any, without a request. */
+  change: (f: (data: T) => T) => void;
 }
 
 /**
@@ -148,7 +150,11 @@ export function useLoad<T>(ask: (stop: AbortSignal) => Promise<T>, deps: unknown
     if (!away.value && lost.current) void again();
   }, [away.value]);
   const set = useCallback((data: T) => put({ data, busy: false }), []);
-  return { ...state, again, set };
+  const change = useCallback(
+    (f: (data: T) => T) => put((was) => (was.data === undefined ? was : { ...was, data: f(was.data) })),
+    [],
+  );
+  return { ...state, again, set, change };
 }
 
 /** A list with pages. */

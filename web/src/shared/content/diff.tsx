@@ -1,5 +1,5 @@
 import { type ComponentChildren, Fragment } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { msg } from "../i18n/messages";
 import { Button, failed } from "../ui";
 import { type Mark, Note, drawPieces, useColour } from "./code";
@@ -144,7 +144,8 @@ function moveFocus(e: KeyboardEvent & { currentTarget: HTMLElement }) {
 
 function useRoom(box: { current: HTMLElement | null }): boolean {
   const [wide, setWide] = useState(false);
-  useEffect(() => {
+  useLayoutEffect(() => {
+    setWide(box.current!.clientWidth >= room); // before the content below a line takes the focus
     const watch = new ResizeObserver(([e]) => setWide(e!.contentRect.width >= room));
     watch.observe(box.current!);
     return () => watch.disconnect();

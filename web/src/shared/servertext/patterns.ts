@@ -36,6 +36,10 @@ export const problemPatterns: Record<string, ProblemPatterns[]> = {
   in_use: [{ detail: /^(.+)$/ }],
   SKILL_REFERENCED: [{ detail: /^skill (".*?") is in use/ }],
   too_many: [{ detail: /^(.+)$/ }],
+  too_many_comments: [
+    { detail: /of yours on version (\d+) \(\d+, limit (\d+)\)$/ },
+    { detail: /on version (\d+) \(\d+, limit (\d+)\)$/ },
+  ],
   too_large: [{ detail: /package too large \(limit (\d+) bytes\)/ }, { detail: /^the request is too large/ }],
   signin_denied: [{ detail: /^sign-in denied: (.+)$/ }],
   signin_address: [{ detail: /^(?:.*: )?(\S+) has no public address/ }],

@@ -33,11 +33,12 @@ export function Empty({
   );
 }
 
-/** Problem shows an error: what happened, the reasons, and what to do. */
-export function Problem({ error, again }: { error: unknown; again?: () => void }) {
+/** Problem shows an error: what failed, what happened, the reasons, and what to do. */
+export function Problem({ what, error, again }: { what?: string; error: unknown; again?: () => void }) {
   const problem = error instanceof Refusal ? translateProblem(error.problem) : undefined;
   return (
     <div class="note bad" role="alert">
+      {what && <div>{what}</div>}
       <strong>{problem?.detail || (error as Error)?.message || msg("ui.failed")}</strong>
       <Reasons errors={problem?.errors} diagnostics={problem?.diagnostics} />
       {problem?.next && (
