@@ -27,6 +27,7 @@ type limitsJSON struct {
 	Message         int   `json:"message" doc:"A message"`
 	SessionFile     int   `json:"session_file" doc:"A file of a conversation"`
 	Body            int   `json:"body" doc:"A request body"`
+	Migration       int   `json:"migration" doc:"An upload for a migration"`
 	Rate            int   `json:"rate,omitempty" doc:"Sustained requests per second; absent if unlimited"`
 }
 
@@ -38,7 +39,7 @@ func (h *Hub) about(ctx context.Context, _ *api.NoBody) (*api.Body[aboutJSON], e
 	limits := h.library.Limits()
 	out := aboutJSON{Version: h.opts.Version, Mode: "accounts", Node: h.node, URL: h.server.Origin(api.RequestFrom(ctx).HTTP), Sandbox: h.opts.Sandbox != nil,
 		Limits: limitsJSON{Package: limits.PackedBytes, PackageFiles: limits.Entries, PackageFile: limits.FileBytes, PackageUnpacked: limits.UnpackedBytes,
-			Message: chat.MaxText, SessionFile: chat.MaxFile, Body: api.MaxBody, Rate: max(h.opts.Rate, 0)}}
+			Message: chat.MaxText, SessionFile: chat.MaxFile, Body: api.MaxBody, Migration: api.MaxMigration, Rate: max(h.opts.Rate, 0)}}
 	if h.Single() {
 		out.Mode = "single"
 	}

@@ -106,7 +106,7 @@ func TestAboutAndPermissions(t *testing.T) {
 	if about.Version != "test" || about.Mode != "accounts" || about.URL != "https://hub.example.com" || about.MCP != about.URL+"/mcp" || about.Sandbox {
 		t.Errorf("it is %+v", about)
 	}
-	if l := about.Limits; l["package"] != 10<<20 || l["package_files"] != 512 || l["package_unpacked"] != 16<<20 || l["message"] != 256<<10 || l["session_file"] != 8<<20 {
+	if l := about.Limits; l["package"] != 10<<20 || l["package_files"] != 512 || l["package_unpacked"] != 16<<20 || l["message"] != 256<<10 || l["session_file"] != 8<<20 || l["body"] != 32<<20 || l["migration"] != 96<<20 {
 		t.Errorf("its limits are %v", l)
 	}
 	group := must(n.DB().Groups.Create(t.Context(), store.Group{Name: "crew"}))(t)

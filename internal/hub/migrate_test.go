@@ -575,6 +575,95 @@ func TestExportedConversationComesBack(t *testing.T) {
 	}
 }
 
+// An exported conversation comes back with its title, its images and all its branches.
+func TestExportedConversationComesBackWithImagesAndBranches(t *testing.T) {
+	c := newGroupHub(t, "")
+	ada := c.developer
+	session := ada.begin(t)
+	ada.send(t, "PUT", session+"/files/dot.gif", typed{"application/octet-stream", string(dot)}).want(t, 204)
+	ask := func(session, text string, more map[string]any) {
+		t.Helper()
+		body := map[string]any{"text": text}
+		maps.Copy(body, more)
+		var out struct{ Input int64 }
+		ada.send(t, "POST", session+"/messages", body).want(t, 202).into(t, &out)
+		ada.ended(t, session, out.Input)
+	}
+	type message struct {
+		Role, Text string
+		Images     []struct {
+			Ref string
+		}
+		After    *int64
+		Versions []struct{ Last int64 }
+	}
+	messages := func(session string) []message { // without tool calls, which are not imported
+		t.Helper()
+		var list struct{ Items []message }
+		ada.send(t, "GET", session+"/messages", nil).want(t, 200).into(t, &list)
+		return slices.DeleteFunc(list.Items, func(m message) bool { return m.Role == "assistant" && m.Text == "" })
+	}
+	short := func(all []message) (out []string) {
+		for _, m := range all {
+			out = append(out, fmt.Sprintf("%s %s, %d images, %d versions", m.Role, m.Text, len(m.Images), len(m.Versions)))
+		}
+		return out
+	}
+	image := map[string]any{"images": []map[string]string{{"path": "dot.gif"}}}
+	ask(session, "look", image)
+	ask(session, "", image) // a picture only
+	first := short(messages(session))
+	ask(session, "and now?", map[string]any{"after": *messages(session)[2].After})
+	ask(session, "then?", nil)
+	ada.send(t, "PATCH", session, map[string]any{"title": "Dots"}).want(t, 200)
+	before := messages(session)
+	lines := ada.send(t, "GET", session+"/export?format=jsonl", nil).want(t, 200).body
+	ada.send(t, "DELETE", session, nil).want(t, 204)
+
+	upload := typed{"application/octet-stream", lines}
+	r := ada.migrate(t, "system=loadout&file_name=talk.jsonl&apply=true", upload)
+	if len(r.Items) != 1 || len(r.Notes) > 0 || !strings.HasSuffix(strings.Join(r.Items[0].Details, "; "), "8 messages") || strings.Contains(r.details("Dots"), "branch") || strings.Contains(r.details("Dots"), "image") {
+		t.Fatalf("report %+v", r)
+	}
+	imported := "/api/v1/sessions/" + r.Items[0].ID
+	if title := ada.send(t, "GET", imported, nil).want(t, 200).text(t, "title"); title != "Dots" {
+		t.Errorf("title %q", title)
+	}
+	after := messages(imported)
+	wantSame(t, "the current branch", short(after), short(before))
+	for _, m := range after {
+		for _, i := range m.Images {
+			if got := ada.send(t, "GET", imported+"/images/"+i.Ref, nil).want(t, 200).body; got != string(dot) {
+				t.Errorf("image %q", got)
+			}
+		}
+	}
+	ada.send(t, "POST", imported+"/branch", map[string]any{"after": after[2].Versions[0].Last}).want(t, 202)
+	for i, want := range first { // the other versions are counted now
+		first[i] = strings.Replace(want, "user , 1 images, 0", "user , 1 images, 2", 1)
+	}
+	for {
+		if got := short(messages(imported)); len(got) == 4 && got[2] == first[2] {
+			wantSame(t, "the other branch", got, first)
+			break
+		}
+	}
+	ask(imported, "go on", nil)
+	if again := ada.migrate(t, "system=loadout&file_name=talk.jsonl&apply=true", upload); len(again.Items) != 1 || again.Items[0].New || again.Items[0].ID != r.Items[0].ID {
+		t.Errorf("the second import: %+v", again)
+	}
+}
+
+// A migration may be larger than other requests. What exceeds a limit is left out.
+func TestLargeMigration(t *testing.T) {
+	c := newGroupHub(t, "")
+	lines := `{"seq": 1, "message": {"role": "user", "text": "hello"}}` + "\n" + `{"seq": 2, "result": {"text": "` + strings.Repeat("x", 33<<20) + `"}}` + "\n"
+	r := c.developer.migrate(t, "system=loadout&file_name=talk.jsonl", typed{"application/octet-stream", lines})
+	if got := r.details("hello"); len(r.Items) != 1 || !strings.Contains(got, "without 1 event over the limit") {
+		t.Errorf("report %+v", r)
+	}
+}
+
 // Texts in the report do not mention files that only the command has.
 func TestMigrationNamesNoFileOfTheCommand(t *testing.T) {
 	c := newGroupHub(t, "")

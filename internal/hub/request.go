@@ -31,7 +31,11 @@ func (h *Hub) Handler() http.Handler {
 		answer := &responseRecorder{ResponseWriter: w, body: body}
 		h.setHeaders(answer.Header(), v)
 		http.NewResponseController(w).SetWriteDeadline(v.Began.Add(api.ResponseTimeout)) // not supported by every server
-		r.Body = http.MaxBytesReader(answer, body, api.MaxBody)
+		limit := int64(api.MaxBody)
+		if r.URL.Path == "/api/v1/migrate" {
+			limit = api.MaxMigration
+		}
+		r.Body = http.MaxBytesReader(answer, body, limit)
 		answer.streaming = func() func() { return h.metrics.CountStream(v.Route) }
 		h.metrics.Running.Inc()
 		defer h.metrics.Running.Dec()

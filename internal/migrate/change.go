@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/loadout-dev/loadout/internal/chatlog"
 	"github.com/loadout-dev/loadout/internal/clientimport"
@@ -157,16 +158,25 @@ func (c *Change) compareConversations(ctx context.Context, p *Plan, t Target) er
 			return err
 		}
 		item := Item{Kind: Conversation, Name: past.Title, From: past.From, ID: past.ID, Outcome: Kept, New: !exists}
-		if len(past.Lost) > 0 {
-			item.Outcome, item.Details = Changed, []string{"without " + strings.Join(past.Lost, ", ")}
+		onHub := t.Documents != nil
+		messages, others, images := past.count(onHub)
+		lost := slices.Clip(past.Lost)
+		if others > 0 {
+			lost = append(lost, pluralize(others, "message")+" on other branches")
+		}
+		if images > 0 {
+			lost = append(lost, pluralize(images, "image"))
+		}
+		if len(lost) > 0 {
+			item.Outcome, item.Details = Changed, []string{"without " + strings.Join(lost, ", ")}
 		}
 		if item.New {
 			if missing := past.missingSkills(has); len(missing) > 0 {
 				item.Outcome = Changed
 				item.Details = append(item.Details, fmt.Sprintf("it used %s that you do not have: %s; after you add a skill, type /NAME in the conversation to load it", pluralize(len(missing), "skill"), firstNames(missing)))
 			}
-			size := pluralize(len(past.events()), "message")
-			if t.Documents == nil { // a hub shows the title
+			size := pluralize(messages, "message")
+			if !onHub { // a hub shows the title
 				size += ", named " + past.ID
 			}
 			item.Details = append(item.Details, size)
@@ -250,14 +260,20 @@ func (c *Change) skip(what string, err error) bool {
 func (c *Change) importConversation(ctx context.Context, past *PastConversation) error {
 	return c.target.Chats.Import(ctx, past, func(log session.Log) error {
 		watched := &watchedLog{Log: log}
+		events := past.events(c.target.Documents != nil)
+		for _, e := range events {
+			if e.SetType(); e.Time.IsZero() {
+				e.Time = time.Now().UTC()
+			}
+		}
+		if err := watched.Append(ctx, events...); err != nil { // a session accepts no branches
+			return err
+		}
 		s, err := c.target.OpenSession(ctx, watched, past.ID)
 		if err != nil {
 			return err
 		}
 		defer s.Close()
-		if err := s.Append(ctx, past.events()...); err != nil {
-			return err
-		}
 		err = s.Restore(ctx, past.history(c.skillName), nil)
 		if err == nil || watched.failed || ctx.Err() != nil {
 			return err

@@ -36,13 +36,17 @@ const (
 // PastConversation is a conversation from another system. Its text has no
 // hidden characters or prompt delimiters.
 type PastConversation struct {
-	ID       string // derived from the system and the messages
-	Title    string
-	From     string // path of the file
-	Messages []PastMessage
-	Lost     []string // what the other system recorded and Loadout does not keep
+	ID    string // derived from the system and the messages
+	Title string
+	// TitleSource is "user", "model", or "message" if the title was taken from a
+	// message. "" means that it is unknown.
+	TitleSource string
+	From        string // path of the file
+	Messages    []PastMessage
+	Lost        []string // what the other system recorded and Loadout does not keep
 
 	source string // ID in the other system, or ""
+	end    int    // number of the last message of the current branch, from 1; 0 means that it is the last of all
 
 	bytes     int  // of the texts
 	full      bool // a message exceeded a limit
@@ -54,9 +58,20 @@ type PastConversation struct {
 type PastMessage struct {
 	session.PastMessage
 	Time time.Time
+	// Images are the images of a user's message. An image that is not migrated has no
+	// Data.
+	Images []llm.Image
 
 	calls allCalls
+	// follows is the number of the message that a message on another branch than the
+	// previous one follows, from 1; 0 means that it starts the conversation again. nil
+	// means that the message follows the previous one.
+	follows *int
+	sums    []string // SHA-256 hashes of Images
 }
+
+// isEmpty reports whether the message has no content.
+func (m *PastMessage) isEmpty() bool { return m.Text == "" && len(m.Images) == 0 }
 
 // allCalls are all calls of a message. The ID of the conversation depends on them.
 type allCalls struct {
@@ -101,7 +116,7 @@ func (c *PastConversation) limitCalls() {
 // another file contains the same one. A different one with the same messages is
 // lost.
 func (r *reader) addConversation(c *PastConversation) {
-	asked := slices.ContainsFunc(c.Messages, func(m PastMessage) bool { return m.Role == llm.User && m.Text != "" })
+	asked := slices.ContainsFunc(c.Messages, func(m PastMessage) bool { return m.Role == llm.User && !m.isEmpty() })
 	if !asked {
 		return
 	}
@@ -127,13 +142,15 @@ func (r *reader) addConversation(c *PastConversation) {
 func (c *PastConversation) setID(system System) error {
 	type message struct {
 		session.PastMessage
-		Calls json.RawMessage `json:"calls,omitempty"`
+		Calls   json.RawMessage `json:"calls,omitempty"`
+		Images  []string        `json:"images,omitempty"`
+		Follows *int            `json:"follows,omitempty"`
 	}
 	var all []message
 	for i := range c.Messages {
 		m := &c.Messages[i]
-		all = append(all, message{m.PastMessage, m.calls.text})
-		m.calls = allCalls{}
+		all = append(all, message{m.PastMessage, m.calls.text, m.sums, m.follows})
+		m.calls, m.sums = allCalls{}, nil
 	}
 	text, err := json.Marshal(all)
 	if err != nil {
@@ -151,6 +168,26 @@ func (c *PastConversation) quotedTitle() string { return `"` + printable.Text(c.
 // unknown or in the future.
 func (c *PastConversation) Last() time.Time { return pastTime(c.Messages[len(c.Messages)-1].Time) }
 
+// isBranched reports whether the conversation has messages on other branches.
+func (c *PastConversation) isBranched() bool {
+	return c.end > 0 || slices.ContainsFunc(c.Messages, func(m PastMessage) bool { return m.follows != nil })
+}
+
+// currentBranch returns the indexes of the messages on the current branch, in order.
+func (c *PastConversation) currentBranch() []int {
+	var out []int
+	for n := cmp.Or(c.end, len(c.Messages)); n > 0; {
+		out = append(out, n-1)
+		if f := c.Messages[n-1].follows; f != nil {
+			n = *f
+		} else {
+			n--
+		}
+	}
+	slices.Reverse(out)
+	return out
+}
+
 // pastTime returns t, or the zero time if t is more than a day in the future, and
 // therefore wrong.
 func pastTime(t time.Time) time.Time {
@@ -160,15 +197,69 @@ func pastTime(t time.Time) time.Time {
 	return t
 }
 
-// events returns the messages as events of a conversation.
-func (c *PastConversation) events() []session.Event {
-	var out []session.Event
-	for _, m := range c.Messages {
-		if m.Text != "" {
-			out = append(out, session.Event{Time: pastTime(m.Time), Message: &session.Message{Role: m.Role, Text: m.Text}})
+// events returns the messages as events of an empty log. With all, these are the
+// messages of all branches with their images, also those that have no Data. Without
+// it, they are the texts of the current branch.
+func (c *PastConversation) events(all bool) []*session.Event {
+	if !all {
+		var out []*session.Event
+		for _, i := range c.currentBranch() {
+			if m := &c.Messages[i]; m.Text != "" {
+				out = append(out, m.event(nil))
+			}
+		}
+		return out
+	}
+	var out []*session.Event
+	at := make([]int64, len(c.Messages)+1) // number of the event with the message, or with the one that it follows
+	continueAfter := func(seq int64, when time.Time) {
+		if seq != int64(len(out)) {
+			out = append(out, &session.Event{Time: when, Branched: &session.Branch{After: seq}})
 		}
 	}
+	for i := range c.Messages {
+		m := &c.Messages[i]
+		after := at[i]
+		if m.follows != nil {
+			after = at[*m.follows]
+		}
+		if at[i+1] = after; m.isEmpty() {
+			continue
+		}
+		continueAfter(after, pastTime(m.Time))
+		out = append(out, m.event(m.Images))
+		at[i+1] = int64(len(out))
+	}
+	continueAfter(at[cmp.Or(c.end, len(c.Messages))], c.Last())
 	return out
+}
+
+// event returns the message as an event with the given images.
+func (m *PastMessage) event(images []llm.Image) *session.Event {
+	return &session.Event{Time: pastTime(m.Time), Message: &session.Message{Role: m.Role, Text: m.Text, Images: images}}
+}
+
+// count returns the number of messages that events(all) has, and the numbers of the
+// messages on other branches and of the images that it does not have.
+func (c *PastConversation) count(all bool) (messages, others, images int) {
+	for _, e := range c.events(all) {
+		if e.Message != nil {
+			messages++
+		}
+	}
+	if all {
+		return messages, 0, 0
+	}
+	branch := c.currentBranch()
+	for i := range c.Messages {
+		m := &c.Messages[i]
+		if _, current := slices.BinarySearch(branch, i); current {
+			images += len(m.Images)
+		} else if !m.isEmpty() {
+			others++
+		}
+	}
+	return messages, others, images
 }
 
 // history returns the messages for [session.Session.Restore], with the names
@@ -176,7 +267,8 @@ func (c *PastConversation) events() []session.Event {
 // calls find for the last maxLookups names, each once. Other skills, and those for
 // which find returns "", are not restored.
 func (c *PastConversation) history(find func(string) string) []session.PastMessage {
-	out := make([]session.PastMessage, len(c.Messages))
+	branch := c.currentBranch()
+	out := make([]session.PastMessage, len(branch))
 	found := map[string]string{}
 	lookUp := func(name string) string {
 		if _, ok := found[name]; !ok && len(found) < maxLookups {
@@ -184,7 +276,8 @@ func (c *PastConversation) history(find func(string) string) []session.PastMessa
 		}
 		return found[name]
 	}
-	for i, m := range slices.Backward(c.Messages) {
+	for i, at := range slices.Backward(branch) {
+		m := &c.Messages[at]
 		out[i] = m.PastMessage
 		out[i].LoadedSkills = slices.Clone(m.LoadedSkills)
 		for n, name := range slices.Backward(m.LoadedSkills) {

@@ -161,18 +161,27 @@ type exported struct {
 	seen map[string]bool // IDs of the messages
 
 	calls, others, parts, references, further, truncated int
+
+	// The following fields are for conversations of Loadout.
+	images    map[string]llm.Image // by the SHA-256 hash of the content, without names; those over the limits have no Data
+	imageName string               // name of the first image
+	kept      int                  // images with Data
+	lost      int                  // images over the limits
+	branched  int                  // messages on other branches that are not migrated
+	lines     int                  // lines over the limit
 }
 
 // conversation returns the exported conversation. It sorts the messages by time
 // if each of them has one.
 func (e *exported) conversation() *PastConversation {
-	if !slices.ContainsFunc(e.Messages, func(m PastMessage) bool { return m.Time.IsZero() }) {
+	if !e.isBranched() && !slices.ContainsFunc(e.Messages, func(m PastMessage) bool { return m.Time.IsZero() }) {
 		slices.SortStableFunc(e.Messages, func(a, b PastMessage) int { return a.Time.Compare(b.Time) })
 	}
 	for _, lost := range []struct {
 		n          int
 		noun, more string
-	}{{e.calls, "tool call", ""}, {e.others, "message", " of tools or of the system"}, {e.parts, "attachment", ""}, {e.references, "reference", " to documents"}, {e.further, "message", " over the limit"}} {
+	}{{e.calls, "tool call", ""}, {e.others, "message", " of tools or of the system"}, {e.parts, "attachment", ""}, {e.references, "reference", " to documents"}, {e.further, "message", " over the limit"},
+		{e.lost, "image", " over the limits"}, {e.branched, "message", " on other branches"}, {e.lines, "event", " over the limit"}} {
 		if lost.n > 0 {
 			e.Lost = append(e.Lost, pluralize(lost.n, lost.noun)+lost.more)
 		}

@@ -208,15 +208,15 @@ func TestSkillsOfEventsAreLimited(t *testing.T) {
 		return b.String()
 	}
 	compacted := fmt.Sprintf(`{"seq": 10002, "compacted": {"skills": [{}%s]}}`+"\n", strings.Repeat(",{}", 400_000))
-	var others strings.Builder
-	for n := 2; n <= 100_001; n++ {
-		fmt.Fprintf(&others, `{"seq": %d}`+"\n", n)
+	var branches strings.Builder
+	for n := 1; n <= 100_001; n++ {
+		fmt.Fprintf(&branches, `{"seq": %d, "branched": {"after": 0}}`+"\n", n)
 	}
 	for _, tt := range []struct{ name, text, lost string }{
 		{"loads", loads(10_000), ""},
 		{"too many loads", loads(10_001), "line 10002: too many loads of skills (limit 10000)"},
 		{"branches", loads(10_000) + `{"seq": 10002, "branched": {"after": 1}}`, ""},
-		{"too many events with branches", `{"seq": 1, "branched": {"after": 0}}` + "\n" + others.String(), "too many events of a conversation with branches (limit 100000)"},
+		{"too many branches", branches.String(), "too many branches (limit 100000)"},
 		{"too many kept skills", loads(10_000) + compacted, "line 10002 has too many JSON values (limit 500000)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

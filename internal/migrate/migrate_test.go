@@ -171,6 +171,13 @@ type brokenLog struct{ session.Log }
 
 func (brokenLog) Append(context.Context, ...*session.Event) error { return errors.New("disk full") }
 
+// brokenChats are conversations on a full disk.
+type brokenChats struct{ migrate.Conversations }
+
+func (b brokenChats) Import(ctx context.Context, c *migrate.PastConversation, write func(session.Log) error) error {
+	return b.Conversations.Import(ctx, c, func(log session.Log) error { return write(brokenLog{log}) })
+}
+
 // A skill that cannot be read stops no conversation, but a log that cannot be
 // written does.
 func TestConversationWithUnreadableSkill(t *testing.T) {
@@ -181,10 +188,10 @@ func TestConversationWithUnreadableSkill(t *testing.T) {
 	})
 	for _, full := range []bool{true, false} {
 		to := target(t.TempDir())
+		if full {
+			to.Chats = brokenChats{to.Chats}
+		}
 		to.OpenSession = func(ctx context.Context, log session.Log, id string) (*session.Session, error) {
-			if full {
-				log = brokenLog{log}
-			}
 			return session.Open(ctx, brokenSkills{}, &session.Options{Log: log, ID: id})
 		}
 		c, err := p.Compare(t.Context(), to)

@@ -43,6 +43,9 @@ type reader struct {
 	order   []string
 	titles  map[string]string
 
+	eventBytes int64 // size of the files with one event per line
+	imageBytes int   // size of the images of all conversations
+
 	memory PastConversation // memory of ba-agent
 
 	servers map[definitionKey]int // indexes in plan.Servers
@@ -72,6 +75,9 @@ func (r *reader) walk() error {
 			return nil
 		case !d.Type().IsRegular():
 			return nil
+		}
+		if r.plan.System == Loadout && strings.EqualFold(path.Ext(p), ".jsonl") {
+			return r.readEvents(p, d)
 		}
 		parse := r.parserOf(p)
 		if parse == nil {
@@ -131,10 +137,6 @@ func (r *reader) parserOf(p string) func(p string, data []byte) {
 			return r.parseMarkdown
 		case r.plan.System == BAAgent && isMemory(p):
 			return r.parseMemory
-		}
-	case ".jsonl":
-		if r.plan.System == Loadout {
-			return r.parseEvents
 		}
 	case ".py":
 		if r.plan.System == LocalLLMProvider {

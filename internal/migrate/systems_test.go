@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -300,7 +301,8 @@ func TestConversationsOfLoadout(t *testing.T) {
 	}
 }
 
-// Of a conversation with branches, the current one is imported, with its skills.
+// All branches of a conversation are read, with the skills of the current one. The
+// terminal keeps the current branch, and the report says so.
 func TestConversationWithBranches(t *testing.T) {
 	said := func(role llm.Role, text string) session.Event {
 		return session.Event{Message: &session.Message{Role: role, Text: text}}
@@ -328,8 +330,39 @@ func TestConversationWithBranches(t *testing.T) {
 			t.Errorf("active skills are %q, want none", m.LoadedSkills)
 		}
 	}
-	if want := []string{"one", "1", "zwei", "3", "drei", "5"}; !slices.Equal(got, want) {
+	if want := []string{"one", "1", "two", "2", "zwei", "3", "three", "4", "drei", "5"}; !slices.Equal(got, want) {
 		t.Errorf("messages %q, want %q", got, want)
+	}
+	dir := t.TempDir()
+	to := target(dir)
+	to.OpenSession = func(ctx context.Context, log session.Log, id string) (*session.Session, error) {
+		return session.Open(ctx, noSkills{}, &session.Options{Log: log, ID: id})
+	}
+	c, err := p.Compare(t.Context(), to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i := c.Items[0]; i.Outcome != migrate.Changed || i.Details[0] != "without 4 messages on other branches" || !strings.HasPrefix(i.Details[1], "6 messages, named ") {
+		t.Errorf("item %+v", i)
+	}
+	if err := c.Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	log, err := session.OpenFileLog(filepath.Join(dir, "chats", p.Conversations[0].ID+".jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	events, err := log.Read(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = nil
+	for _, e := range events {
+		got = append(got, e.Message.Text)
+	}
+	if want := []string{"one", "1", "zwei", "3", "drei", "5"}; !slices.Equal(got, want) {
+		t.Errorf("stored messages %q, want %q", got, want)
 	}
 }
 

@@ -1,9 +1,7 @@
 package migrate
 
 import (
-	"bytes"
-	"encoding/json"
-	"path"
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -13,105 +11,9 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// titleLength is the maximum length, in bytes, of a title that is taken from the
-// first line of a message.
+// titleLength is the maximum length, in characters, of a title that is taken from
+// the first line of a message.
 const titleLength = 60
-
-// parseEvents adds a Loadout conversation that was exported as JSON lines. It
-// ignores the skill texts and permissions in the export: the skills that were
-// active at the end are loaded again from the user's own skills. Of a conversation
-// with branches, it adds the current one.
-func (r *reader) parseEvents(p string, data []byte) {
-	e := exported{PastConversation: PastConversation{From: p}}
-	var state session.State
-	var branch []session.Event // later events of the current branch
-	branched := bytes.Contains(data, []byte(`"branched"`))
-	if branched {
-		ok := true
-		if branch, ok = currentBranch(data); !ok {
-			r.plan.addLost(File, path.Base(p), p, "too many events of a conversation with branches (limit %d)", maxBranchedEvents)
-			return
-		}
-	}
-	n, loads := int64(0), 0
-	for line := range bytes.Lines(data) {
-		var event session.Event
-		n++
-		if hasManyValues(line) {
-			r.plan.addLost(File, path.Base(p), p, "line %d has too many JSON values (limit %d)", n, maxValues)
-			return
-		}
-		if err := json.Unmarshal(line, &event); err != nil || event.Seq != n {
-			if line[len(line)-1] != '\n' {
-				break // the program was still writing it
-			}
-			if n > 1 {
-				r.plan.addLost(File, path.Base(p), p, "line %d is not an event of a conversation", n)
-			}
-			return
-		}
-		if event.Used != nil {
-			event.Used.Tools = nil // not needed, and each event would copy those of the earlier ones
-		}
-		if event.Loaded != nil {
-			loads++
-		}
-		if loads > maxLoads {
-			r.plan.addLost(File, path.Base(p), p, "line %d: too many loads of skills (limit %d)", n, maxLoads)
-			return
-		}
-		if branched {
-			if len(branch) == 0 || branch[0].Seq != n {
-				continue
-			}
-			branch = branch[1:]
-		}
-		state.Apply(event)
-		e.addEvent(&event)
-	}
-	active := []string{}
-	for _, a := range state.Active() {
-		active = appendName(active, a.Skill.Name)
-	}
-	r.addOwn(&e, active)
-}
-
-// maxBranchedEvents is the maximum number of events of a conversation with
-// branches.
-const maxBranchedEvents = 100_000
-
-// currentBranch returns the events on the current branch of an exported
-// conversation, up to the first line that is not an event, without their content.
-// It returns false if there are more than [maxBranchedEvents] events.
-func currentBranch(data []byte) (branch []session.Event, ok bool) {
-	var events []session.Event
-	for line := range bytes.Lines(data) {
-		var e struct {
-			Seq      int64
-			Branched *session.Branch
-		}
-		if json.Unmarshal(line, &e) != nil || e.Seq != int64(len(events))+1 {
-			break
-		}
-		if len(events) == maxBranchedEvents {
-			return nil, false
-		}
-		events = append(events, session.Event{Seq: e.Seq, Branched: e.Branched})
-	}
-	return session.Path(events), true
-}
-
-// addEvent adds the message of an event, and counts its calls and images, which
-// are not migrated.
-func (e *exported) addEvent(event *session.Event) {
-	if event.Result != nil {
-		e.parts += len(event.Result.Images)
-	}
-	if m := event.Message; m != nil {
-		e.calls += len(m.Calls)
-		e.addText(m.Role, m.Text, event.Time)
-	}
-}
 
 // addText adds the text of a message without its tool calls.
 func (e *exported) addText(role llm.Role, text string, at time.Time) {
@@ -127,20 +29,29 @@ func (e *exported) addText(role llm.Role, text string, at time.Time) {
 // addOwn adds a Loadout conversation. active lists the skills that were active
 // at its end.
 func (r *reader) addOwn(e *exported, active []string) {
-	for i := len(e.Messages) - 1; i >= 0; i-- {
+	for _, i := range slices.Backward(e.currentBranch()) {
 		if m := &e.Messages[i]; m.Role == llm.Assistant {
 			m.LoadedSkills = active[:min(len(active), maxCalls)]
 			break
 		}
 	}
-	if i := slices.IndexFunc(e.Messages, func(m PastMessage) bool { return m.Role == llm.User }); i >= 0 && e.Title == "" {
-		line, _, _ := strings.Cut(e.Messages[i].Text, "\n")
-		e.Title = clip(line)
-		if len(line) > titleLength {
-			e.Title = clip(strings.ToValidUTF8(line[:titleLength], "")) + "…"
-		}
+	if e.Title == "" {
+		e.Title, e.TitleSource = e.messageTitle(), "message"
 	}
 	r.addConversation(e.conversation())
+}
+
+// messageTitle returns a title from the first line of the user's first message.
+func (e *exported) messageTitle() string {
+	i := slices.IndexFunc(e.Messages, func(m PastMessage) bool { return m.Role == llm.User })
+	if i < 0 {
+		return ""
+	}
+	line, _, _ := strings.Cut(cmp.Or(e.Messages[i].Text, e.imageName), "\n")
+	if all := []rune(line); len(all) > titleLength {
+		line = string(all[:titleLength-1]) + "…"
+	}
+	return clip(line)
 }
 
 // Lines of a conversation that package transcript rendered.

@@ -13,6 +13,9 @@ const (
 	// MaxBody is the maximum size of any request body; most operations accept
 	// much less.
 	MaxBody = 32 << 20
+	// MaxMigration is the maximum size of an upload for a migration. An exported
+	// conversation contains all its images, in base64.
+	MaxMigration = 96 << 20
 	// ResponseTimeout is the timeout for writing a response. Streams extend it
 	// with an [http.ResponseController].
 	ResponseTimeout = time.Minute

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/transcript"
 	"github.com/loadout-dev/loadout/session"
 )
@@ -21,6 +22,31 @@ const (
 	JSONL    Format = "jsonl"    // one transcript event of any branch per line, with images, readable by [session.FileLog]
 )
 
+// exportedEvent is a line of an export as [JSONL]. The first one describes the
+// conversation.
+type exportedEvent struct {
+	*session.Event
+	Conversation *exportedInfo `json:"conversation,omitempty"`
+}
+
+// exportedInfo describes a conversation. Imports read it.
+type exportedInfo struct {
+	Title string `json:"title"`
+	// TitleSource is "user", "model" or "message".
+	TitleSource string `json:"title_source"`
+}
+
+func newExportedInfo(s store.Session) *exportedInfo {
+	if s.Title == "" {
+		return nil
+	}
+	source := s.TitleSource
+	if source == titleAsked {
+		source = titleByMessage
+	}
+	return &exportedInfo{s.Title, source}
+}
+
 // Export writes a conversation to w. It reads the conversation in parts. Errors
 // from w are returned unchanged.
 func (e *Engine) Export(ctx context.Context, p account.Principal, id string, f Format, w io.Writer) error {
@@ -31,11 +57,15 @@ func (e *Engine) Export(ctx context.Context, p account.Principal, id string, f F
 	var write func(io.Writer, *session.Event) error
 	switch f {
 	case JSONL:
+		about := newExportedInfo(s)
+		embedded := map[string]string{}
 		write = func(w io.Writer, event *session.Event) error {
-			if err := e.embedImages(ctx, id, event); err != nil {
+			if err := e.embedImages(ctx, id, event, embedded); err != nil {
 				return err
 			}
-			return writeLine(w, event)
+			line := exportedEvent{event, about}
+			about = nil
+			return writeLine(w, line)
 		}
 	case Markdown:
 		last, err := e.db.Events.Last(ctx, id)
@@ -84,7 +114,7 @@ func (e *Engine) Export(ctx context.Context, p account.Principal, id string, f F
 	}
 }
 
-func writeLine(w io.Writer, e *session.Event) error {
+func writeLine(w io.Writer, e exportedEvent) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	return enc.Encode(e)

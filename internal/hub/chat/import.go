@@ -54,6 +54,18 @@ type Imported struct {
 	Key   string    // identifies it among the imported conversations of its user
 	Title string    // of up to [MaxTitle] bytes
 	Last  time.Time // time of the last message; zero if unknown
+	// TitleSource is "message" if the title was taken from a message, so that a model may
+	// be asked for a better one, and "model" if a model gave it. Otherwise it counts as
+	// given by the user.
+	TitleSource string
+}
+
+// titleSource returns the source of the title, as it is stored.
+func (c Imported) titleSource(title string) string {
+	if title != "" && (c.TitleSource == titleByMessage || c.TitleSource == titleByModel) {
+		return c.TitleSource
+	}
+	return titleSourceOf(title)
 }
 
 // ID returns the ID that the conversation has, or would have, on this hub. It is
@@ -139,7 +151,7 @@ func (i *Importer) Import(ctx context.Context, imported Imported, write func(ses
 		if err != nil {
 			return err
 		}
-		if _, err := c.Sessions.Create(ctx, store.Session{ID: id, Owner: string(i.p.User), Title: title, TitleSource: titleSourceOf(title), Data: data, Created: imported.Last}); err != nil {
+		if _, err := c.Sessions.Create(ctx, store.Session{ID: id, Owner: string(i.p.User), Title: title, TitleSource: imported.titleSource(title), Data: data, Created: imported.Last}); err != nil {
 			return err
 		}
 		if err := indexTitle(ctx, &c.Tables, id, title); err != nil {
@@ -172,7 +184,8 @@ func (i *Importer) Import(ctx context.Context, imported Imported, write func(ses
 type importedRows struct{ transcript, inbox, events []store.Event }
 
 // importRows returns the rows of a conversation with the given transcript. Each
-// message of the user starts a turn, which has ended.
+// message of the user starts a turn, which has ended. So does a branch that does not
+// start with such a message.
 func (i *Importer) importRows(transcript []session.Event) (importedRows, error) {
 	var out importedRows
 	var failed error
@@ -185,27 +198,50 @@ func (i *Importer) importRows(transcript []session.Event) (importedRows, error) 
 		e.Input = int64(len(out.inbox))
 		add(&out.events, string(e.Type), at, e)
 	}
-	endTurn := func(at time.Time) {
+	startTurn := func(last, at time.Time, e Event) {
 		if len(out.inbox) > 0 {
-			publish(at, eventRow{Event: Event{Type: TurnEnded, Reason: Done}})
+			publish(last, eventRow{Event: Event{Type: TurnEnded, Reason: Done}})
 		}
+		add(&out.inbox, string(e.Kind), at, input{After: e.After})
+		publish(at, eventRow{Event: e})
 	}
 	var last time.Time
-	for _, e := range transcript {
+	branch := false // whether the turn has started with a branch
+	for n, e := range transcript {
 		s := step{Event: e}
-		if e.Message != nil && e.Message.Role == llm.User {
-			endTurn(last)
-			add(&out.inbox, string(MessageInput), e.Time, input{})
-			publish(e.Time, eventRow{Event: Event{Type: MessageReceived, Kind: MessageInput, Text: e.Message.Text, Images: e.Message.Images}})
+		switch {
+		case e.Branched != nil:
+			after := e.Branched.After
+			start := Event{Type: MessageReceived, Kind: SwitchInput, After: &after}
+			if next := n + 1; next < len(transcript) && isUserMessage(&transcript[next]) {
+				start = messageReceived(&transcript[next])
+				start.After, branch = &after, true
+			}
+			startTurn(last, e.Time, start)
+		case isUserMessage(&e):
+			if !branch {
+				startTurn(last, e.Time, messageReceived(&e))
+			}
+			branch = false
 			s.Input = int64(len(out.inbox))
 		}
 		if e.Loaded != nil && i.setup.SkillID != nil {
 			s.SkillID = i.setup.SkillID(e.Loaded.Skill)
 		}
+		s.Turn = int64(len(out.inbox))
 		add(&out.transcript, e.Type, e.Time, s)
 		publish(e.Time, eventRow{Event: Event{Type: Step}, TranscriptSeq: e.Seq})
 		last = e.Time
 	}
-	endTurn(last)
+	if len(out.inbox) > 0 {
+		publish(last, eventRow{Event: Event{Type: TurnEnded, Reason: Done}})
+	}
 	return out, failed
+}
+
+func isUserMessage(e *session.Event) bool { return e.Message != nil && e.Message.Role == llm.User }
+
+// messageReceived returns the event that starts the turn of a user's message.
+func messageReceived(e *session.Event) Event {
+	return Event{Type: MessageReceived, Kind: MessageInput, Text: e.Message.Text, Images: e.Message.Images}
 }

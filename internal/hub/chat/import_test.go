@@ -91,3 +91,35 @@ func TestImportImages(t *testing.T) {
 		t.Errorf("the files are %+v, %v", files, err)
 	}
 }
+
+// A title that was taken from a message is replaced by the model, others are not.
+func TestTitleOfImport(t *testing.T) {
+	m := &titler{title: gives("By the model")}
+	e := node(t, openAt(t, databases["SQLite"](t)), m.setup(), withTitles)
+	i, err := e.OpenImporter(t.Context(), ada)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer i.Close()
+	for source, want := range map[string]string{"": "Given", "user": "Given", "model": "Given", "asked": "Given", "message": "By the model"} {
+		c := chat.Imported{Key: "from " + source, Title: "Given", TitleSource: source}
+		err = i.Import(t.Context(), c, func(log session.Log) error {
+			return log.Append(t.Context(), &session.Event{Message: &session.Message{Role: llm.User, Text: "hello"}}, &session.Event{Message: &session.Message{Role: llm.Assistant, Text: "Hello."}})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := i.ID(c)
+		in := say(t, e, id, "and now?")
+		if want != "Given" {
+			until(t, e, id, 0, isType(chat.TitleChanged))
+		}
+		end(t, e, id, in)
+		if got := titleOf(t, e, id); got != want {
+			t.Errorf("%q: title %q, want %q", source, got, want)
+		}
+	}
+	if n := m.asked.get(); n != 1 {
+		t.Errorf("the model was asked %d times", n)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -187,6 +188,9 @@ func (j *journal) appendWith(ctx context.Context, f func(c *conversationTx) erro
 	j.lastMessage, j.pendingMessage, j.lastBranch = said, saying, branch
 	j.uses.Apply(events)
 	j.meter.Apply(events)
+	if slices.ContainsFunc(events, func(e *session.Event) bool { return e.Compacted != nil || e.Branched != nil }) {
+		j.e.rejections.forget(j.id)
+	}
 	if j.trace != nil {
 		for _, e := range events {
 			j.trace.Step(e)

@@ -312,7 +312,7 @@ func (m *migration) createSkill(ctx context.Context, d skill.Draft) error {
 type conversations struct{ *migration }
 
 func importedOf(past *migrate.PastConversation) chat.Imported {
-	return chat.Imported{Key: past.ID, Title: past.Title, Last: past.Last()}
+	return chat.Imported{Key: past.ID, Title: past.Title, TitleSource: past.TitleSource, Last: past.Last()}
 }
 
 // Contains implements [migrate.Conversations]. It counts the new conversations.
