@@ -98,7 +98,7 @@ func TestOrganizeConversations(t *testing.T) {
 	ada.send(t, "DELETE", "/api/v1/folders/"+other, nil).want(t, 404)
 	ada.send(t, "PATCH", "/api/v1/folders/"+folder, map[string]string{"name": "Sea"}).want(t, 204)
 	ada.send(t, "DELETE", "/api/v1/folders/"+folder, nil).want(t, 204)
-	if got := ada.titles(t, "folder=none"); got != "moon Ships tides" {
+	if got := ada.titles(t, "folder=none"); got != "Ships moon tides" {
 		t.Errorf("after the folder is deleted: %q", got)
 	}
 	me := ada.send(t, "GET", "/api/v1/users/me", nil).want(t, 200).text(t, "id")

@@ -101,10 +101,74 @@ func TestListOfOrganizedSessions(t *testing.T) {
 		rest, _, err := db.Sessions.List(ctx, store.SessionQuery{Owner: "ada", Page: store.Page{After: next}})
 		mustDo(t, err)
 		wantEqual(t, names(rest, func(s store.Session) string { return name[s.ID] }), []string{"i", "g", "c", "b"})
-		for _, cursor := range []string{"x", "WyJhIiwiYiJd", "WyJhIl0"} { // ["a","b"], ["a"]
+		for _, cursor := range []string{"x", "WyJhIiwiYiJd", "WyJhIl0", "WyJ0cnVlIiwieCIsImIiXQ"} { // ["a","b"], ["a"], ["true","x","b"]
 			_, _, err := db.Sessions.List(ctx, store.SessionQuery{Owner: "ada", Page: store.Page{After: cursor}})
 			wantError(t, err, store.ErrInvalid)
 		}
+	})
+}
+
+// Lists are sorted by the last message. A message moves a session to the start of its
+// part of the list, and a page that follows neither skips nor repeats another one.
+func TestSessionsByLastMessage(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		ctx := t.Context()
+		name := map[string]string{}
+		var made []store.Session
+		for i, s := range []store.Session{{Title: "a"}, {Title: "b"}, {Title: "c", Pinned: true}, {Title: "d"}, {Title: "e", Pinned: true}} {
+			s.Owner, s.Created = "ada", at(i+1)
+			made = append(made, must(db.Sessions.Create(ctx, s))(t))
+			name[made[i].ID] = s.Title
+		}
+		list := func(p store.Page) (string, string) {
+			t.Helper()
+			found, next, err := db.Sessions.List(ctx, store.SessionQuery{Owner: "ada", Page: p})
+			mustDo(t, err)
+			out := ""
+			for _, s := range found {
+				out += name[s.ID]
+			}
+			return out, next
+		}
+		got, _ := list(store.Page{})
+		wantEqual(t, got, "ecdba")
+		made[2].LastMessage = at(9)
+		must(db.Sessions.Update(ctx, made[2]))(t)
+		made[0].LastMessage = at(3)
+		must(db.Sessions.Update(ctx, made[0]))(t)
+		first, next := list(store.Page{Limit: 3})
+		wantEqual(t, first, "ced")
+		made[1].LastMessage = at(10)
+		must(db.Sessions.Update(ctx, made[1]))(t)
+		rest, _ := list(store.Page{After: next})
+		wantEqual(t, rest, "a")
+		got, _ = list(store.Page{})
+		wantEqual(t, got, "cebda")
+	})
+}
+
+// The last message of a session of an older program is the last one in its inbox, or
+// its creation.
+func TestSessionsBeforeLastMessage(t *testing.T) {
+	eachAddress(t, func(t *testing.T, address string) {
+		ctx := t.Context()
+		old := must(store.OpenAt(ctx, address, 30))(t)
+		for _, id := range []string{"one", "two"} {
+			must(store.Exec(ctx, old, "INSERT INTO sessions (id, owner, title, agent, data, generation, created, updated) VALUES ('"+id+"', 'ada', '', '', '{}', 3, 1000, 9000)"))(t)
+		}
+		for _, e := range []string{"'one/in', 1, 'message', '{}', 2000", "'one/in', 2, 'message', '{}', 3000", "'one/in', 3, 'cancel', '{}', 4000", "'one', 1, 'message', '{}', 5000"} {
+			must(store.Exec(ctx, old, "INSERT INTO events (stream, seq, kind, data, created) VALUES ("+e+")"))(t)
+		}
+		mustDo(t, old.Close())
+		db := storetest.Open(t, address)
+		for id, want := range map[string]int64{"one": 3000, "two": 1000} {
+			if s := must(db.Sessions.Get(ctx, id))(t); s.LastMessage.UnixMilli() != want || s.Updated.UnixMilli() != 9000 {
+				t.Errorf("got %+v, want the last message at %d", s, want)
+			}
+		}
+		older, err := store.OpenAt(ctx, address, 30)
+		wantError(t, err, store.ErrTooNew)
+		mustDo(t, older.Close())
 	})
 }
 

@@ -21,15 +21,16 @@ type Session struct {
 	Pinned      bool
 	Archived    bool
 	Data        json.RawMessage
-	Generation  int64 // 1 at creation; incremented by each change
+	Generation  int64     // 1 at creation; incremented by each change
+	LastMessage time.Time // of the user; Create sets it to Created if it is zero
 	Created     time.Time
-	Updated     time.Time
+	Updated     time.Time // by Create and Update
 }
 
-const sessionColumns = "id, owner, title, title_source, agent, folder, pinned, archived, data, generation, created, updated"
+const sessionColumns = "id, owner, title, title_source, agent, folder, pinned, archived, data, generation, last_message, created, updated"
 
 func (s *Session) fields() []any {
-	return []any{&s.ID, &s.Owner, &s.Title, &s.TitleSource, &s.Agent, &s.Folder, &s.Pinned, &s.Archived, (*jsonText)(&s.Data), &s.Generation, (*timestamp)(&s.Created), (*timestamp)(&s.Updated)}
+	return []any{&s.ID, &s.Owner, &s.Title, &s.TitleSource, &s.Agent, &s.Folder, &s.Pinned, &s.Archived, (*jsonText)(&s.Data), &s.Generation, (*timestamp)(&s.LastMessage), (*timestamp)(&s.Created), (*timestamp)(&s.Updated)}
 }
 
 // Sessions stores conversations.
@@ -40,6 +41,10 @@ type Sessions struct{ c conn }
 func (t Sessions) Create(ctx context.Context, s Session) (Session, error) {
 	setDefaultID(&s.ID)
 	setDefaultTime(&s.Created)
+	if s.LastMessage.IsZero() {
+		s.LastMessage = s.Created
+	}
+	setDefaultTime(&s.LastMessage)
 	s.Updated, s.Generation = s.Created, 1
 	if err := t.c.insert(ctx, "sessions", sessionColumns, s.fields()); err != nil {
 		return Session{}, fmt.Errorf("add session %q: %w", s.ID, err)
@@ -56,13 +61,13 @@ func (t Sessions) Get(ctx context.Context, id string) (Session, error) {
 	return s, nil
 }
 
-// Update replaces a session, except its owner and times, and returns the new
-// generation. It fails with [ErrConflict] if the session no longer has the
+// Update replaces a session, except its owner and the time of its creation, and
+// returns the new generation. It fails with [ErrConflict] if the session no longer has the
 // generation in s.
 func (t Sessions) Update(ctx context.Context, s Session) (int64, error) {
 	err := t.c.inTransaction(ctx, func(c conn) error {
-		n, err := c.exec(ctx, `UPDATE sessions SET title = $3, agent = $4, data = $5, updated = $6, folder = $7, pinned = $8, archived = $9, title_source = $10, generation = generation + 1
-			WHERE id = $1 AND generation = $2`, s.ID, s.Generation, s.Title, s.Agent, jsonText(s.Data), timestamp(now()), s.Folder, s.Pinned, s.Archived, s.TitleSource)
+		n, err := c.exec(ctx, `UPDATE sessions SET title = $3, agent = $4, data = $5, updated = $6, folder = $7, pinned = $8, archived = $9, title_source = $10, last_message = $11, generation = generation + 1
+			WHERE id = $1 AND generation = $2`, s.ID, s.Generation, s.Title, s.Agent, jsonText(s.Data), timestamp(now()), s.Folder, s.Pinned, s.Archived, s.TitleSource, timestamp(s.LastMessage))
 		if err == nil && n == 0 {
 			return c.generationConflict(ctx, "sessions", s.ID)
 		}
@@ -86,8 +91,8 @@ type SessionQuery struct {
 	Page
 }
 
-// List returns a user's sessions, the pinned ones first and then newest first, and
-// the cursor of the next page. It omits those in [TrialAgents].
+// List returns a user's sessions, the pinned ones first and then those with the
+// latest messages, and the cursor of the next page. It omits those in [TrialAgents].
 func (t Sessions) List(ctx context.Context, q SessionQuery) ([]Session, string, error) {
 	query, args, err := q.sql()
 	if err != nil {
@@ -97,22 +102,25 @@ func (t Sessions) List(ctx context.Context, q SessionQuery) ([]Session, string, 
 	if err != nil {
 		return nil, "", fmt.Errorf("list sessions of user %q: %w", q.Owner, err)
 	}
-	found, next := cutPage(q.Page, found, func(s Session) []string { return []string{strconv.FormatBool(s.Pinned), s.ID} })
+	found, next := cutPage(q.Page, found, func(s Session) []string {
+		return []string{strconv.FormatBool(s.Pinned), strconv.FormatInt(toMillis(s.LastMessage), 10), s.ID}
+	})
 	return found, next, nil
 }
 
 func (q SessionQuery) sql() (string, []any, error) {
-	keys, err := q.decodeCursor(2)
+	keys, err := q.decodeCursor(3)
 	if err != nil {
 		return "", nil, err
 	}
 	where, args := "owner = $1 AND archived = $2 AND NOT EXISTS (SELECT 1 FROM trial_agents WHERE session = sessions.id)", []any{q.Owner, q.Archived, q.Size() + 1}
 	if q.After != "" {
 		pinned, err := strconv.ParseBool(keys[0])
-		if err != nil {
+		last, malformed := strconv.ParseInt(keys[1], 10, 64)
+		if err != nil || malformed != nil {
 			return "", nil, fmt.Errorf("%w: malformed page cursor %.20q", ErrInvalid, q.After)
 		}
-		where, args = where+" AND (pinned, id) < ($4, $5)", append(args, pinned, keys[1])
+		where, args = where+" AND (pinned, last_message, id) < ($4, $5, $6)", append(args, pinned, last, keys[2])
 	}
 	switch {
 	case q.Folder != "":
@@ -121,7 +129,7 @@ func (q SessionQuery) sql() (string, []any, error) {
 	case q.Unfiled:
 		where += " AND (pinned OR folder = '')"
 	}
-	return "SELECT " + sessionColumns + " FROM sessions WHERE " + where + " ORDER BY pinned DESC, id DESC LIMIT $3", args, nil
+	return "SELECT " + sessionColumns + " FROM sessions WHERE " + where + " ORDER BY pinned DESC, last_message DESC, id DESC LIMIT $3", args, nil
 }
 
 // Delete deletes a session with its events, approval requests, grants, secrets,

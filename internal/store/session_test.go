@@ -28,6 +28,10 @@ func TestSessions(t *testing.T) {
 		_, err = db.Sessions.Update(ctx, s)
 		wantError(t, err, store.ErrConflict)
 
+		s.Generation, s.LastMessage = got.Generation, at(2)
+		must(db.Sessions.Update(ctx, s))(t)
+		wantEqual(t, must(db.Sessions.Get(ctx, s.ID))(t).LastMessage, at(2))
+
 		var ids []string
 		for range 4 {
 			ids = append([]string{must(db.Sessions.Create(ctx, store.Session{Owner: "ada"}))(t).ID}, ids...)

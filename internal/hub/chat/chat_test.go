@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
@@ -403,3 +405,38 @@ func TestExport(t *testing.T) {
 type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+// The list starts with the conversation that has the latest message. Another title does
+// not move a conversation.
+func TestConversationsByLastMessage(t *testing.T) {
+	e := node(t, storetest.Open(t, storetest.SQLite(t)), setupFixture{})
+	first, second := begin(t, e), begin(t, e)
+	list := func() (out []string) {
+		t.Helper()
+		all, _, err := e.List(t.Context(), ada, "ada", chat.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range all {
+			out = append(out, c.ID)
+		}
+		return out
+	}
+	if got := list(); !slices.Equal(got, []string{second, first}) {
+		t.Errorf("before: %q", got)
+	}
+	for start := time.Now(); time.Since(start) < 2*time.Millisecond; { // times are stored in milliseconds
+		runtime.Gosched()
+	}
+	end(t, e, first, say(t, e, first, "hello"))
+	if err := e.Rename(t.Context(), ada, second, "Renamed"); err != nil {
+		t.Fatal(err)
+	}
+	if got := list(); !slices.Equal(got, []string{first, second}) {
+		t.Errorf("after a message: %q", got)
+	}
+	c, err := e.Get(t.Context(), ada, first)
+	if err != nil || !c.Last.After(c.Created) {
+		t.Errorf("%+v, %v", c, err)
+	}
+}

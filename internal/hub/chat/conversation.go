@@ -23,14 +23,15 @@ type Conversation struct {
 	Title    string         `json:"title"`
 	Agent    string         `json:"agent,omitempty" doc:"Bot/NAMESPACE/NAME; absent for the default agent"`
 	Draft    string         `json:"draft,omitempty" doc:"Name of the draft skill that is tried"`
-	Trial    bool           `json:"trial,omitempty" doc:"Whether its agent is not saved. It is then not listed, and is deleted a day after its last turn"`
+	Trial    bool           `json:"trial,omitempty" doc:"Whether its agent is not saved. It is then not listed, and is deleted a day after its last change"`
 	Model    string         `json:"model,omitempty" doc:"ID of the Model for the next message; absent for that of the agent"`
 	Folder   string         `json:"folder,omitempty" doc:"ID of the folder that contains it; absent without one"`
 	Pinned   bool           `json:"pinned,omitempty" doc:"Whether lists start with it"`
 	Archived bool           `json:"archived,omitempty" doc:"Whether it is in the list of archived conversations only. A message to it ends this"`
 	Busy     bool           `json:"busy" doc:"Whether a turn is running or waiting"`
+	Last     time.Time      `json:"last_message" doc:"Time of the last message of the user, or of the creation if there is none. Lists are sorted by it"`
 	Created  time.Time      `json:"created"`
-	Updated  time.Time      `json:"updated" doc:"Start or end of the last turn"`
+	Updated  time.Time      `json:"updated" doc:"Time of the last change, such as the start or end of a turn, or another title or folder"`
 }
 
 // state is the stored state of a conversation.
@@ -70,7 +71,7 @@ func conversation(s store.Session) Conversation {
 	var st state
 	_ = json.Unmarshal(s.Data, &st) // the state method reports damage
 	return Conversation{ID: s.ID, Owner: account.UserID(s.Owner), Title: s.Title, Agent: s.Agent, Draft: st.Draft, Trial: st.Trial, Model: st.Model,
-		Folder: s.Folder, Pinned: s.Pinned, Archived: s.Archived, Busy: st.Running, Created: s.Created, Updated: s.Updated}
+		Folder: s.Folder, Pinned: s.Pinned, Archived: s.Archived, Busy: st.Running, Last: s.LastMessage, Created: s.Created, Updated: s.Updated}
 }
 
 // Create creates a conversation for the principal with an agent, or without one
@@ -205,8 +206,8 @@ type ListOptions struct {
 // that have no folder.
 const Unfiled = "none"
 
-// List returns a page of a user's conversations, the pinned ones first and then
-// newest first, and the cursor of the next page.
+// List returns a page of a user's conversations, the pinned ones first and then those
+// with the latest messages, and the cursor of the next page.
 func (e *Engine) List(ctx context.Context, p account.Principal, owner account.UserID, o ListOptions) ([]Conversation, string, error) {
 	if err := account.Check(p, account.SessionRead, account.OwnedBy(owner)); err != nil {
 		return nil, "", err

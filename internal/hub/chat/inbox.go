@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 	"unicode/utf8"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
@@ -301,7 +302,7 @@ func (c *conversationTx) appendInput(ctx context.Context, s store.Session, st st
 		st.Taken, st.Running, st.Tries = st.Wanted, true, 0
 	}
 	if in.Kind == MessageInput {
-		s.Archived = false
+		s.Archived, s.LastMessage = false, time.Now()
 		if s.Title == "" && c.titles {
 			if err := c.setMessageTitle(ctx, &s, in); err != nil {
 				return 0, err

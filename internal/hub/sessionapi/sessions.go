@@ -101,7 +101,7 @@ type historyJSON struct {
 }
 
 func (h *Handlers) sessionsAPI() {
-	api.Add(h.Server, api.Operation("list-sessions", "GET", "/sessions", "List the conversations of a user, pinned ones first and then latest first"), h.listSessions)
+	api.Add(h.Server, api.Operation("list-sessions", "GET", "/sessions", "List the conversations of a user: pinned ones first, then those with the latest messages"), h.listSessions)
 	api.Add(h.Server, api.Operation("search-sessions", "GET", "/sessions/search", "Search your own conversations, archived ones too: their titles, your messages and the answers on all branches, newest first"), h.searchSessions)
 	api.AddDraft(h.Server, api.WithCreated(api.Operation("begin-session", "POST", "/sessions", "Start a conversation, optionally with a message")), h.startSession)
 	api.Add(h.Server, api.Operation("get-session", "GET", "/sessions/{session}", "Get a conversation"), h.getSession)

@@ -113,12 +113,12 @@ export function MoreSessions({ name }: { name: string }) {
   );
 }
 
-/** byDay groups conversations by age. */
+/** byDay groups conversations by the time of the last message. */
 function byDay(all: Session[]): [string, Session[]][] {
   const midnight = new Date().setHours(0, 0, 0, 0);
   const day = 86_400_000;
   const name = (s: Session) => {
-    const at = Date.parse(s.created);
+    const at = Date.parse(s.last_message);
     return at >= midnight
       ? msg("chat.today")
       : at >= midnight - day

@@ -114,3 +114,20 @@ test("a conversation that comes to a list late appears among all that were shown
   same(shown(), ["i", "h", "g", "f", "e", "d"]);
   end();
 });
+
+test("a conversation with a new message moves to the start of its part of the list", async () => {
+  const at = (day: number) => `2026-05-0${day}T10:00:00Z`;
+  const end = hub([session("c", { last_message: at(3) }), session("b", { last_message: at(2) })]);
+  await refresh(unfiled);
+  put(session("b", { last_message: at(4) }));
+  same(
+    listOf(unfiled)!.items.map((s) => s.id),
+    ["b", "c"],
+  );
+  put(session("c", { last_message: at(3), title: "renamed" }));
+  same(
+    listOf(unfiled)!.items.map((s) => s.id),
+    ["b", "c"],
+  );
+  end();
+});

@@ -9,7 +9,7 @@ export type Session = Schema["Session"];
 
 export type Folder = Schema["ChatConversationFolder"];
 
-/** A loaded part of a list of conversations: the pinned ones first, then the newest ones. */
+/** A loaded part of a list of conversations: the pinned ones first, then those with the latest messages. */
 interface List {
   items: Session[];
   /** The cursor of the next page. */
@@ -67,8 +67,12 @@ const get = (name: string, after?: string) => {
 
 const setList = (name: string, list: List) => (lists.value = { ...lists.value, [name]: list });
 
-/** before compares two conversations by their order in a list. */
-const before = (a: Session, b: Session) => (!!a.pinned === !!b.pinned ? a.id > b.id : !!a.pinned);
+/** before compares two conversations by their order in a list: the pinned ones first, then by the last message. */
+function before(a: Session, b: Session): boolean {
+  if (!!a.pinned !== !!b.pinned) return !!a.pinned;
+  const later = Date.parse(a.last_message) - Date.parse(b.last_message);
+  return later ? later > 0 : a.id > b.id;
+}
 
 /** refresh loads the first page of a list and keeps the later ones. */
 export async function refresh(name: string) {
