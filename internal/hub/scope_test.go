@@ -55,7 +55,7 @@ func TestMCPTokenReadsNoItem(t *testing.T) {
 	checked := 0
 	for id, where := range readDocument(t, n).operations() {
 		method, path, _ := strings.Cut(where, " ")
-		if method != "GET" || !strings.Contains(path, "{") {
+		if method != "GET" || !strings.Contains(path, "{") || id == "get-invitation" { // which everybody with the link may read
 			continue
 		}
 		for _, value := range []string{"nothing", "me", string(skill.ID), "1"} {

@@ -45,6 +45,18 @@ func TestSessionImages(t *testing.T) {
 	}
 	ada.send(t, http.MethodGet, session+"/images/"+hashOf([]byte("<script>alert(1)</script>")), nil).wantProblem(t, 404, "not_found")
 	bob.send(t, http.MethodGet, session+"/images/"+hashOf(dot), nil).wantProblem(t, 404, "not_found")
+	// A client that has the image gets it only once. The content is not even read.
+	for _, tag := range []string{`"` + hashOf(dot) + `"`, `"x", W/"` + hashOf(dot) + `"`} {
+		if r := ada.with("If-None-Match", tag).send(t, "GET", session+"/images/"+hashOf(dot), nil).want(t, 304); r.body != "" || r.header.Get("ETag") != `"`+hashOf(dot)+`"` {
+			t.Errorf("%s: %v, %q", tag, r.header, r.body)
+		}
+	}
+	ada.with("If-None-Match", `"x"`).send(t, "GET", session+"/images/"+hashOf(dot), nil).want(t, 200)
+	page := hashOf([]byte("<script>alert(1)</script>"))
+	ada.with("If-None-Match", `"`+page+`"`).send(t, "GET", session+"/images/"+page, nil).want(t, 304)
+	none := strings.Repeat("0", 64)
+	ada.with("If-None-Match", `"`+none+`"`).send(t, "GET", session+"/images/"+none, nil).wantProblem(t, 404, "not_found")
+	bob.with("If-None-Match", `"`+hashOf(dot)+`"`).send(t, "GET", session+"/images/"+hashOf(dot), nil).wantProblem(t, 404, "not_found")
 	say(ada, map[string]string{"path": "page.gif"}).wantProblem(t, 422, "image_type")
 	say(ada, map[string]string{"path": "none.gif"}).wantProblem(t, 422, "image_gone")
 	say(ada, map[string]string{"path": "dot.gif", "sha256": strings.Repeat("0", 63)}).wantProblem(t, 422, "invalid")

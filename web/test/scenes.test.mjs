@@ -1134,6 +1134,107 @@ test("images: pasted, dropped and attached pictures go to a model that reads the
   assert.match(heard().text, /Image blue-2\.png omitted: this model does not accept images/);
 });
 
+/** noise returns a large PNG, which cannot be compressed, and a small BMP image. */
+async function noise(page) {
+  const png = Buffer.from(
+    await page.evaluate(async () => {
+      const canvas = Object.assign(document.createElement("canvas"), { width: 1300, height: 1100 });
+      const context = canvas.getContext("2d");
+      const image = context.createImageData(1300, 1100);
+      for (let i = 0; i < image.data.length; i += 65536)
+        window.crypto.getRandomValues(image.data.subarray(i, i + 65536));
+      for (let i = 3; i < image.data.length; i += 4) image.data[i] = 255;
+      context.putImageData(image, 0, 0);
+      const blob = await new Promise((done) => canvas.toBlob(done, "image/png"));
+      return window.btoa(
+        new Uint8Array(await blob.arrayBuffer()).reduce((text, byte) => text + String.fromCharCode(byte), ""),
+      );
+    }),
+    "base64",
+  );
+  const bmp = Buffer.alloc(58);
+  bmp.write("BM");
+  [
+    [2, 58],
+    [10, 54],
+    [14, 40],
+    [18, 1],
+    [22, 1],
+    [34, 4],
+  ].forEach(([at, value]) => bmp.writeUInt32LE(value, at));
+  bmp.writeUInt16LE(1, 26);
+  bmp.writeUInt16LE(24, 28);
+  return { png, bmp };
+}
+
+test("pictures: only a model that reads images gets them scaled or converted; files beside a conversation stay as they are", async (t) => {
+  const vendor = await Vendor.start([{ text: "Noise." }, { text: "Files." }]);
+  t.after(() => vendor.end());
+  const hub = await scene(t, {
+    env: { OPENAI_API_KEY: "none" },
+    config: `models:\n  default: openai:fake\n  base_url: ${vendor.url}\n  images: always\n`,
+  });
+  await hub.ask("PUT", "/kinds/Model/default/plain", {
+    kind: "Model",
+    metadata: { name: "plain" },
+    spec: { vendor: "openai", model: "plain", baseUrl: vendor.url },
+  });
+  const page = await window_(t, hub);
+  await page.goto("/");
+  const { png, bmp } = await noise(page);
+  assert.ok(png.length > 15 << 18 && png.length < 8 << 20, `${png.length} bytes`);
+  const composer = page.locator("form.chat-composer");
+  const added = composer.getByRole("list", { name: "Files with this message" });
+  const large = { name: "noise.png", mimeType: "image/png", buffer: png };
+  await composer
+    .locator("input[type=file]")
+    .setInputFiles([
+      large,
+      { name: "dot.bmp", mimeType: "image/bmp", buffer: bmp },
+      { name: "phone.heic", mimeType: "", buffer: Buffer.from("not drawn") },
+      { name: "plan.svg", mimeType: "image/svg+xml", buffer: Buffer.from("<svg xmlns='http://www.w3.org/2000/svg'/>") },
+    ]);
+  await added
+    .getByText("scaled to 1,300 × 1,100 for the model")
+    .or(added.getByText("scaled to 1300 × 1100 for the model"))
+    .waitFor();
+  await added.getByText("converted to JPEG for the model").waitFor();
+  await composer.getByText("Models cannot read these as images, and get them as files: phone.heic, plan.svg").waitFor();
+  for (const width of [1440, 360]) {
+    await page.setViewportSize({ width, height: 900 });
+    await page.screenshot({ path: join(pictures, `picture-scaled-${width}.png`) });
+    await fits(page, `the page at ${width}`);
+  }
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await say(page, "What is this?");
+  await page.getByText("Noise.", { exact: true }).waitFor();
+  const [{ id }] = (await hub.ask("GET", "/sessions")).items;
+  const files = async () =>
+    (await hub.ask("GET", `/sessions/${id}/files`)).items.map((f) =>
+      f.path.startsWith("noise") ? `${f.path} ${f.size === png.length}` : f.path,
+    );
+  assert.deepEqual(await files(), ["dot.jpg", "noise.jpg false", "phone.heic", "plan.svg"]);
+
+  // A model that reads no images gets the file itself.
+  await page.getByRole("button", { name: "Model: fake" }).click();
+  await page.getByRole("menuitem", { name: /plain/ }).click();
+  await composer.locator("input[type=file]").setInputFiles([large]);
+  await composer.getByText("plain does not read images. It gets them as files.").waitFor();
+  assert.equal(await added.getByText(/for the model/).count(), 0);
+  await say(page, "And this?");
+  await page.getByText("Files.", { exact: true }).waitFor();
+  assert.ok((await files()).includes("noise.png true"), `${await files()}`);
+
+  // Beside the conversation, files stay as they are, and replace no others.
+  await page
+    .locator("section", { has: page.getByRole("heading", { name: "Files", exact: true }) })
+    .last()
+    .locator("input[type=file]")
+    .setInputFiles([large]);
+  await page.getByText("noise.png was added as noise-2.png, because a file with its name exists.").waitFor();
+  assert.ok((await files()).includes("noise-2.png true"), `${await files()}`);
+});
+
 test("model picker: another model answers from the next message on, also after a restart, until it is removed", async (t) => {
   const vendor = await Vendor.start(["One.", "Two.", "Three.", "Four."].map((text) => ({ text })));
   t.after(() => vendor.end());
@@ -1523,7 +1624,7 @@ test("pin, file and archive a conversation, by keyboard and by mouse; a search f
   await box.fill("And today?");
   await box.press("Enter");
   await page.getByText("This conversation is archived").waitFor({ state: "detached" });
-  await titles("Tides", "Moon", "Ships");
+  await titles("Tides", "Ships", "Moon");
 
   // The folder is renamed, then deleted without its conversations.
   await list.getByRole("button", { name: "Actions for Sea" }).click();
@@ -1534,7 +1635,7 @@ test("pin, file and archive a conversation, by keyboard and by mouse; a search f
   await act("Ocean", "Delete folder");
   await page.getByRole("dialog").getByRole("button", { name: "Delete folder" }).click();
   await list.getByRole("button", { name: /^Ocean/ }).waitFor({ state: "detached" });
-  await titles("Tides", "Moon", "Ships");
+  await titles("Tides", "Ships", "Moon");
 
   const narrow = await window_(t, hub, { width: 360, height: 740, scheme: "dark", language: "zh-CN" });
   await hub.ask("PATCH", `/sessions/${ids.Moon}`, {
@@ -2660,7 +2761,7 @@ test("sharing can be switched off: no button, and a link says so", async (t) => 
 test("export and import: a conversation comes back as it was, once", async (t) => {
   const hub = await scene(t);
   const page = await window_(t, hub);
-  const { id } = await hub.ask("POST", "/sessions", { title: "When is high water?", message: "When is high water?" });
+  const { id } = await hub.ask("POST", "/sessions", { title: "Tides at Cuxhaven", message: "When is high water?" });
   await over(hub, id);
   const said = async (session) =>
     (await hub.ask("GET", `/sessions/${session}/messages`)).items
@@ -2701,8 +2802,8 @@ test("export and import: a conversation comes back as it was, once", async (t) =
   await report.getByText("New: 1 · Already there: 0 · Skipped: 0").waitFor();
   await page.screenshot({ path: join(pictures, "import-conversations.png") });
   await report.getByRole("button", { name: "Import", exact: true }).click();
-  await page.getByRole("region", { name: "Imported" }).getByRole("link", { name: "When is high water?" }).click();
-  await page.getByRole("heading", { name: "When is high water?", level: 1 }).waitFor();
+  await page.getByRole("region", { name: "Imported" }).getByRole("link", { name: "Tides at Cuxhaven" }).click();
+  await page.getByRole("heading", { name: "Tides at Cuxhaven", level: 1 }).waitFor();
   const [session, ...others] = (await hub.ask("GET", "/sessions")).items;
   assert.equal(others.length, 0);
   assert.deepEqual(await said(session.id), before);
@@ -2710,6 +2811,53 @@ test("export and import: a conversation comes back as it was, once", async (t) =
   await page.getByText("Everything that can be imported is already there.").waitFor();
   assert.equal((await hub.ask("GET", "/sessions")).items.length, 1);
   page.calm();
+});
+
+test("connect: a model that the server does not list; an error while the models load is shown", async (t) => {
+  const vendor = await Vendor.start([{ text: "OK" }]);
+  vendor.listing = 403;
+  t.after(() => vendor.end());
+  const hub = await scene(t);
+  const page = await window_(t, hub);
+  page.allowed = [/status of (422|500)/];
+  const models = /\/api\/v1\/models\?/;
+  await page.route(models, (route) =>
+    route.fulfill({
+      status: 500,
+      json: { status: 500, code: "internal", title: "Error", detail: "the models are gone" },
+    }),
+  );
+  await page.goto("/");
+  await page.getByText("the models are gone").waitFor();
+  await page.screenshot({ path: join(pictures, "models-failed.png") });
+  await page.unroute(models);
+  await page.getByRole("button", { name: "Try again" }).click();
+  const card = page.getByRole("form", { name: "Connect a model" });
+  await card.getByLabel("Provider").selectOption("other");
+  assert.equal(await page.getByText("the models are gone").count(), 0);
+  await card.getByLabel("Base URL").fill(vendor.url);
+  await card.getByLabel(/API key/).fill("k-secret");
+  await card.getByRole("button", { name: "Connect" }).click();
+  await card.getByRole("alert").getByText(/403/).waitFor();
+  await card.getByLabel("Model", { exact: true }).fill("fake");
+  await page.screenshot({ path: join(pictures, "model-not-listed.png") });
+  await card.getByRole("button", { name: "Connect" }).click();
+  await page.getByText(/Model: fake/).waitFor();
+  page.calm();
+
+  const accounts = await scene(t, { accounts: true });
+  const other = await window_(t, accounts);
+  other.allowed = [/status of 401/];
+  await other.goto(await accounts.setupPath());
+  await other.getByLabel("Name", { exact: true }).fill("root");
+  await other.getByLabel("Password", { exact: true }).fill(password);
+  await other.getByRole("button", { name: "Create account" }).click();
+  await other.getByRole("navigation", { name: "Menu" }).waitFor();
+  await other.goto("/");
+  const form = other.getByRole("form", { name: "Connect a model" });
+  await form.waitFor();
+  const options = await form.getByLabel("Provider").locator("option").allTextContents();
+  assert.deepEqual(options, ["Anthropic", "OpenAI", "Compatible server (vLLM, gateway)"]);
 });
 
 test("first minute: a model is connected on the page, and an example gets an answer with a skill, in six clicks", async (t) => {

@@ -7,6 +7,8 @@ export class Vendor {
   heard = [];
   keys = new Set();
   models = ["fake"];
+  /** The status of the list of models. */
+  listing = 200;
   /** The answer to requests for titles, which `heard` omits and `titled` counts. "" gives none. */
   title = "";
   titled = 0;
@@ -36,7 +38,7 @@ export class Vendor {
     for await (const part of req) text += part;
     this.keys.add(req.headers.authorization);
     if (req.method === "GET") {
-      res.writeHead(200, { "Content-Type": "application/json" });
+      res.writeHead(this.listing, { "Content-Type": "application/json" });
       res.end(JSON.stringify({ object: "list", data: this.models.map((id) => ({ id, object: "model" })) }));
       return;
     }

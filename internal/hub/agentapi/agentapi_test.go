@@ -451,7 +451,7 @@ func TestConnectModel(t *testing.T) {
 		request("GET", "/models", nil, 200, `"own":true,"vendor":"demo"`),
 		request("POST", "/models/offered", offered(server.URL, "right-key"), 200, `"items":["fake"]`),
 		request("POST", "/models/offered", offered(server.URL, "wrong-key"), 422, `"code":"model" & 401 & "next":"check the key" & !wrong-key`),
-		request("POST", "/models/offered", offered("http://10.0.0.7/v1", "right-key"), 422, `not public`),
+		request("POST", "/models/offered", offered("http://10.0.0.7/v1", "right-key"), 422, `"code":"model_address" & not public`),
 		request("PUT", "/models/default", body(server.URL, "broken", "right-key"), 422, `"code":"model" & !right-key`),
 		request("GET", "/models", nil, 200, `"own":true,"vendor":"demo"`),
 		request("PUT", "/models/default", body(server.URL, "fake", "right-key"), 200, `"own":true & "name":"default" & "namespace":"public" & "key":"granted" & !right-key`),

@@ -174,6 +174,11 @@ func (h *Handlers) checkModelServer(ctx context.Context, s ModelServer, model st
 }
 
 func refusedModel(r *agents.Result) error {
+	for _, f := range r.Changes[0].Findings {
+		if f.Code == "address-private" {
+			return privateAddress(f.Message)
+		}
+	}
 	return api.NewProblem(422, "%s", "correct it and try again", firstError(r.Changes[0].Findings))
 }
 
@@ -270,9 +275,17 @@ func testModel(ctx context.Context, m llm.Model) error {
 	return errors.New("the server sent no answer")
 }
 
+// privateAddress returns the error for a server whose address is not public.
+func privateAddress(reason string) error {
+	return &api.Problem{Status: 422, Code: "model_address", Detail: reason, Next: "ask the operator of the hub to allow the address, or use another one"}
+}
+
 // modelProblem reports why a model cannot be used. The text may come from its
 // server.
 func modelProblem(err error, key string) error {
+	if private, ok := errors.AsType[*vendors.AddressError](err); ok {
+		return privateAddress(fmt.Sprintf("the address is not public (%s)", private.Kind))
+	}
 	next := "check the address, the key and the name of the model"
 	if e, ok := errors.AsType[*llm.StatusError](err); ok && (e.Code == 401 || e.Code == 403) {
 		next = "check the key"

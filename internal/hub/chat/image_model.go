@@ -8,6 +8,7 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/loadout-dev/loadout/internal/store"
@@ -139,7 +140,18 @@ func sendOnce(ctx context.Context, m llm.Model, r *llm.Request, yield func(llm.E
 // images. Vendors report this in several ways.
 func mayRejectImages(err error) bool {
 	refused, ok := errors.AsType[*llm.StatusError](err)
-	return ok && slices.Contains([]int{400, 404, 413, 415, 422}, refused.Code)
+	return ok && slices.Contains([]int{400, 404, 413, 415, 422}, refused.Code) && !exceedsContext(refused)
+}
+
+// contextErrors are parts of the errors with which vendors refuse a request that
+// exceeds the context window.
+var contextErrors = []string{"context_length", "context length", "context window", "context size", "context limit", "maximum context", "exceed_context", "prompt is too long", "prompt too long", "input is too long", "input length", "too many tokens", "token limit", "maximum number of tokens", "token count"}
+
+// exceedsContext reports whether a vendor refused a request because it exceeds the
+// context window. It would accept the same images in a shorter conversation.
+func exceedsContext(refused *llm.StatusError) bool {
+	text := strings.ToLower(refused.Kind + " " + refused.Message)
+	return slices.ContainsFunc(contextErrors, func(part string) bool { return strings.Contains(text, part) })
 }
 
 // omitNewest marks the sent images after the last answer as rejected, or all sent images
@@ -397,6 +409,12 @@ func (r *rejectedImages) add(images []foundImage) {
 	}
 }
 
+func (r *rejectedImages) clear() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	clear(r.keys)
+}
+
 // rejections holds the rejected images of recent conversations and models. The zero
 // value is empty. It is safe for concurrent use.
 type rejections struct {
@@ -418,4 +436,16 @@ func (r *rejections) of(id, model string) *rejectedImages {
 		r.all[key] = &rejectedImages{}
 	}
 	return r.all[key]
+}
+
+// forget removes the rejected images of a conversation, because its next requests
+// differ: the model may accept an image without those that it was sent with.
+func (r *rejections) forget(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key, rejected := range r.all {
+		if key[0] == id {
+			rejected.clear()
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/loadout-dev/loadout/agent"
@@ -146,5 +147,56 @@ func TestRejectedImages(t *testing.T) {
 	send(`call draw {"widths":[3,13]}`)
 	if got, want := widths(t, last), []any{1, omitted, 2, "[Image omitted: the model's server rejected it.]\n", "[Image omitted: the model's server rejected it.]\n"}; !reflect.DeepEqual(got, want) || requests != 3 {
 		t.Errorf("after %d requests, the model got %q", requests, got)
+	}
+}
+
+// A request that exceeds the context window is not blamed on its images. Images that
+// were rejected are sent again after a compaction.
+func TestImagesAreNotRejectedForLength(t *testing.T) {
+	ctx := t.Context()
+	var last *llm.Request
+	refusal := "This model's maximum context length is 8192 tokens."
+	e := node(t, storetest.Open(t, storetest.SQLite(t)), setupFixture{model: model(func(ctx context.Context, r *llm.Request) (*llm.Answer, error) {
+		if refusal != "" && slices.ContainsFunc(widths(t, r), func(w any) bool { return w == 13 }) {
+			return nil, &llm.StatusError{Vendor: "script", Code: 400, Message: refusal}
+		}
+		last = r
+		return echo(ctx, r)
+	})})
+	id := begin(t, e)
+	data, _ := photo(t, 13)
+	if err := e.WriteFile(ctx, ada, id, "p.png", data); err != nil {
+		t.Fatal(err)
+	}
+	send := func() chat.Event {
+		t.Helper()
+		in, err := e.SendMessage(ctx, ada, id, chat.Message{Text: "Look", Images: []chat.ImageRef{{Path: "p.png"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return end(t, e, id, in)
+	}
+	if ended := send(); ended.Reason != chat.Failed || !strings.Contains(ended.Text, "maximum context length") {
+		t.Errorf("the turn ended as %+v", ended)
+	}
+	refusal = ""
+	send()
+	if got, want := widths(t, last), []any{13, 13}; !reflect.DeepEqual(got, want) {
+		t.Errorf("the model got %q, want %q", got, want)
+	}
+	refusal = "Could not process image"
+	send()
+	if got := widths(t, last); len(got) != 3 || got[2] == 13 {
+		t.Errorf("the model got %q", got)
+	}
+	refusal = ""
+	in, err := e.Compact(ctx, ada, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end(t, e, id, in)
+	send()
+	if got := widths(t, last); len(got) == 0 || got[len(got)-1] != 13 {
+		t.Errorf("after a compaction, the model got %q", got)
 	}
 }

@@ -147,6 +147,22 @@ func (e *Engine) ReadImage(ctx context.Context, p account.Principal, id, ref str
 	return e.readImage(ctx, id, ref)
 }
 
+// CheckImage fails like [Engine.ReadImage], but does not read the content, and does not
+// check that it is an image.
+func (e *Engine) CheckImage(ctx context.Context, p account.Principal, id, ref string) error {
+	if _, err := e.authorize(ctx, p, account.SessionRead, id); err != nil {
+		return err
+	}
+	versions, err := e.imageVersions(ctx, id)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(versions, func(a store.Attachment) bool { return a.SHA256 == ref }) {
+		return fmt.Errorf("image %.64q: %w", ref, store.ErrNotFound)
+	}
+	return nil
+}
+
 func (e *Engine) readImage(ctx context.Context, id, ref string) (llm.Image, error) {
 	data, err := e.db.Attachments.ReadContent(ctx, id, ref)
 	if err != nil {
@@ -162,8 +178,10 @@ func (e *Engine) readImage(ctx context.Context, id, ref string) (llm.Image, erro
 	return llm.Image{MIMEType: info.MIMEType, Data: data}, nil
 }
 
-// embedImages adds the contents of the images in a user's message.
-func (e *Engine) embedImages(ctx context.Context, id string, event *session.Event) error {
+// embedImages adds the contents of the images in a user's message, each once: embedded
+// has the hashes of those that earlier messages contain, by their references, and
+// further messages refer to these hashes.
+func (e *Engine) embedImages(ctx context.Context, id string, event *session.Event, embedded map[string]string) error {
 	if event.Message == nil || len(event.Message.Images) == 0 {
 		return nil
 	}
@@ -171,6 +189,10 @@ func (e *Engine) embedImages(ctx context.Context, id string, event *session.Even
 	message.Images = slices.Clone(message.Images)
 	for i := range message.Images {
 		image := &message.Images[i]
+		if sum := embedded[image.Ref]; sum != "" {
+			image.Ref = sum
+			continue
+		}
 		full, err := e.readImage(ctx, id, image.Ref)
 		if errors.Is(err, store.ErrNotFound) {
 			continue // deleted
@@ -178,6 +200,8 @@ func (e *Engine) embedImages(ctx context.Context, id string, event *session.Even
 		if err != nil {
 			return err
 		}
+		sum := sha256.Sum256(full.Data) // the stored content has metadata
+		embedded[image.Ref] = hex.EncodeToString(sum[:])
 		image.Data, image.Ref = full.Data, ""
 	}
 	event.Message = &message
@@ -190,7 +214,8 @@ const maxImportedImages = 100
 
 // takeImages replaces the contents of the images in users' messages by references. It
 // returns the images, with their paths as names, to be stored as files. Images that a
-// message could not have are omitted; the model is told that they were deleted.
+// message could not have, or that have no content, are omitted; the model is told that
+// they were deleted.
 func takeImages(events []session.Event) []llm.Image {
 	var out []llm.Image
 	total := 0
@@ -204,6 +229,9 @@ func takeImages(events []session.Event) []llm.Image {
 		for _, i := range e.Message.Images[:min(len(e.Message.Images), MaxImages)] {
 			sum := sha256.Sum256(i.Data)
 			hash := hex.EncodeToString(sum[:])
+			if len(i.Data) == 0 && isHash(i.Ref) {
+				hash = i.Ref
+			}
 			if _, known := taken[hash]; !known {
 				ref := llm.Image{MIMEType: i.MIMEType, Name: "images/omitted", Ref: hash}
 				if info, err := checkImage(i.Data); err == nil && len(out) < maxImportedImages && len(i.Data) <= min(MaxImage, MaxFileBytes-total) && max(info.Width, info.Height) <= MaxImagePixels {

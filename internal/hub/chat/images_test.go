@@ -3,8 +3,10 @@ package chat_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"image"
 	"image/png"
 	"reflect"
@@ -169,8 +171,11 @@ func TestImageVersions(t *testing.T) {
 	if err := e.Export(ctx, ada, id, chat.JSONL, &out); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(out.String(), base64.StdEncoding.EncodeToString(plain)); n != 2 {
+	if n := strings.Count(out.String(), base64.StdEncoding.EncodeToString(plain)); n != 1 {
 		t.Errorf("the export contains the image %d times:\n%s", n, out.String())
+	}
+	if ref := fmt.Sprintf(`"ref":"%x"`, sha256.Sum256(plain)); strings.Count(out.String(), ref) != 1 {
+		t.Errorf("the second message does not refer to %s:\n%s", ref, out.String())
 	}
 	out.Reset()
 	if err := e.Export(ctx, ada, id, chat.Markdown, &out); err != nil || strings.Count(out.String(), "\nImage: p\\.png\n") != 2 {

@@ -28,11 +28,11 @@ type Titles struct {
 
 // Limits of titles.
 const (
-	maxMessageTitle = 60   // characters of a title taken from a message
-	maxModelTitle   = 80   // characters of a title by a model
-	maxTitlePrompt  = 2000 // characters of the messages in a request for a title
-	maxTitleAnswer  = 1000 // of which from the answer
-	titleTokens     = 32
+	maxMessageTitle = 60               // characters of a title taken from a message
+	maxModelTitle   = 80               // characters of a title by a model
+	maxTitlePrompt  = 2000             // characters of the messages in a request for a title
+	maxTitleAnswer  = 1000             // of which from the answer
+	titleTokens     = 1024             // some models think before they answer
 	titleTimeout    = 20 * time.Second // includes the wait for other titles
 	titlesAtOnce    = 8                // requests for titles on a node
 	titleSteps      = 200              // steps that are searched for the messages
@@ -157,7 +157,7 @@ func (e *Engine) askTitle(ctx context.Context, j titleJob) error {
 	if err != nil {
 		return fmt.Errorf("ask for title: %w", err)
 	}
-	title := modelTitle(a.Message.Text())
+	title := modelTitle(withoutThinking(a.Message.Text()))
 	spent := usage.CountResponse(j.entry, j.model.Name(), a.Usage, time.Now())
 	storing, stop := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout) // the tokens are spent
 	defer stop()
@@ -165,7 +165,7 @@ func (e *Engine) askTitle(ctx context.Context, j titleJob) error {
 		return err
 	}
 	if title == "" {
-		return errors.New("ask for title: empty response")
+		return fmt.Errorf("ask for title: no title in the response (%d bytes, limit %d tokens)", len(a.Message.Text()), titleTokens)
 	}
 	return nil
 }
@@ -265,6 +265,22 @@ func firstCharacters(text string, n int) string {
 			return text[:i]
 		}
 		n--
+	}
+	return text
+}
+
+// withoutThinking removes the thinking at the start of a response, which some servers
+// send as text. Thinking that does not end was cut off by the limit; then there is no
+// title.
+func withoutThinking(text string) string {
+	text = strings.TrimSpace(text)
+	for _, tag := range []string{"think", "thinking", "thought", "reasoning"} {
+		opened := strings.HasPrefix(text, "<"+tag+">")
+		if _, after, ends := strings.Cut(text, "</"+tag+">"); ends {
+			return after // the start tag may be part of the server's prompt
+		} else if opened {
+			return ""
+		}
 	}
 	return text
 }

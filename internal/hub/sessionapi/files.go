@@ -87,18 +87,42 @@ func (h *Handlers) readSessionImage(ctx context.Context, in *struct {
 	SessionPath
 	Image string `path:"image" pattern:"^[0-9a-f]{64}$" doc:"The ref of the image"`
 }) (*huma.StreamResponse, error) {
-	image, err := h.Chat.ReadImage(ctx, account.FromContext(ctx), in.Session, in.Image)
+	p, tag := account.FromContext(ctx), `"`+in.Image+`"`
+	setHeaders := func(w http.ResponseWriter) {
+		w.Header().Set("Cache-Control", "private, no-cache") // each use checks that the user may see it
+		w.Header().Set("ETag", tag)
+	}
+	if hasTag(api.RequestFrom(ctx).HTTP, tag) { // the content need not be read
+		if err := h.Chat.CheckImage(ctx, p, in.Session, in.Image); err != nil {
+			return nil, err
+		}
+		return &huma.StreamResponse{Body: func(ctx huma.Context) {
+			_, w := humago.Unwrap(ctx)
+			setHeaders(w)
+			w.WriteHeader(http.StatusNotModified)
+		}}, nil
+	}
+	image, err := h.Chat.ReadImage(ctx, p, in.Session, in.Image)
 	if err != nil {
 		return nil, err
 	}
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		r, w := humago.Unwrap(ctx)
+		setHeaders(w)
 		w.Header().Set("Content-Type", image.MIMEType)
 		w.Header().Set("Content-Disposition", "inline")
-		w.Header().Set("Cache-Control", "private, no-cache") // each use checks that the user may see it
-		w.Header().Set("ETag", `"`+in.Image+`"`)
 		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(image.Data))
 	}}, nil
+}
+
+// hasTag reports whether the client has the content with an ETag.
+func hasTag(r *http.Request, tag string) bool {
+	for have := range strings.SplitSeq(r.Header.Get("If-None-Match"), ",") {
+		if strings.TrimPrefix(strings.TrimSpace(have), "W/") == tag {
+			return true
+		}
+	}
+	return false
 }
 
 // attach sets headers that make a browser save the response as a file.

@@ -37,9 +37,20 @@ func WithLoopback(networks []netip.Prefix) []netip.Prefix {
 	return append(slices.Clone(networks), netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128"))
 }
 
+// AddressError reports that a model's server has an address that is not public.
+type AddressError struct {
+	Kind    string // such as "loopback"
+	Address netip.Addr
+}
+
+// Error returns a text with the address.
+func (e *AddressError) Error() string {
+	return fmt.Sprintf("refusing to connect to %s address %s; the operator of the hub can allow it", e.Kind, e.Address)
+}
+
 // PublicClient returns an HTTP client that connects only to public addresses
-// and the given private networks. It checks the address of each connection and
-// follows no redirects, because a user-defined model must not give access to
+// and the given private networks. It checks the address of each connection, for
+// which it fails with an [*AddressError], and follows no redirects, because a user-defined model must not give access to
 // the hub's network.
 func PublicClient(private []netip.Prefix) *http.Client {
 	dialer := &net.Dialer{Timeout: 30 * time.Second, Control: func(_, resolved string, _ syscall.RawConn) error {
@@ -49,7 +60,7 @@ func PublicClient(private []netip.Prefix) *http.Client {
 		}
 		at := to.Addr().Unmap()
 		if kind := address.NonPublicReason(at); kind != "" && !slices.ContainsFunc(private, func(p netip.Prefix) bool { return p.Contains(at) }) {
-			return fmt.Errorf("refusing to connect to %s address %s; the hub operator can allow the address with --private", kind, at)
+			return &AddressError{Kind: kind, Address: at}
 		}
 		return nil
 	}}

@@ -1,6 +1,7 @@
 package vendors
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -58,8 +59,11 @@ func TestPublicClient(t *testing.T) {
 			res.Body.Close()
 			t.Fatal("connected to this machine")
 		}
-		if !strings.Contains(err.Error(), "refusing to connect to loopback address 127.0.0.1; the hub operator can allow the address with --private") {
+		if !strings.Contains(err.Error(), "refusing to connect to loopback address 127.0.0.1; the operator of the hub can allow it") {
 			t.Errorf("got %v", err)
+		}
+		if refused, ok := errors.AsType[*AddressError](err); !ok || refused.Kind != "loopback" {
+			t.Errorf("got %#v", err)
 		}
 	}
 	client := PublicClient([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")})

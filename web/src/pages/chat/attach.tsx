@@ -3,17 +3,23 @@ import { msg } from "../../shared/i18n/messages";
 import { Button } from "../../shared/ui";
 import { laterPart } from "../../shared/ui/lazypart";
 import type { AttachedProps } from "./attached";
-import { imageLimits, isImage } from "./images";
 
-/** fit returns the files that can be attached, and reports the others. */
-async function fit(files: Iterable<File>, pasted?: boolean): Promise<File[]> {
+/** fit returns the files that can be attached, and reports the others. Pictures are prepared for models. */
+async function fit(files: Iterable<File>, pasted?: boolean, asTheyAre?: boolean): Promise<File[]> {
   const all = [...files]; // clearing the input also empties its list
   const { readAttachments } = await import("./attachment");
-  return readAttachments(all, (f) => (isImage(f) ? imageLimits : undefined), pasted);
+  return readAttachments(all, pasted, asTheyAre);
+}
+
+interface AttachProps {
+  onFiles: (files: Promise<File[]>) => void;
+  disabled?: boolean;
+  /** Whether the files are for tools and scripts, not for a message. */
+  asTheyAre?: boolean;
 }
 
 /** Attach is the button to attach files. */
-export function Attach({ onFiles, disabled }: { onFiles: (files: Promise<File[]>) => void; disabled?: boolean }) {
+export function Attach({ onFiles, disabled, asTheyAre }: AttachProps) {
   const input = useRef<HTMLInputElement>(null);
   return (
     <>
@@ -31,7 +37,7 @@ export function Attach({ onFiles, disabled }: { onFiles: (files: Promise<File[]>
         hidden
         aria-label={msg("chat.attach")}
         onChange={(e) => {
-          onFiles(fit(e.currentTarget.files ?? []));
+          onFiles(fit(e.currentTarget.files ?? [], false, asTheyAre));
           e.currentTarget.value = "";
         }}
       />

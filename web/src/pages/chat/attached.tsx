@@ -2,24 +2,32 @@ import { useEffect, useState } from "preact/hooks";
 import { size } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { Button, Icon } from "../../shared/ui";
-import { isImage } from "./images";
+import { filesFor, isImage, madeForModel } from "./images";
 import { LargeImage, Thumb } from "./thumbs";
 
 export interface AttachedProps {
   files: File[];
+  /** Whether the model reads images, and gets them in another form if necessary. */
+  readsImages: boolean;
   disabled: boolean;
   onRemove: (f: File) => void;
 }
 
 /** AttachedList lists the files of a message. */
-export function AttachedList({ files, disabled, onRemove }: AttachedProps) {
+export function AttachedList({ files, readsImages, disabled, onRemove }: AttachedProps) {
   const [shown, setShown] = useState<File>();
+  const sent = filesFor(files, readsImages);
   return (
     <ul class="chat-attached" aria-label={msg("chat.attached")}>
-      {files.map((f) => (
+      {files.map((f, i) => (
         <li key={f.name}>
-          {isImage(f) ? <FileThumb file={f} onOpen={() => setShown(f)} /> : <Icon name="file" size={14} />}{" "}
-          <span class="truncate">{f.name}</span> <span class="muted nowrap">{size(f.size)}</span>
+          {isImage(sent[i]!) ? (
+            <FileThumb file={sent[i]!} onOpen={() => setShown(sent[i])} />
+          ) : (
+            <Icon name="file" size={14} />
+          )}{" "}
+          <span class="truncate">{f.name}</span> <span class="muted nowrap">{size(sent[i]!.size)}</span>{" "}
+          <Made file={sent[i]!} />
           <Button
             small
             look="quiet"
@@ -33,6 +41,14 @@ export function AttachedList({ files, disabled, onRemove }: AttachedProps) {
       {shown && <LargeFile file={shown} onClose={() => setShown(undefined)} />}
     </ul>
   );
+}
+
+/** Made says that a picture was changed for the model. */
+function Made({ file }: { file: File }) {
+  const made = madeForModel(file);
+  if (!made) return null;
+  const { width, height } = made;
+  return <span class="muted">{msg(`chat.${made.how}ForModel`, { width: `${width}`, height: `${height}` })}</span>;
 }
 
 /** useAddress returns an address of a file for as long as the component is shown. */

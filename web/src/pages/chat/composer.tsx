@@ -7,7 +7,7 @@ import { Attach, Attached, useFiles } from "./attach";
 import { CompleteList, slashWord, useComplete } from "./completion";
 import { cancelDraft, changeDraft, deliver, type Draft, draftOf } from "./drafts";
 import { useGrow } from "./growingtext";
-import { asImages, imageLimits, isImage } from "./images";
+import { asImages, filesFor, imageLimits, isImage, isPicture } from "./images";
 import { ModelMenu } from "./modelmenu";
 import { type Model, modelFor, titleOf } from "./models";
 import { matches } from "./phrases";
@@ -69,7 +69,7 @@ export function Composer(props: ComposerProps) {
     await reading.current;
     if (draftOf(id).state) return; // sent meanwhile
     try {
-      await deliver(id, (d) => send(named(d, offered, complete.known)));
+      await deliver(id, (d) => send({ ...named(d, offered, complete.known), files: filesFor(d.files, readsImages) }));
     } catch (e) {
       setError(e);
     }
@@ -77,6 +77,7 @@ export function Composer(props: ComposerProps) {
   };
   useFiles(form, add);
   const inUse = modelFor(models, model);
+  const readsImages = !inUse || !!inUse.images;
   const stop = useEscape(busy ? onStop : undefined);
   useGrow(area, draft.text);
   useShortcut("focus", () => area.current?.focus());
@@ -121,10 +122,11 @@ export function Composer(props: ComposerProps) {
         {draft.skill && <Chosen name={draft.skill} disabled={frozen} onRemove={() => set({ skill: undefined })} />}
         <Attached
           files={draft.files}
+          readsImages={readsImages}
           disabled={frozen}
           onRemove={(f) => set({ files: draft.files.filter((x) => x !== f) })}
         />
-        {inUse && <NotAsImages files={draft.files} model={inUse} />}
+        {inUse && <NotAsImages files={filesFor(draft.files, readsImages)} model={inUse} />}
         <textarea
           ref={area}
           class="chat-input"
@@ -180,19 +182,26 @@ function named(draft: Draft, offered: readonly string[], known: (name: string) =
 
 /** NotAsImages says why the model does not see all images of a message. */
 function NotAsImages({ files, model }: { files: File[]; model: Model }) {
-  const images = files.filter(isImage);
-  const unseen = model.images ? images.length - asImages(files).length : images.length;
+  const pictures = files.filter(isPicture);
+  const others = model.images ? pictures.filter((f) => !isImage(f)) : []; // of types that models do not read, or damaged
+  const unseen = pictures.length - others.length - (model.images ? asImages(files).length : 0);
+  const names = others.map((f) => f.name).join(", ");
   return (
     <p class="chat-unseen small" role="status">
-      {!!unseen &&
-        (model.images
-          ? msg("chat.unseenImages", {
-              count: unseen,
-              most: imageLimits.count,
-              each: size(imageLimits.each),
-              all: size(imageLimits.all),
-            })
-          : msg("chat.readsNoImages", { name: titleOf(model) }))}
+      {[
+        unseen > 0 &&
+          (model.images
+            ? msg("chat.unseenImages", {
+                count: unseen,
+                most: imageLimits.count,
+                each: size(imageLimits.each),
+                all: size(imageLimits.all),
+              })
+            : msg("chat.readsNoImages", { name: titleOf(model) })),
+        names && msg("chat.notReadAsImages", { names }),
+      ]
+        .filter(Boolean)
+        .join(" ")}
     </p>
   );
 }

@@ -3,7 +3,7 @@ import { api, got, type Schema, useLoad } from "../../shared/api/client";
 import { Code, Markdown } from "../../shared/content";
 import { size } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
-import { Button, Dialog, failed, Icon, Shown, useConfirm } from "../../shared/ui";
+import { Button, Dialog, done, failed, Icon, Shown, useConfirm } from "../../shared/ui";
 import { Attach } from "./attach";
 import { Known } from "./knowndetails";
 
@@ -20,15 +20,18 @@ export function FilesPart({ id, at }: { id: string; at: number }) {
     [id, at],
   );
   const add = async (files: globalThis.File[]) => {
-    const { keepFile } = await import("./attachment");
-    for (const f of files) await keepFile(id, f);
-    await load.again();
+    const { addFiles } = await import("./attachment");
+    try {
+      for (const [name, as] of await addFiles(id, files)) done(msg("chat.addedAs", { name, as }));
+    } finally {
+      await load.again();
+    }
   };
   return (
     <section>
       <div class="row keep">
         <h2 class="grow">{msg("chat.files")}</h2>
-        <Attach onFiles={(files) => void files.then(add).catch(failed)} />
+        <Attach asTheyAre onFiles={(files) => void files.then(add).catch(failed)} />
       </div>
       <Known load={load} waiting={msg("chat.gettingFiles")}>
         {({ items }) =>

@@ -5,12 +5,27 @@ import { isAdmin, ways } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import { Button, done, Problem, SelectField, TextField } from "../../shared/ui";
 import { useMedia } from "./drawer";
-import { type Model, placeOf, setDefaultModel, useModels } from "./models";
+import { loadModels, type Model, modelsFailure, placeOf, setDefaultModel, useModels } from "./models";
 
 const isDemo = (m: Model) => m.vendor === "demo";
 
-/** OwnModel names the model in use. Without one, it offers administrators to connect one. */
-export function OwnModel() {
+/**
+ * OwnModel names the model in use. Without one, it offers administrators to connect one. It says why the models for the
+ * agent are unknown.
+ */
+export function OwnModel({ agent }: { agent: string }) {
+  const failed = [...new Set(["", agent])].filter((a) => modelsFailure(a) !== undefined);
+  return (
+    <>
+      {failed.slice(0, 1).map((a) => (
+        <Problem key={a} error={modelsFailure(a)} again={() => void loadModels(a)} />
+      ))}
+      <Own />
+    </>
+  );
+}
+
+function Own() {
   const [editing, setEditing] = useState(false);
   const roomy = useMedia("(min-width: 60rem) and (min-height: 48rem)"); // the form fits above the message input;
   const model = useModels("")?.[0];
@@ -57,16 +72,21 @@ export function OwnModel() {
 
 type Provider = "anthropic" | "openai" | "ollama" | "other";
 
-const providers: Provider[] = ["anthropic", "openai", "ollama", "other"];
+/** providers returns the providers to choose from. A hub with accounts connects only to public addresses by itself. */
+const providers = (): Provider[] =>
+  ways.value?.mode === "single" ? ["anthropic", "openai", "ollama", "other"] : ["anthropic", "openai", "other"];
 const addresses: Partial<Record<Provider, string>> = { ollama: "http://127.0.0.1:11434/v1", other: "" };
 
 function providerOf(model: Model): Provider {
   if (!model.base_url) return model.vendor === "openai" ? "openai" : "anthropic";
-  return model.base_url === addresses.ollama ? "ollama" : "other";
+  return model.base_url === addresses.ollama && providers().includes("ollama") ? "ollama" : "other";
 }
 
 /** isTaken reports whether the hub asks before it replaces the model of all users. */
 const isTaken = (error: unknown): error is Refusal => error instanceof Refusal && error.problem.code === "model_exists";
+
+/** isNoList reports whether a server did not list its models, as with a key for requests only. */
+const isNoList = (error: unknown) => error instanceof Refusal && error.problem.code === "model";
 
 /** With more models than this, the list has a filter. */
 const manyModels = 20;
@@ -104,7 +124,10 @@ function Connect(props: { current?: Model; onConnected: (m: Model) => void; onCa
     };
     let model = name.trim();
     if (!names) {
-      const { items } = await got(api.POST("/api/v1/models/offered", { body: server }));
+      const { items } = await got(api.POST("/api/v1/models/offered", { body: server })).catch((refused: unknown) => {
+        if (isNoList(refused)) setNames([]); // the user can enter a name; the connection test decides
+        throw refused;
+      });
       setNames(items);
       if (items.length === 1) model = items[0]!;
       else if (items.length && !items.includes(model)) model = "";
@@ -129,7 +152,7 @@ function Connect(props: { current?: Model; onConnected: (m: Model) => void; onCa
         <SelectField
           label={msg("chat.provider")}
           value={provider}
-          options={providers.map((p) => [p, msg(`chat.providers.${p}`)])}
+          options={providers().map((p) => [p, msg(`chat.providers.${p}`)])}
           onText={(p) =>
             change(() => {
               setProvider(p as Provider);

@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { api, got, type Schema } from "../../shared/api/client";
+import { api, got, isUnreachable, type Schema } from "../../shared/api/client";
 
 export type Model = Schema["Model"];
 
@@ -9,14 +9,28 @@ const known = signal<Record<string, Model[]>>({});
 
 const most = 500;
 
+/** Why a list could not be loaded, by agent. */
+const failures = signal<Record<string, unknown>>({});
+
 /** The lists that are being loaded, by agent. */
 const loading = new Map<string, Promise<void>>();
 
 /** loadModels loads the models for conversations with an agent, or "" without one. */
-function loadModels(agent: string): Promise<void> {
-  const now = loading.get(agent) ?? load(agent).finally(() => loading.delete(agent));
+export function loadModels(agent: string): Promise<void> {
+  const fail = (error?: unknown) => (failures.value = { ...failures.value, [agent]: error });
+  const now =
+    loading.get(agent) ??
+    load(agent)
+      .then(() => fail(), fail)
+      .then(() => void loading.delete(agent));
   loading.set(agent, now);
   return now;
+}
+
+/** modelsFailure returns why the models for an agent are unknown, unless the hub is unreachable, which the shell says. */
+export function modelsFailure(agent: string): unknown {
+  const error = failures.value[agent];
+  return isUnreachable(error) ? undefined : error;
 }
 
 async function load(agent: string) {
@@ -41,7 +55,7 @@ export function setDefaultModel(model: Model) {
 /** useModels returns the models for conversations with an agent once they are loaded, the default first. */
 export function useModels(agent: string | undefined): Model[] | undefined {
   useEffect(() => {
-    if (agent !== undefined) void loadModels(agent).catch(() => {}); // the shell says that the hub is unreachable
+    if (agent !== undefined) void loadModels(agent);
   }, [agent]);
   return agent === undefined ? undefined : known.value[agent];
 }

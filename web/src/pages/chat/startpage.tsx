@@ -50,7 +50,7 @@ export function Begin({ list }: { list: ComponentChildren }) {
       <div class="chat-hello">
         <h1>{msg("chat.hello")}</h1>
         <p class="muted">{msg("chat.helloText")}</p>
-        <OwnModel />
+        <OwnModel agent={agent} />
         <Examples disabled={frozen} />
       </div>
       <div class="chat-foot-area">

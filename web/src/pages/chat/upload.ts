@@ -47,6 +47,23 @@ async function uploadFiles(session: string, files: readonly File[]): Promise<str
   return files.map((f) => uploads.get(f)!.path);
 }
 
+/**
+ * addFiles uploads files under names that no file of the conversation has. It returns the new names of the others, by
+ * their own.
+ */
+export async function addFiles(session: string, files: readonly File[]): Promise<[string, string][]> {
+  const { items } = await got(api.GET("/api/v1/sessions/{session}/files", { params: { path: { session } } }));
+  const taken = new Set(items.map((f) => f.path));
+  const other: [string, string][] = [];
+  for (const f of files) {
+    const path = freeName(fileName(f.name), (name) => taken.has(name));
+    await keepFile(session, f, path);
+    taken.add(path);
+    if (path !== fileName(f.name)) other.push([f.name, path]);
+  }
+  return other;
+}
+
 /** checkSizes fails if a file is larger than the hub accepts. */
 export async function checkSizes(files: readonly File[]) {
   for (const file of files) await checkSize(file);
@@ -58,7 +75,7 @@ async function checkSize(file: File) {
 }
 
 /** keepFile uploads a file to a conversation. It replaces a file with the same name. */
-export async function keepFile(session: string, file: File, path = fileName(file.name)) {
+async function keepFile(session: string, file: File, path: string) {
   await checkSize(file);
   await got(
     api.PUT("/api/v1/sessions/{session}/files/{path}", {

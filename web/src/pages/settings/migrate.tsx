@@ -193,7 +193,7 @@ async function uploadOf(files: File[]): Promise<Upload> {
           ),
         }
       : { name: only.name, file: only };
-  const most = (await limits()).body;
+  const most = (await limits()).migration;
   if (upload.file.size > most) throw new Error(msg("migrate.tooBig", { most: size(most) }));
   return upload;
 }

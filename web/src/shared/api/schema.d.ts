@@ -1015,7 +1015,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the conversations of a user, pinned ones first and then latest first */
+        /** List the conversations of a user: pinned ones first, then those with the latest messages */
         get: operations["list-sessions"];
         put?: never;
         /** Start a conversation, optionally with a message */
@@ -3296,6 +3296,11 @@ export interface components {
             message: number;
             /**
              * Format: int64
+             * @description An upload for a migration
+             */
+            migration: number;
+            /**
+             * Format: int64
              * @description An uploaded skill, compressed
              */
             package: number;
@@ -4518,6 +4523,11 @@ export interface components {
             /** @description ID of the folder that contains it; absent without one */
             folder?: string;
             id: string;
+            /**
+             * Format: date-time
+             * @description Time of the last message of the user, or of the creation if there is none. Lists are sorted by it
+             */
+            last_message: string;
             /** @description ID of the Model for the next message; absent for that of the agent */
             model?: string;
             /** @description The id of a user */
@@ -4525,11 +4535,11 @@ export interface components {
             /** @description Whether lists start with it */
             pinned?: boolean;
             title: string;
-            /** @description Whether its agent is not saved. It is then not listed, and is deleted a day after its last turn */
+            /** @description Whether its agent is not saved. It is then not listed, and is deleted a day after its last change */
             trial?: boolean;
             /**
              * Format: date-time
-             * @description Start or end of the last turn
+             * @description Time of the last change, such as the start or end of a turn, or another title or folder
              */
             updated: string;
         };
@@ -4611,6 +4621,11 @@ export interface components {
             /** @description ID of the folder that contains it; absent without one */
             folder?: string;
             id: string;
+            /**
+             * Format: date-time
+             * @description Time of the last message of the user, or of the creation if there is none. Lists are sorted by it
+             */
+            last_message: string;
             /** @description ID of the Model for the next message; absent for that of the agent */
             model?: string;
             /** @description The id of a user */
@@ -4630,11 +4645,11 @@ export interface components {
              */
             time?: string;
             title: string;
-            /** @description Whether its agent is not saved. It is then not listed, and is deleted a day after its last turn */
+            /** @description Whether its agent is not saved. It is then not listed, and is deleted a day after its last change */
             trial?: boolean;
             /**
              * Format: date-time
-             * @description Start or end of the last turn
+             * @description Time of the last change, such as the start or end of a turn, or another title or folder
              */
             updated: string;
         };
@@ -5389,6 +5404,11 @@ export interface components {
              * @description Number of the message, as in its events
              */
             input?: number;
+            /**
+             * Format: date-time
+             * @description Time of the last message of the user, or of the creation if there is none. Lists are sorted by it
+             */
+            last_message: string;
             /** @description ID of the Model for the next message; absent for that of the agent */
             model?: string;
             /** @description The id of a user */
@@ -5396,11 +5416,11 @@ export interface components {
             /** @description Whether lists start with it */
             pinned?: boolean;
             title: string;
-            /** @description Whether its agent is not saved. It is then not listed, and is deleted a day after its last turn */
+            /** @description Whether its agent is not saved. It is then not listed, and is deleted a day after its last change */
             trial?: boolean;
             /**
              * Format: date-time
-             * @description Start or end of the last turn
+             * @description Time of the last change, such as the start or end of a turn, or another title or folder
              */
             updated: string;
         };

@@ -60,5 +60,6 @@ export const problemPatterns: Record<string, ProblemPatterns[]> = {
   no_key: [{ detail: /^(.+)$/ }],
   server: [{ detail: /^(.+)$/ }],
   model_exists: [{ detail: /^all users already have the model (.+) at (.+)$/ }],
+  model_address: [{ detail: /^the address is not public/ }],
   model: [{ detail: /^the model cannot be reached: ([\s\S]+)$/ }],
 };
