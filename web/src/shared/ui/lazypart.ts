@@ -4,6 +4,7 @@ import { heavy } from "../content/lazyload";
 
 const firstWait = 300;
 const longestWait = 10_000;
+const quiet = 2500; // until parts are loaded ahead, in milliseconds
 
 /** Whether the hub serves another build of the page. The files of this one may be gone. */
 export const outdated = signal(false);
@@ -35,9 +36,10 @@ export function loadAhead(parts: readonly (() => Promise<unknown>)[]): void {
   };
   const listener = () => void begin();
   for (const event of events) addEventListener(event, listener, true);
-  // Safari has no idle callbacks.
-  if ("requestIdleCallback" in window) requestIdleCallback(listener, { timeout: 10_000 });
-  else setTimeout(listener, 3000);
+  // While the page waits for its first responses, the browser is idle too. Safari has no idle callbacks.
+  const whenIdle = () =>
+    "requestIdleCallback" in window ? requestIdleCallback(listener, { timeout: 10_000 }) : listener();
+  setTimeout(whenIdle, quiet);
 }
 
 async function retry<T>(load: () => Promise<T>): Promise<T> {
