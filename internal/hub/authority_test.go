@@ -225,7 +225,7 @@ func stage(t *testing.T, n *node, number int, role string, scopes account.Scopes
 	s.victimName = s.name("victim")
 	s.victim = s.user("victim", false)
 	passwords := account.NewPasswords(cheap, 1)
-	hash := must(passwords.Hash(t.Context(), s.victimName, secret))(t)
+	hash := must(passwords.Hash(t.Context(), account.UserClient("victim"), s.victimName, secret))(t)
 	if err := n.DB().Users.SetPassword(t.Context(), s.victim, hash); err != nil {
 		t.Fatal(err)
 	}

@@ -149,8 +149,9 @@ func (c Cost) isValid() bool {
 
 // Hash returns the hash of a password as a PHC string of up to 130 bytes, which
 // includes the parameters. It fails with a [*WeakPasswordError] if the password is
-// too weak for the user, with [ErrBusy], or with the cause of ctx.
-func (p *Passwords) Hash(ctx context.Context, user, password string) (string, error) {
+// too weak for the user, with [ErrBusy], or with the cause of ctx. Clients take
+// turns if there are many passwords.
+func (p *Passwords) Hash(ctx context.Context, client Client, user, password string) (string, error) {
 	password = norm.NFKC.String(password)
 	if why := findWeakness(user, password); why != "" {
 		return "", &WeakPasswordError{Reason: why}
@@ -158,7 +159,7 @@ func (p *Passwords) Hash(ctx context.Context, user, password string) (string, er
 	h := passwordHash{cost: p.cost, salt: make([]byte, saltSize)}
 	_, _ = rand.Read(h.salt) // never fails
 	var err error
-	h.hash, err = p.derive(ctx, UserClient(UserID(user)), h.cost, h.salt, password, hashSize)
+	h.hash, err = p.derive(ctx, client, h.cost, h.salt, password, hashSize)
 	if err != nil {
 		return "", err
 	}

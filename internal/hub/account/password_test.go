@@ -23,7 +23,7 @@ var cheap = account.Cost{Memory: 64, Time: 1, Lanes: 1}
 
 func hash(t testing.TB, p *account.Passwords, password string) string {
 	t.Helper()
-	h, err := p.Hash(t.Context(), "ann", password)
+	h, err := p.Hash(t.Context(), account.UserClient("ann"), "ann", password)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestWeakPasswordsAreRefused(t *testing.T) {
 		"", "short", "ünmöglich", "aaaaaaaaaaaa", "abcdefghijkl", "0123456789", "9876543210", "password123", "PassWord123", "qwertyuiop", "loadout123",
 		"Annemarie", "annemarie1984", "annemarie-annemarie", "bad\xffbytes\xffhere", strings.Repeat("long ", 300),
 	} {
-		h, err := p.Hash(t.Context(), "Annemarie", weak)
+		h, err := p.Hash(t.Context(), account.UserClient("ann"), "Annemarie", weak)
 		e, ok := errors.AsType[*account.WeakPasswordError](err)
 		if !ok || h != "" || e.Reason == "" {
 			t.Errorf("%.30q is taken: %q, %v", weak, h, err)
@@ -97,7 +97,7 @@ func TestWeakPasswordsAreRefused(t *testing.T) {
 		}
 	}
 	for _, good := range []string{"correct horse battery", "ein langes Wort", "密码密码密码密码密码长密", "annemarie likes tea", "tr0ub4dor&3x"} {
-		if _, err := p.Hash(t.Context(), "Annemarie", good); err != nil {
+		if _, err := p.Hash(t.Context(), account.UserClient("ann"), "Annemarie", good); err != nil {
 			t.Errorf("%q: %v", good, err)
 		}
 	}

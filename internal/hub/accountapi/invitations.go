@@ -2,6 +2,7 @@ package accountapi
 
 import (
 	"context"
+	"errors"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/api"
@@ -95,6 +96,9 @@ func (h *Handlers) openInvitation(ctx context.Context, in *InvitationLink) (*ope
 // countGuess counts a link that is not valid as a failed sign-in. It returns err, or an
 // error if there are too many.
 func (h *Handlers) countGuess(ctx context.Context, err error) error {
+	if !errors.Is(err, users.ErrInvitation) {
+		return err
+	}
 	if limit := h.Gate.CountAttempt(api.RequestFrom(ctx)); limit != nil {
 		return limit
 	}
@@ -113,7 +117,7 @@ func (h *Handlers) acceptInvitation(ctx context.Context, in *struct {
 		return nil, err
 	}
 	login, cookie := h.Gate.Logins.Prepare(v.HTTP.UserAgent())
-	user, err := h.Directory.Invitations.Accept(ctx, in.Link, in.Body.Name, in.Body.Password, login)
+	user, err := h.Directory.Invitations.Accept(ctx, account.NetworkClient(v.Client, in.Body.Name, false), in.Link, in.Body.Name, in.Body.Password, login)
 	h.Metrics.CountSignIn("invitation", err)
 	if err != nil {
 		return nil, err

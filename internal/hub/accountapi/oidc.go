@@ -3,9 +3,11 @@ package accountapi
 import (
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/page"
+	"github.com/loadout-dev/loadout/internal/hub/users"
 )
 
 // redirectToProvider redirects a browser to the OpenID Connect provider. After
@@ -15,7 +17,11 @@ func (h *Handlers) redirectToProvider(w http.ResponseWriter, r *http.Request) {
 		h.showSignInError(w, r, err)
 		return
 	}
-	page, cookie, err := h.Gate.OIDC.Start(r.Context(), r.URL.Query().Get("back"))
+	back := r.URL.Query().Get("back")
+	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && strings.HasPrefix(back, users.InvitationPath) {
+		back = "/" // signing in there accepts the invitation, so a link on another site must show it first
+	}
+	page, cookie, err := h.Gate.OIDC.Start(r.Context(), back)
 	if err != nil {
 		h.showSignInError(w, r, err)
 		return

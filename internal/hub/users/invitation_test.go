@@ -38,7 +38,7 @@ func (i *inviting) invite(t *testing.T, by account.Principal, n users.NewInvitat
 func (i *inviting) accept(t *testing.T, link, name string) (account.UserID, error) {
 	t.Helper()
 	login, _ := account.NewLogins(users.NewLoginStore(i.db), nil).Prepare("test")
-	return i.Invitations.Accept(t.Context(), link, name, password, login)
+	return i.Invitations.Accept(t.Context(), account.UserClient("guest"), link, name, password, login)
 }
 
 func (i *inviting) state(t *testing.T, id string) users.InvitationState {
@@ -72,7 +72,7 @@ func TestInvitationCreatesUser(t *testing.T) {
 		_, err = i.accept(t, link, "own")
 		wantError(t, err, store.ErrExists)
 		login, _ := account.NewLogins(users.NewLoginStore(db), nil).Prepare("test")
-		_, err = i.Invitations.Accept(t.Context(), link, "ann", "short", login)
+		_, err = i.Invitations.Accept(t.Context(), account.UserClient("guest"), link, "ann", "short", login)
 		if _, weak := errors.AsType[*account.WeakPasswordError](err); !weak {
 			t.Errorf("a weak password: %v", err)
 		}
@@ -220,6 +220,7 @@ func TestInvitationByProvider(t *testing.T) {
 		ctx := t.Context()
 		i := newInviting(t, db)
 		link, made := i.invite(t, i.owner, users.NewInvitation{Group: i.web, Role: account.Reporter, Uses: 2})
+		must(i.SignIns.SetRules(ctx, boss, users.Rules{Rules: []account.GroupRule{{Claimed: "web-team", Group: i.web, Role: account.Developer}}}))(t)
 		signIn := func(subject, path string) (account.UserID, string, error) {
 			id := &account.Identity{Issuer: "https://id.example.com", Subject: subject, Name: subject, ReturnTo: path}
 			user, err := i.SignIns.ByProvider(ctx, id, false)
@@ -234,6 +235,9 @@ func TestInvitationByProvider(t *testing.T) {
 		if p := as(t, i.Directory, ann); p.Groups[i.web] != account.Reporter || back != "/" {
 			t.Errorf("she is %+v, and returns to %s", p, back)
 		}
+		rules := must(i.SignIns.Rules(ctx, boss))(t)
+		rules.Rules = nil
+		must(i.SignIns.SetRules(ctx, boss, rules))(t)
 		other, otherMade := i.invite(t, i.owner, users.NewInvitation{Group: i.web, Role: account.Developer})
 		again, back, err := signIn("ann", users.InvitationPath+other)
 		mustDo(t, err)

@@ -90,7 +90,7 @@ func (i Invitations) Open(ctx context.Context, p account.Principal, link string)
 // the errors of [Users.Create]. A failure uses up nothing. It says that a name is taken
 // only after all other checks, so that a link for one user does not serve to find out
 // names: the first free name uses it up.
-func (i Invitations) Accept(ctx context.Context, link, name, password string, login account.Login) (account.UserID, error) {
+func (i Invitations) Accept(ctx context.Context, client account.Client, link, name, password string, login account.Login) (account.UserID, error) {
 	row, err := i.findOpen(ctx, link)
 	if err != nil {
 		return "", err
@@ -98,7 +98,7 @@ func (i Invitations) Accept(ctx context.Context, link, name, password string, lo
 	if err := checkName(name); err != nil {
 		return "", err
 	}
-	hash, err := i.b.passwords.Hash(ctx, name, password)
+	hash, err := i.b.passwords.Hash(ctx, client, name, password)
 	if err != nil {
 		return "", err
 	}

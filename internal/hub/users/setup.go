@@ -66,7 +66,7 @@ func (s SignIns) CreateFirstAdminAsOperator(ctx context.Context, name, password 
 	if err := checkName(name); err != nil {
 		return "", err
 	}
-	hash, err := s.b.passwords.Hash(ctx, name, password)
+	hash, err := s.b.passwords.Hash(ctx, account.UserClient(account.UserID(name)), name, password)
 	if err != nil {
 		return "", err
 	}

@@ -103,7 +103,7 @@ func (s SignIns) tryPassword(ctx context.Context, client account.Client, name, p
 	}
 	var hash string
 	if again { // ignore errors: a password that is now too weak stays valid
-		hash, _ = s.b.passwords.Hash(ctx, row.Name, password)
+		hash, _ = s.b.passwords.Hash(ctx, account.UserClient(account.UserID(row.Name)), row.Name, password)
 	}
 	return s.startLogin(ctx, row, hash, login)
 }
@@ -182,6 +182,9 @@ func (s SignIns) ByProvider(ctx context.Context, id *account.Identity, everyone 
 			return ErrDisabled
 		}
 		a.by.User, a.in, a.subject = account.UserID(row.ID), store.UserNamespace(row.ID), row.ID
+		if joined { // no rule applies, and those that name the group would end the new membership
+			return nil
+		}
 		return applyRules(ctx, tx, row, rules, groups, admin)
 	})
 	if err == nil && joined {

@@ -142,7 +142,7 @@ func (u Users) Create(ctx context.Context, p account.Principal, n NewUser) (User
 		return User{}, err
 	}
 	if n.Password != "" {
-		hash, err := u.b.passwords.Hash(ctx, n.Name, n.Password)
+		hash, err := u.b.passwords.Hash(ctx, account.UserClient(account.UserID(n.Name)), n.Name, n.Password)
 		if err != nil {
 			return User{}, err
 		}
@@ -278,7 +278,7 @@ func (u Users) SetPassword(ctx context.Context, p account.Principal, id account.
 			return err
 		}
 	}
-	hash, err := u.b.passwords.Hash(ctx, row.Name, c.Password)
+	hash, err := u.b.passwords.Hash(ctx, account.UserClient(account.UserID(row.Name)), row.Name, c.Password)
 	if err != nil {
 		return err
 	}

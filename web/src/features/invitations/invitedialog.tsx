@@ -45,10 +45,12 @@ export function InviteDialog({ group, onMade, onClose }: InviteDialogProps) {
     "uses",
     "role",
   );
+  const close = () => busy || onClose(); // nobody would have the link
   return (
     <Dialog
       title={group ? msg("invite.toGroup", { group: group.display || group.name }) : msg("invite.dialog")}
-      onClose={onClose}
+      firm={busy || !!made}
+      onClose={close}
       actions={
         made ? (
           <Button look="primary" onClick={onClose}>
@@ -56,7 +58,7 @@ export function InviteDialog({ group, onMade, onClose }: InviteDialogProps) {
           </Button>
         ) : (
           <>
-            <Button onClick={onClose}>{msg("ui.cancel")}</Button>
+            <Button onClick={close}>{msg("ui.cancel")}</Button>
             <Button type="submit" form="new-invitation" look="primary" aria-busy={busy || undefined}>
               {msg("invite.create")}
             </Button>

@@ -54,7 +54,7 @@ export function Members({ group }: { group: Schema["Group"] }) {
           <Invite group={group} onMade={() => setInvited(invited + 1)} />
         </div>
       )}
-      {mayInvite(group.id) && <Invitations group={group.id} change={invited} />}
+      {hasRole(group.id, "owner") && <Invitations group={group.id} change={invited} />}
       <Shown asked={pages}>
         {(members) =>
           members.length === 0 ? (

@@ -53,7 +53,7 @@ export function Users() {
       }
     >
       {loading && <ImportUsers onMade={refresh} onClose={() => load(false)} />}
-      {mayInvite() && <Invitations change={invited} />}
+      <Invitations change={invited} />
       {making && <MakeUser onMade={refresh} onClose={() => make(false)} />}
       <Find
         key={name}
