@@ -26,7 +26,7 @@ var authorityOfVersions = []row{
 	{"add-comment", "", theVersion, aComment, "401 404 403 201 201 201 201", "201 write review"},
 	{"add-comment", "of a user's skill", theirVersion, aComment, "401 404 404 404 404 404 201", "201 write review"},
 	{"change-comment", "of another user", theComment, aComment, "401 404 403 403 403 403 403", "403 write review"},
-	{"delete-comment", "of another user", theComment, nil, "401 404 403 403 204 204 204", "204 write review"},
+	{"delete-comment", "of another user", theComment, nil, "401 404 403 403 204 204 204", "204 review"},
 	{"resolve-comment", "", theComment, resolved, "401 404 403 200 200 200 200", "200 write review"},
 	{"get-review", "", theVersion, nil, "401 404 403 200 200 200 200", "200 read chat"},
 	{"dismiss-changes", "", theChangeRequest, aReason, "401 404 403 403 403 204 204", "204 review"},

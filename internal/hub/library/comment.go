@@ -72,9 +72,9 @@ func (h *skillRecord) isReviewer(p account.Principal, v store.Version) bool {
 }
 
 // mayDelete reports whether the principal may delete a comment on a version: authors
-// delete their own, and reviewers all.
+// delete their own, and reviewers with a scope for reviews all.
 func (h *skillRecord) mayDelete(p account.Principal, v store.Version, m store.Comment) bool {
-	return m.Text != "" && (m.Author == string(p.User) || h.isReviewer(p, v))
+	return m.Text != "" && (m.Author == string(p.User) || h.check(p, account.SkillReview, v.CreatedBy) == nil)
 }
 
 // Comments returns the threads of a version, oldest first, followed by the open
