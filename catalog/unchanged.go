@@ -3,6 +3,7 @@ package catalog
 import (
 	"runtime"
 	"sync"
+	"time"
 )
 
 const (
@@ -34,7 +35,7 @@ func (s *scan) unchanged(d *dirfd, subs []*node) []bool {
 			}
 		})
 	}
-	for from := 0; from < len(subs) && s.ctx.Err() == nil; from += statChunk {
+	for from := 0; from < len(subs) && s.ctx.Err() == nil && time.Now().Before(s.deadline); from += statChunk {
 		chunks <- from
 	}
 	close(chunks)

@@ -80,10 +80,10 @@ func (r *reader) parseEvents(p string) error {
 	if err != nil {
 		return err
 	}
-	before := r.imageBytes
+	images, texts := r.imageBytes, r.bytes
 	c, err := r.eventsOn(p, path, true)
 	if branched := len(path) > 1 || len(path) == 1 && path[0].first > 1; branched && c != nil && err == nil && c.further > 0 {
-		r.imageBytes = before
+		r.imageBytes, r.bytes = images, texts
 		c, err = r.eventsOn(p, path, false)
 	}
 	if c == nil || err != nil {
@@ -207,6 +207,9 @@ func (r *reader) eventsOn(p string, path []span, all bool) (*pastEvents, error) 
 			c.Title, c.TitleSource = printable.Text(untrusted.New(about.Title).ForModel(), maxTitle), about.TitleSource
 		}
 		r.addEvent(c, &event.Event)
+		if r.bytes > r.maxBytes {
+			return false, lostf("not read: more than %d bytes of messages in all; migrate fewer conversations at once", r.maxBytes)
+		}
 		return true, nil
 	})
 	if !isLog {
@@ -248,6 +251,7 @@ func (r *reader) addEvent(c *pastEvents, event *session.Event) {
 	if m == nil || m.Role != llm.User && m.Role != llm.Assistant {
 		return
 	}
+	r.bytes += int64(len(m.Text))
 	past := PastMessage{PastMessage: session.PastMessage{Role: m.Role, Text: c.clean(m.Text)}, Time: knownTime(event.Time), Images: images, sums: sums}
 	if c.tip != len(c.Messages) {
 		follows := c.tip

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/migrate"
@@ -117,6 +118,18 @@ func TestLimitsOfEvents(t *testing.T) {
 	p = readSystem(t, migrate.Loadout, map[string]string{"a.jsonl": exportOf(t, "", events...)})
 	if c := p.Conversations[0]; len(c.Messages) != 4 || c.Messages[3].Text != "Yes." || !slices.Equal(c.Lost, []string{"32 messages on other branches"}) {
 		t.Errorf("%d messages, lost %q", len(c.Messages), c.Lost)
+	}
+}
+
+// The texts of conversations count as read bytes, however small their archive is.
+func TestTextsOfEventsAreLimited(t *testing.T) {
+	export := exportOf(t, "", asked(strings.Repeat("x", 600)), answered("Yes."))
+	p, err := migrate.ReadUpTo(t.Context(), migrate.Loadout, fstest.MapFS{"a.jsonl": {Data: []byte(export)}, "b.jsonl": {Data: []byte(export)}}, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Conversations) != 1 || len(p.Lost) != 1 || !strings.Contains(p.Lost[0].Details[0], "more than 1000 bytes of messages") {
+		t.Errorf("%d conversations, lost %+v", len(p.Conversations), p.Lost)
 	}
 }
 
