@@ -571,7 +571,7 @@ func TestDefinedModels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := streamError(t, m); err == nil || !strings.Contains(err.Error(), "--private") {
+	if err := streamError(t, m); err == nil || !strings.Contains(err.Error(), "refusing to connect to loopback address") {
 		t.Errorf("a loopback address is reached: %v", err)
 	}
 	if m, err = models(netip.MustParsePrefix("127.0.0.0/8"))(local, "k"); err != nil {

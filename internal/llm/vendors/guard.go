@@ -49,9 +49,9 @@ func (e *AddressError) Error() string {
 }
 
 // PublicClient returns an HTTP client that connects only to public addresses
-// and the given private networks. It checks the address of each connection, for
-// which it fails with an [*AddressError], and follows no redirects, because a user-defined model must not give access to
-// the hub's network.
+// and the given private networks. It checks the address of each connection, which
+// fails with an [*AddressError], and follows no redirects, because a user-defined
+// model must not give access to the hub's network.
 func PublicClient(private []netip.Prefix) *http.Client {
 	dialer := &net.Dialer{Timeout: 30 * time.Second, Control: func(_, resolved string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(resolved)

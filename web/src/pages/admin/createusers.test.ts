@@ -12,7 +12,7 @@ function hub(...statuses: number[]) {
       sent.push({ ...((await request.json()) as { name: string }), key: request.headers.get("Idempotency-Key") });
       const status = statuses.shift();
       if (!status) return Response.json({ id: "u" }, { status: 201 });
-      const code = status === 503 ? "busy" : "x";
+      const code = { 503: "busy", 409: "exists" }[status] ?? "x";
       return Response.json({ status, code, title: "No", detail: "no" }, { status, headers: { "Retry-After": "0" } });
     },
   };
@@ -64,6 +64,10 @@ test("creating users: it waits for a busy hub, goes on after a refusal, and stop
   const taken = await create(409);
   same([await taken.run(), taken.sent.length, taken.made.results[2]!.refused], ["", 2, true]);
   taken.end();
+  const failed = await create(500); // the user may exist, so the password is kept
+  same([await failed.run(), failed.made.results[2]!.refused], ["", false]);
+  same([await failed.run(), failed.made.results[2]!.done, failed.made.results[2]!.refused], ["", true, undefined]);
+  failed.end();
   for (const status of [401, 403]) {
     const gone = await create(status);
     same([await gone.run(), gone.sent.length, gone.made.results[2]!.refused], ["no", 1, false]);

@@ -10,7 +10,7 @@ export interface Result {
   /** The ID, once the user is created. */
   id?: string;
   error?: string;
-  /** Whether the hub refused to create the user. */
+  /** Whether the hub refused to create the user, who has no password then. */
   refused?: boolean;
   done?: boolean;
 }
@@ -62,13 +62,14 @@ export async function createUsers(
 ) {
   for (const u of users) {
     if (stop.aborted) return;
-    const result = { ...results[u.line]!, error: undefined };
+    const result = { ...results[u.line]!, error: undefined, refused: undefined };
     try {
       await createUser(u, withPasswords, result);
       onResult(u.line, { ...result, done: true });
     } catch (error) {
       const ends = isUnreachable(error) || (error instanceof Refusal && [401, 403].includes(error.problem.status));
-      onResult(u.line, { ...result, error: (error as Error).message, refused: !result.id && !ends });
+      const refused = error instanceof Refusal && (error.problem.status === 422 || error.problem.code === "exists");
+      onResult(u.line, { ...result, error: (error as Error).message, refused: !result.id && refused });
       if (ends) throw error;
     }
   }

@@ -35,7 +35,12 @@ function hub(all: Session[]) {
       const found = all
         .filter((s) => !!s.archived === (url.searchParams.get("archived") === "true"))
         .filter((s) => !folder || (folder === "none" ? s.pinned || !s.folder : s.folder === folder))
-        .sort((a, b) => Number(!!b.pinned) - Number(!!a.pinned) || (a.id < b.id ? 1 : -1));
+        .sort(
+          (a, b) =>
+            Number(!!b.pinned) - Number(!!a.pinned) ||
+            (b.last_message ?? "").localeCompare(a.last_message ?? "") ||
+            (a.id < b.id ? 1 : -1),
+        );
       const from = Number(url.searchParams.get("after") ?? 0);
       const next = from + 2 < found.length ? String(from + 2) : undefined;
       return Response.json({ items: found.slice(from, from + 2), next });
@@ -112,6 +117,21 @@ test("a conversation that comes to a list late appears among all that were shown
   same(shown(), ["i", "h", "g", "f"]);
   await more("lake");
   same(shown(), ["i", "h", "g", "f", "e", "d"]);
+  end();
+});
+
+test("a conversation of a later page with a new message is listed once", async () => {
+  const at = (day: number) => `2026-05-0${day}T10:00:00Z`;
+  const all = ["d", "c", "b", "a"].map((id, i) => session(id, { folder: "tide", last_message: at(4 - i) }));
+  const end = hub(all);
+  await refresh("tide");
+  await more("tide");
+  all[3] = { ...all[3]!, last_message: at(5) };
+  await refresh("tide");
+  same(
+    listOf("tide")!.items.map((s) => s.id),
+    ["a", "d", "c", "b"],
+  );
   end();
 });
 

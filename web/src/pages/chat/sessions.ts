@@ -78,7 +78,8 @@ function before(a: Session, b: Session): boolean {
 export async function refresh(name: string) {
   const { items, next } = await get(name);
   const last = items.at(-1);
-  const later = next && last ? (listOf(name)?.items ?? []).filter((s) => before(last, s)) : [];
+  const known = new Set(items.map((s) => s.id)); // a message moves one to the first page
+  const later = next && last ? (listOf(name)?.items ?? []).filter((s) => !known.has(s.id) && before(last, s)) : [];
   setList(name, { items: [...items, ...later], next: later.length ? listOf(name)!.next : next });
 }
 
