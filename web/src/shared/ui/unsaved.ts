@@ -1,4 +1,4 @@
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 
 let inputs = 0;
 
@@ -7,7 +7,7 @@ export const hasUnsaved = () => inputs > 0;
 
 /** useUnsaved makes the browser ask before the page is closed while a component has input that is kept nowhere else. */
 export function useUnsaved(unsaved: boolean) {
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!unsaved) return;
     const warn = (e: BeforeUnloadEvent) => e.preventDefault();
     inputs++;
