@@ -1956,7 +1956,10 @@ test("users by CSV: lines with errors are shown and skipped, the others are crea
   await dialog.getByRole("button", { name: "Create 2 users" }).press("Enter");
   await dialog.getByText("The passwords are shown only here").waitFor();
   const secret = await dialog.getByRole("row", { name: /ada/ }).locator("code").textContent();
-  await dialog.getByRole("row", { name: /\beve\b/ }).locator("code").waitFor();
+  await dialog
+    .getByRole("row", { name: /\beve\b/ })
+    .locator("code")
+    .waitFor();
   await dialog.getByRole("button", { name: /^Create/ }).waitFor({ state: "detached" });
   await page.keyboard.press("Escape");
   await page.mouse.click(5, 5); // nothing closes it without a question
