@@ -151,7 +151,7 @@ func checkPasswordIs(ctx context.Context, tx *store.Tx, old store.User) error {
 // [ErrInvitation] if a new user may have no account.
 func (s SignIns) ByProvider(ctx context.Context, id *account.Identity, everyone bool) (account.UserID, error) {
 	link := linkIn(id.ReturnTo)
-	invitation, err := Invitations{s.b}.find(ctx, link)
+	invitation, err := Invitations(s).find(ctx, link)
 	if err != nil && !errors.Is(err, ErrInvitation) {
 		return "", err
 	}
