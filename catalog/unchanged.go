@@ -17,8 +17,9 @@ const (
 // unchanged reports for each subdirectory of d, as the last scan left it, whether
 // it is a leaf in which nothing has changed. Comparing the stamps takes most of the
 // time of a scan in which little has changed, so several goroutines do it. A
-// subdirectory for which it reports false must be scanned. The result is nil if
-// there are few of them, or if symlinks must be checked.
+// subdirectory for which it reports false must be scanned. After the deadline of the
+// scan, it reports false for the rest. The result is nil if there are few
+// subdirectories, or if symlinks must be checked.
 func (s *scan) unchanged(d *dirfd, subs []*node) []bool {
 	if s.within != nil || len(subs) < 2*statChunk {
 		return nil

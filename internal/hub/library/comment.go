@@ -78,9 +78,9 @@ func (h *skillRecord) mayDelete(p account.Principal, v store.Version, m store.Co
 }
 
 // Comments returns the threads of a version, oldest first, followed by the open
-// threads of those earlier versions that the principal may access. Number 0 means the
-// current version. Like writing comments, it requires [account.SkillComment] and access to the version, but only
-// scopes for reading.
+// threads of those earlier versions that the principal may access. Number 0 means
+// the current version. Like writing comments, it requires [account.SkillComment]
+// and access to the version, but only scopes for reading.
 func (l *Library) Comments(ctx context.Context, p account.Principal, id string, number int64) ([]CommentThread, error) {
 	h, v, err := l.getReadableVersion(ctx, p, account.SkillRead, id, number)
 	if err != nil {
