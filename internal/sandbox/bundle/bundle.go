@@ -5,7 +5,8 @@
 //
 // Copies are never trusted. Before each use, the tree is read and hashed again
 // and compared with the copy byte by byte. A copy that differs, or has missing
-// or additional files, is replaced.
+// or additional files, is replaced. The copy of our own program is the exception;
+// see [Program].
 package bundle
 
 import (

@@ -68,35 +68,3 @@ func Cache() (string, error) {
 	dir, err := os.UserCacheDir()
 	return filepath.Join(dir, "loadout"), err
 }
-
-// Program returns the path of a cached copy of an executable, for users who
-// cannot access the original.
-func Program(cache, exe string) (string, *Bundle, error) {
-	f, err := os.Open(exe)
-	if err != nil {
-		return "", nil, err
-	}
-	defer f.Close()
-	h := sha256.New()
-	n, err := io.Copy(h, f)
-	if err != nil {
-		return "", nil, err
-	}
-	const name = "loadout-stage"
-	b, err := Open(cache, &sandbox.Tree{Path: "program", FS: singleFile{name, exe},
-		Files: []sandbox.File{{Path: name, Size: n, SHA256: hex.EncodeToString(h.Sum(nil)), Exec: true}}})
-	if err != nil {
-		return "", nil, err
-	}
-	return filepath.Join(b.Dir, name), b, nil
-}
-
-// singleFile is a file system that contains a single file.
-type singleFile struct{ name, path string }
-
-func (a singleFile) Open(name string) (fs.File, error) {
-	if name != a.name {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-	}
-	return os.Open(a.path)
-}
