@@ -12,7 +12,7 @@ import { MemoTurn } from "./turn";
 import type { TurnActions } from "./turnactions";
 
 const page = 30;
-const first = 8; // turns that are drawn at once and fill a screen; the others of the first page follow
+const first = 6; // turns that are drawn at once and fill a screen; the others of the first page follow
 
 interface MessagesProps extends Branch {
   transcript: Transcript;
