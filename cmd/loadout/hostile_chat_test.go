@@ -170,8 +170,11 @@ func TestHostileFieldsAreCleanedInSlashCommands(t *testing.T) {
 		name := "skill-" + strconv.Itoa(i)
 		skill := writeSkill(t, dir, name, text)
 		text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\ufffd"), func(r rune) bool { return r == '\n' || r == '\r' || r == 0 }), " ")
-		lines := []string{"/help " + name, "/load " + text}
-		if i%8 == 0 { // the others print their arguments in the same way
+		lines := []string{"/load " + text}
+		if everyHostileText() || i%3 == 0 {
+			lines = append(lines, "/help "+name)
+		}
+		if everyHostileText() || i%8 == 0 { // the others print their arguments in the same way
 			lines = append(lines, "/skills", "/load "+name, "/help "+text, "/unload "+text, "/model "+text, "/resume "+text, "/"+text)
 		}
 		for _, line := range lines {

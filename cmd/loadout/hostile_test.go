@@ -48,6 +48,10 @@ func writeSkill(t *testing.T, dir, name, text string) string {
 	return filepath.Join(dir, name)
 }
 
+// everyHostileText reports whether each command gets each hostile text. Otherwise each text is
+// given to a third of the commands: the race detector makes each of some thousand runs slow.
+func everyHostileText() bool { return os.Getenv("LOADOUT_TEST_HOSTILE") == "all" }
+
 // An agent may read what a command prints. Its JSON output keeps the values.
 func TestHostileFieldsAreCleanedByEveryCommand(t *testing.T) {
 	dir, home := t.TempDir(), t.TempDir()
@@ -64,18 +68,21 @@ func TestHostileFieldsAreCleanedByEveryCommand(t *testing.T) {
 	for i, text := range untrustedtest.Hostile() {
 		name := "skill-" + strconv.Itoa(i)
 		skill := writeSkill(t, dir, name, text)
-		for _, command := range []string{"show", "explain", "approve", "run"} {
-			check(command, name, "--skills", skill)
+		valid := strings.ToValidUTF8(text, "\ufffd") // arguments of a model are no better
+		commands := [][]string{
+			{"show", name}, {"explain", name}, {"approve", name}, {"run", name}, {"show", name, "--json"}, {"explain", name, "--json"},
+			{"approve", name, "--dry-run"}, {"approve", name, "--dry-run", "--json"}, {"show", valid}, {"approve", valid}, {"inspect"},
 		}
-		check("show", name, "--skills", skill, "--json")
-		check("explain", name, "--skills", skill, "--json")
-		check("approve", name, "--skills", skill, "--dry-run")
-		check("approve", name, "--skills", skill, "--dry-run", "--json")
-		check("inspect", skill)
-		// Arguments of a model are no better.
-		valid := strings.ToValidUTF8(text, "\ufffd")
-		check("show", valid, "--skills", skill)
-		check("approve", valid, "--skills", skill)
+		for j, args := range commands {
+			if everyHostileText() || (i+j)%3 == 0 {
+				if args[0] == "inspect" {
+					args = append(args, skill)
+				} else {
+					args = append(args, "--skills", skill)
+				}
+				check(args...)
+			}
+		}
 	}
 	for _, args := range [][]string{{"list"}, {"list", "--full"}, {"list", "--json"}, {"search", "charts"}, {"search", "charts", "--json"},
 		{"doctor"}, {"doctor", "--json"}, {"capabilities"}, {"capabilities", "--json"}, {"__complete", "show", ""}} {
