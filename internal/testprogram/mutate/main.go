@@ -259,7 +259,7 @@ func (t *tester) test(ctx context.Context, all []mutation) ([]outcome, error) {
 	if err := os.WriteFile(overlay, data, 0o600); err != nil {
 		return nil, err
 	}
-	mutated, err := t.goTest(ctx, names, "-failfast", "-overlay="+overlay)
+	mutated, err := t.goTest(ctx, names, "-overlay="+overlay)
 	if err != nil {
 		return nil, err
 	}
@@ -287,12 +287,19 @@ func (t *tester) test(ctx context.Context, all []mutation) ([]outcome, error) {
 	return out, nil
 }
 
-// goTest runs the tests of packages and returns what became of each.
+// goTest runs the tests of packages and returns what became of each. The tests of a
+// package end at the first failure. As a flag of the go command, failfast would end those
+// of the other packages too.
 func (t *tester) goTest(ctx context.Context, names []string, args ...string) (map[string]outcome, error) {
 	args = append([]string{"test", "-vet=off", "-timeout=" + t.timeout.String(), "-exec=" + t.exec}, args...)
-	output, err := exec.CommandContext(ctx, "go", append(args, names...)...).Output()
+	args = append(append(args, names...), "-args", "-test.failfast")
+	output, err := exec.CommandContext(ctx, "go", args...).Output()
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
+	}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		err = fmt.Errorf("%w: %s", err, exit.Stderr)
 	}
 	out := parseResults(string(output))
 	for _, name := range names {
