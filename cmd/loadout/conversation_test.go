@@ -81,7 +81,7 @@ func (p *someone) read(name string) string {
 func (p *someone) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(p.t.Context(), p.exe, args...)
 	cmd.Dir = p.home
-	cmd.Env = []string{"HOME=" + p.home, "USERPROFILE=" + p.home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir()}
+	cmd.Env = []string{"HOME=" + p.home, "USERPROFILE=" + p.home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), "GORACE=" + os.Getenv("GORACE")}
 	return cmd
 }
 

@@ -51,7 +51,7 @@ func newCallerFixture(t *testing.T) *callerFixture {
 
 // env returns the whole environment of a command.
 func (d *callerFixture) env(more ...string) []string {
-	return append([]string{"HOME=" + d.home, "PATH=" + os.Getenv("PATH"), "TERM=xterm", "LC_ALL=C.UTF-8"}, more...)
+	return append([]string{"HOME=" + d.home, "PATH=" + os.Getenv("PATH"), "TERM=xterm", "LC_ALL=C.UTF-8", "GORACE=" + os.Getenv("GORACE")}, more...)
 }
 
 // inTerminal runs a shell command on a terminal of its own, with answer typed if
@@ -209,7 +209,7 @@ func TestAgentIsRefused(t *testing.T) {
 // The ways around a refusal that keep the client as a parent are refused too.
 func TestWrappedAgentIsRefused(t *testing.T) {
 	const command = "approve task --skills skills"
-	for _, wrapped := range []string{"script -qec %s /dev/null", "setsid -w sh -c %s", "env -i HOME=$HOME PATH=$PATH sh -c %s", "nohup sh -c %s", "sh -c %s </dev/null"} {
+	for _, wrapped := range []string{"script -qec %s /dev/null", "setsid -w sh -c %s", "env -i HOME=$HOME PATH=$PATH GORACE=$GORACE sh -c %s", "nohup sh -c %s", "sh -c %s </dev/null"} {
 		t.Run(strings.Fields(wrapped)[0], func(t *testing.T) {
 			if _, err := exec.LookPath(strings.Fields(wrapped)[0]); err != nil {
 				t.Skip(err)

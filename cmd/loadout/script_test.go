@@ -94,6 +94,7 @@ func TestScript(t *testing.T) {
 			for _, v := range []string{"LOADOUT_CONFIG", "LOADOUT_CACHE", "LOADOUT_STATE", "XDG_CACHE_HOME", "XDG_STATE_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME"} {
 				e.Setenv(v, "")
 			}
+			e.Setenv("GORACE", os.Getenv("GORACE"))
 			e.Setenv("HOME", home)
 			e.Setenv("USERPROFILE", home)
 			e.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
