@@ -93,6 +93,10 @@ func TestLastMessagesLimit(t *testing.T) {
 	if got := s.LastMessages(); len(got) > 8000 || len(got) < 7990 || strings.ContainsRune(got, '\ufffd') || strings.Contains(got, "aa") {
 		t.Errorf("a long message has %d bytes", len(got))
 	}
+	// A state is saved without messages that it does not return.
+	if text, err := json.Marshal(s); err != nil || strings.Contains(string(text), "aa") {
+		t.Errorf("the saved state has earlier messages: %v", err)
+	}
 	before := s.Size()
 	s.Apply(session.Event{Compacted: &session.Compaction{Text: "So far.", Model: "m", Usage: &llm.Usage{Output: 3}}})
 	if s.Usage()["m"].Output != 3 || s.Size() >= before || s.HasAnswer() {

@@ -206,6 +206,9 @@ func TestLockfileMustBeRegular(t *testing.T) {
 			if lock, err := installed.Open(dir).Lockfile(); err == nil {
 				t.Errorf("it was read: %v", lock)
 			}
+			if name, err := installed.Open(dir).FindName("pdf"); err == nil {
+				t.Errorf("found as %q", name)
+			}
 			if c, err := installed.Open(dir).Begin(t.Context()); err == nil {
 				c.Close()
 				t.Error("a change began")
