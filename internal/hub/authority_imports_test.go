@@ -12,6 +12,8 @@ var authorityOfImports = []row{
 	{"update-skills", "all of the group, which are none", nil, allOfTheGroup, "401 404 403 200 200 200 200", "200 write"},
 	{"update-skills", "one that was uploaded", nil, aSkillOfGroup, "401 404 403 200 200 200 200", "200 write"},
 	{"get-upgrade", "of one that was uploaded", theSkill, nil, "401 404 403 403 422 422 422", "422 write"},
+	{"check-source", "of one that was uploaded", theSkill, nil, "401 404 403 403 422 422 422", "422 write"},
+	{"check-source", "of one that was imported", importedSkill, nil, "401 404 403 403 200 200 200", "200 write"},
 
 	{"migrate-source", "a place that none may name", nil, aFolderOfWegent, "401 404 403 422 422 422 422", "422 write"},
 	{"migrate", "", fromWegent, anUpload, "401 200 200 200 200 200 200", "200 write"},
@@ -72,6 +74,14 @@ func aSkillOfGroup(s *scene) any {
 }
 func aDefault(*scene) any { return map[string]bool{"forcePreload": true} }
 func aRating(*scene) any  { return map[string]any{"stars": 4, "words": "It does what it says."} }
+
+// importedSkill is a skill whose source no hub may read.
+func importedSkill(s *scene) map[string]string {
+	params := theSkill(s)
+	source := []byte(`{"kind": "git", "url": "https://127.0.0.1/skills.git", "dir": ".", "by": "` + s.owner + `"}`)
+	s.do(s.node.DB().Skills.Update(s.t.Context(), params["skill"], "", source))
+	return params
+}
 
 func groupDefault(s *scene) map[string]string {
 	id := s.skill().ID

@@ -3,6 +3,7 @@ package hub_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout/internal/hub"
+	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/internal/untrusted/untrustedtest"
 )
@@ -127,10 +129,15 @@ func TestHostileTextIsCleanedInEveryAnswer(t *testing.T) {
 	for i, text := range untrustedtest.Hostile() {
 		text = strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\x00", "\x01") // what JSON and the store accept
 		n := strconv.Itoa(i)
-		md := untrustedtest.Skill("skill-"+n, text)
-		made := ask(c.developer, "create-skill", nil, "?namespace="+c.in+"&changelog="+url.QueryEscape(string([]rune(text)[:min(200, len([]rune(text)))])),
+		md, short := untrustedtest.Skill("skill-"+n, text), string([]rune(text)[:min(200, len([]rune(text)))])
+		made := ask(c.developer, "create-skill", nil, "?namespace="+c.in+"&changelog="+url.QueryEscape(short),
 			inForm(t, "skill-"+n+".zip", zipOf(t, "skill-"+n, fstest.MapFS{"SKILL.md": {Data: []byte(md)}, "scripts/run.sh": {Data: []byte("exit\n")}}))).want(t, 201)
 		values["skill"] = made.text(t, "id")
+		source := store.SourceCheck{SkillID: values["skill"], Error: "No: " + short}
+		if err := errors.Join(c.node.DB().Skills.Update(t.Context(), source.SkillID, "", []byte(`{"kind": "git", "url": "https://127.0.0.1/x.git", "dir": "."}`)), c.node.DB().SourceChecks.Record(t.Context(), source)); err != nil {
+			t.Fatal(err)
+		}
+		ask(c.maintainer, "get-skill", values, "", nil).want(t, 200)
 		draft := files(file("SKILL.md", md))
 		ask(c.developer, "check-draft", nil, "", draft).want(t, 200)
 		draft["queries"] = []string{"skill", text}
@@ -175,6 +182,7 @@ func TestHostileTextIsCleanedInEveryAnswer(t *testing.T) {
 				ask(c.maintainer, op, values, map[string]string{"get-diff": "?from=none"}[op], nil)
 			}
 		}
+		ask(c.maintainer, "check-source", values, "", nil).want(t, 200)
 		ask(c.maintainer, "search-skills", nil, "?q=skill-"+n, nil)
 		ask(c.maintainer, "explain-skill", nil, "?name=skill-"+n, nil)
 		ask(c.maintainer, "resolve-skill", nil, "?name=skill-"+n, nil)

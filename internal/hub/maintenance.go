@@ -6,13 +6,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
 const (
-	sweepEvery          = time.Hour
-	sourceCheckInterval = 6 * time.Hour // between checks of the sources of imported skills
-	maintenanceTimeout  = 10 * time.Minute
+	sweepEvery         = time.Hour
+	maintenanceTimeout = 10 * time.Minute
 )
 
 // follow applies changes made by other nodes until ctx is done.
@@ -51,7 +51,7 @@ func (h *Hub) wakeLibrary(ctx context.Context) error {
 func (h *Hub) maintain(ctx context.Context) {
 	var workers sync.WaitGroup
 	workers.Go(func() { h.runPeriodically(ctx, "sweep", sweepEvery, h.sweep) })
-	workers.Go(func() { h.runPeriodically(ctx, "places", sourceCheckInterval, h.checkSources) })
+	workers.Go(func() { h.runPeriodically(ctx, "places", library.SourceCheckInterval, h.checkSources) })
 	workers.Go(func() { h.runPeriodically(ctx, "search", sweepEvery, h.indexConversations) })
 	workers.Wait()
 }

@@ -155,6 +155,11 @@ func TestOperationsFailWithTheirStatements(t *testing.T) {
 	})
 	read("scores", func(ctx context.Context) (any, error) { return db.Ratings.Scores(ctx, []string{skill.ID}) })
 	read("all scores", func(ctx context.Context) (any, error) { return db.Ratings.All(ctx) })
+	change("source check", func(ctx context.Context) error {
+		return db.SourceChecks.Record(ctx, store.SourceCheck{SkillID: skill.ID, Newest: "abc"})
+	})
+	read("check of a source", func(ctx context.Context) (any, error) { return db.SourceChecks.Get(ctx, skill.ID) })
+	read("open source checks", func(ctx context.Context) (any, error) { return db.SourceChecks.ListOpen(ctx, time.Now()) })
 	change("default", func(ctx context.Context) error {
 		return db.Defaults.Put(ctx, store.Default{Namespace: own, SkillID: skill.ID, CreatedBy: user.ID})
 	})

@@ -124,6 +124,7 @@ type Tables struct {
 	Comments          Comments
 	ChangeRequests    ChangeRequests
 	ViewedFiles       ViewedFiles
+	SourceChecks      SourceChecks
 }
 
 func tables(c conn) Tables {
@@ -141,6 +142,7 @@ func tables(c conn) Tables {
 		Comments:          Comments{c},
 		ChangeRequests:    ChangeRequests{c},
 		ViewedFiles:       ViewedFiles{c},
+		SourceChecks:      SourceChecks{c},
 	}
 }
 

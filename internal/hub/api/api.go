@@ -112,6 +112,7 @@ var schemaNames = map[string]string{
 	"library.Publisher":          "SkillPublisher",
 	"library.Section":            "SkillSection",
 	"library.Source":             "SkillSource",
+	"library.SourceStatus":       "SkillSourceStatus",
 	"library.SourceListing":      "Offer",
 	"library.SourceSkill":        "Offered",
 	"llm.Call":                   "SessionCall",

@@ -36,7 +36,7 @@ const repeatWait = 10 * time.Second
 // withoutKeys lists the POST operations whose requests need not be recorded. Most
 // of them store nothing. The operation "say" stores the key with the conversation,
 // and a repeated "migrate" or "migrate-source" changes nothing.
-var withoutKeys = map[string]bool{"say": true, "migrate": true, "migrate-source": true, "check-draft": true, "find-draft": true, "pack-draft": true, "look-at-source": true, "test-server": true, "list-offered-models": true}
+var withoutKeys = map[string]bool{"say": true, "migrate": true, "migrate-source": true, "check-draft": true, "find-draft": true, "pack-draft": true, "look-at-source": true, "check-source": true, "test-server": true, "list-offered-models": true}
 
 // keyParameter describes the Idempotency-Key header of the POST operations that
 // are not in withoutKeys.

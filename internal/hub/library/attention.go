@@ -2,8 +2,6 @@ package library
 
 import (
 	"context"
-	"encoding/json"
-	"slices"
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
@@ -15,15 +13,20 @@ type Attention string
 
 // Reasons for attention.
 const (
-	ReviewNeeded   Attention = "review" // a version is awaiting the user's review
-	ScanFailed     Attention = "scan"   // the scan of the current version failed, and the user may upload another
-	SourceOutdated Attention = "source" // the source has a newer commit, and the user has not seen that notification
+	ReviewNeeded   Attention = "review"        // a version is awaiting the user's review
+	ScanFailed     Attention = "scan"          // the scan of the current version failed, and the user may upload another
+	SourceOutdated Attention = "source"        // the source has a newer commit, and the user may update the skill
+	SourceFailed   Attention = "source-failed" // the checks of the source have failed for some time, and the user may change the skill
 )
+
+// failuresUntilAttention is how long checks of a source fail before [SourceFailed]. A
+// single failure needs no attention.
+const failuresUntilAttention = 2 * SourceCheckInterval
 
 // attentionOf returns why skills need the attention of the principal, by ID. It
 // omits the other skills.
 func (l *Library) attentionOf(ctx context.Context, p account.Principal, skills []*indexedSkill) (map[string][]Attention, error) {
-	commits, err := l.newCommits(ctx, p, skills)
+	checks, err := l.db.SourceChecks.ListOpen(ctx, time.Now().Add(-failuresUntilAttention))
 	if err != nil {
 		return nil, err
 	}
@@ -41,11 +44,8 @@ func (l *Library) attentionOf(ctx context.Context, p account.Principal, skills [
 				break
 			}
 		}
-		if k.unscanned && account.Can(p, account.SkillChange, accountResource(k.home, k.author)) {
-			why = append(why, ScanFailed)
-		}
-		if n, ok := commits[k.id]; ok && k.commit != "" && n.commit != k.commit && n.created.After(k.since) {
-			why = append(why, SourceOutdated)
+		if changes := k.changesNeeded(checks[k.id]); changes != nil && account.Can(p, account.SkillChange, accountResource(k.home, k.author)) {
+			why = append(why, changes...)
 		}
 		if why != nil {
 			out[k.id] = why
@@ -54,28 +54,24 @@ func (l *Library) attentionOf(ctx context.Context, p account.Principal, skills [
 	return out, nil
 }
 
-// newCommit is a newer commit at the source of a skill.
-type newCommit struct {
-	commit  string
-	created time.Time // of the notification
-}
-
-// newCommits returns the newest commits at the sources of skills, by ID, from the
-// newest unseen notifications of the principal about sources, at most [store.MaxPage],
-// if it may read them.
-func (l *Library) newCommits(ctx context.Context, p account.Principal, skills []*indexedSkill) (map[string]newCommit, error) {
-	if !account.Can(p, account.NotificationRead, account.OwnedBy(p.User)) || !slices.ContainsFunc(skills, func(k *indexedSkill) bool { return k.commit != "" }) {
-		return nil, nil
+// changesNeeded returns the reasons for the attention of users who may change the
+// skill. last is zero unless the
+// last check of its source is open.
+func (k *indexedSkill) changesNeeded(last store.SourceCheck) []Attention {
+	var why []Attention
+	if k.unscanned {
+		why = append(why, ScanFailed)
 	}
-	rows, _, err := l.db.Notifications.List(ctx, store.NotificationQuery{UserID: string(p.User), Kind: SourceChanged, Unseen: true, Page: store.Page{Limit: store.MaxPage}})
-	out := map[string]newCommit{}
-	for _, n := range slices.Backward(rows) { // oldest first
-		var d NotificationDetails
-		if json.Unmarshal(n.Data, &d) == nil {
-			out[d.SkillID] = newCommit{d.Commit, n.Created}
-		}
+	if k.commit == "" { // updates skip it
+		return why
 	}
-	return out, err
+	if last.Newest != "" && last.Newest != k.commit {
+		why = append(why, SourceOutdated)
+	}
+	if failed := last.FailedSince; !failed.IsZero() && time.Since(failed) >= failuresUntilAttention {
+		why = append(why, SourceFailed)
+	}
+	return why
 }
 
 // teamUses returns how often the principal and the members of its groups used each

@@ -366,7 +366,7 @@ func (l *Library) updateFromSource(ctx context.Context, p account.Principal, id 
 				return nil, err
 			}
 		}
-		return newUploadDetails(h, v, from), tx.Skills.Update(ctx, id, from.origin(), from.encode())
+		return newUploadDetails(h, v, from), setSource(ctx, tx, id, from)
 	})
 	if err == nil && same {
 		err = unchangedError(v, state, pending)

@@ -81,8 +81,9 @@ type Library struct {
 	files        *fileCache
 	trees        treeCache
 	index        *skillIndex
-	packageSlots chan struct{} // one element for each package being checked
-	sourceSlots  chan struct{} // one element for each open source
+	packageSlots chan struct{}    // one element for each package being checked
+	sourceSlots  chan struct{}    // one element for each open source
+	sourceChecks *account.Limiter // checks that users start, by skill
 }
 
 // maxOperationTime is the maximum duration of an operation, even if its caller
@@ -109,6 +110,7 @@ func New(db *store.DB, o *Options) (*Library, error) {
 	}
 	l.index = newSkillIndex(db)
 	l.packageSlots, l.sourceSlots = make(chan struct{}, l.opts.MaxConcurrent), make(chan struct{}, l.opts.MaxConcurrent)
+	l.sourceChecks = account.NewLimiter(sourceCheckPause, 1, maxCheckedSkills)
 	return l, nil
 }
 

@@ -127,7 +127,6 @@ type summary struct {
 	tokens    int
 	unscanned bool                   // whether the scan of the current version failed or timed out
 	commit    string                 // commit of the current version at the source; "" if unknown, or if updates skip the skill
-	since     time.Time              // when that commit was imported
 	pending   []store.PendingVersion // newest versions that need a review
 }
 
@@ -138,7 +137,7 @@ func newSummary(s store.Skill, m meta, pending []store.PendingVersion) summary {
 		out.approved = s.Reviewed
 	}
 	if from := readSource(s.Source); from != nil {
-		out.imported, out.since = true, from.Imported
+		out.imported = true
 		if !from.Pinned {
 			out.commit = from.Commit
 		}

@@ -46,7 +46,7 @@ type Skill struct {
 	LineTokens  int         `json:"catalogTokens" doc:"Estimate for its line in the context of every conversation; 0 if there is none"`
 	Rating      *Score      `json:"rating,omitempty" doc:"Absent without ratings; only in lists, searches and details"`
 	Uses        *int64      `json:"uses,omitempty" doc:"Loads and calls in the period; only in lists with uses, if you may see its usage"`
-	Attention   []Attention `json:"attention,omitempty" enum:"review,scan,source" nullable:"false" doc:"Why it needs your attention: review: a version is awaiting your review; scan: the scan of the current version failed; source: the source has a newer version. Only in lists"`
+	Attention   []Attention `json:"attention,omitempty" enum:"review,scan,source,source-failed" nullable:"false" doc:"Why it needs your attention: review: a version is awaiting your review; scan: the scan of the current version failed; source: the source has a newer version; source-failed: the checks of the source have failed for at least 12 hours. Only in lists"`
 	Size        int64       `json:"size" doc:"Total size in bytes"`
 	Files       int64       `json:"files" doc:"Number of files"`
 	Hidden      bool        `json:"hidden"`

@@ -162,8 +162,12 @@ func (l *Library) skipUnchanged(ctx context.Context, s *Skill, out *ImportResult
 }
 
 // isCurrent reports whether all skills were imported from the newest commit of
-// their source. It returns false if the newest commit is unknown.
+// their source. It returns false if the newest commit is unknown, and if the checks of
+// the source fail: an update then records the user, whose credentials may work.
 func (l *Library) isCurrent(ctx context.Context, user account.UserID, skills []*Skill) bool {
+	if last, err := l.db.SourceChecks.Get(ctx, skills[0].ID); err == nil && last.Error != "" {
+		return false
+	}
 	commit, err := l.latestCommit(ctx, user, skills[0].Source)
 	return err == nil && commit != "" && !slices.ContainsFunc(skills, func(s *Skill) bool { return s.Source.Commit != commit })
 }
@@ -279,73 +283,4 @@ func (l *Library) PreviewUpdate(ctx context.Context, p account.Principal, id str
 		return nil, err
 	}
 	return &out, nil
-}
-
-// SourceCheck is the result of [Library.CheckSources].
-type SourceCheck struct {
-	Sources  int // number of sources
-	Outdated int // number of skills with a newer commit
-	// Failed holds the error of each source that could not be checked.
-	Failed map[string]error
-}
-
-// CheckSources checks the sources of all imported skills for new commits. It
-// notifies the managers of outdated skills once for each commit. Only one node
-// at a time should call it. It returns an error only if the database fails;
-// source errors are in the result.
-func (l *Library) CheckSources(ctx context.Context) (*SourceCheck, error) {
-	out := &SourceCheck{Failed: map[string]error{}}
-	for after := int64(0); ; {
-		changes, err := l.db.Skills.Changes(ctx, after)
-		if err != nil || len(changes) == 0 {
-			return out, err
-		}
-		var skills []*Skill
-		for _, c := range changes {
-			after = c.Revision
-			if c.Skill == nil {
-				continue
-			}
-			if s := newSkill(*c.Skill, nil); s.Source != nil && !s.Source.Pinned && s.Source.Kind == string(remote.Git) {
-				skills = append(skills, s)
-			}
-		}
-		for _, group := range groupBySource(skills) {
-			if err := l.checkSource(ctx, group, out); err != nil {
-				return out, err
-			}
-		}
-	}
-}
-
-// checkSource checks the source that the given skills share. It uses the
-// credentials of the user who imported the first skill.
-func (l *Library) checkSource(ctx context.Context, skills []*Skill, out *SourceCheck) error {
-	from := skills[0].Source
-	out.Sources++
-	commit, err := l.latestCommit(ctx, account.UserID(from.By), from)
-	if err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		out.Failed[from.location().String()] = err
-		return nil
-	}
-	for _, s := range skills {
-		if commit == "" || commit == s.Source.Commit {
-			continue
-		}
-		out.Outdated++
-		err := l.db.Tx(ctx, func(tx *store.Tx) error {
-			to := recipients{}
-			if err := l.addMembers(ctx, tx, to, s.Namespace, store.Maintainer); err != nil {
-				return err
-			}
-			return l.notify(ctx, tx, to, "", SourceChanged, s.ID+"@"+commit, NotificationDetails{SkillID: s.ID, Name: s.Name, Commit: commit})
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -275,7 +275,7 @@ func (l *Library) appendVersionInTx(ctx context.Context, tx *store.Tx, p account
 		return v, err
 	}
 	if from != nil {
-		if err := tx.Skills.Update(ctx, h.ID, from.origin(), from.encode()); err != nil {
+		if err := setSource(ctx, tx, h.ID, from); err != nil {
 			return v, err
 		}
 	}

@@ -15,6 +15,9 @@ import (
 // ImportTimeout is the timeout for operations that download skills.
 const ImportTimeout = 5 * time.Minute
 
+// checkTimeout is the timeout for checking a source, which may wait for imports.
+const checkTimeout = time.Minute
+
 // SourceRequest names a source and the namespace to import its skills into.
 type SourceRequest struct {
 	Source    string `json:"source" minLength:"1" maxLength:"4096" doc:"owner/repo, owner/repo/dir@ref, https://host/repo.git//dir@ref, https://host/x.zip, or https://host of a site that publishes skills"`
@@ -47,6 +50,7 @@ func (h *Handlers) importsAPI() {
 	api.AddFor(h.Server, api.WithProgress(h.Server, api.Operation("import-skills", "POST", "/skills/import", "Import skills from a source")), ImportTimeout, h.importSkills)
 	api.AddFor(h.Server, api.Operation("update-skills", "POST", "/skills/update", "Update imported skills from their sources"), ImportTimeout, h.updateSkills)
 	api.AddFor(h.Server, api.Operation("get-upgrade", "GET", "/skills/{skill}/upgrade", "Compare an imported skill with its source"), ImportTimeout, h.getUpgrade)
+	api.AddFor(h.Server, api.Operation("check-source", "POST", "/skills/{skill}/check", "Check now whether the source of an imported skill can be read and has a newer commit, at most once per minute"), checkTimeout, h.checkSource)
 }
 
 func (h *Handlers) inspectSource(ctx context.Context, in *struct{ Body SourceRequest }) (*api.Body[library.SourceListing], error) {
@@ -124,4 +128,12 @@ func (h *Handlers) getUpgrade(ctx context.Context, in *api.SkillPath) (*api.Body
 		return nil, err
 	}
 	return api.BodyOf(upgradeJSON{u.Commit, newSkillDiffJSON(u.Diff)}, nil)
+}
+
+func (h *Handlers) checkSource(ctx context.Context, in *api.SkillPath) (*api.Body[library.SourceStatus], error) {
+	s, err := h.Library.CheckSource(ctx, account.FromContext(ctx), in.Skill)
+	if err != nil {
+		return nil, err
+	}
+	return api.BodyOf(*s, nil)
 }

@@ -18,7 +18,9 @@ type skillDetail struct {
 	Version  *SkillVersion `json:"currentVersion,omitempty" doc:"Current version; absent if you may not read it"`
 	// Publisher is visible to everybody who may read the current version.
 	Publisher *library.Publisher `json:"publisher,omitempty" doc:"Who signed the current version; absent if it has no valid signature"`
-	Can       []string           `json:"can" nullable:"false" doc:"Actions that you may do, for example skill.change"`
+	// SourceStatus is set for users who may change the skill.
+	SourceStatus *library.SourceStatus `json:"sourceStatus,omitempty" doc:"Last check of the source; absent if it was not checked, or if you must not change the skill"`
+	Can          []string              `json:"can" nullable:"false" doc:"Actions that you may do, for example skill.change"`
 	// Installable is like [library.Library.IsInstallable] with portable names only.
 	Installable bool `json:"installable" doc:"Whether you can install it by its name with loadout add: you may download it, its code is approved or your own, and no nearer skill has the name"`
 }
@@ -148,6 +150,11 @@ func (h *Handlers) skillDetail(ctx context.Context, p account.Principal, s *libr
 		return out, err
 	}
 	out.Can = toStrings(rights)
+	if s.Source != nil {
+		if out.SourceStatus, err = h.Library.SourceStatus(ctx, p, s.ID); err != nil {
+			return out, err
+		}
+	}
 	if slices.Contains(rights, account.SkillDownload) && skillname.IsPortable(s.Name) {
 		if out.Installable, err = h.Library.IsInstallable(ctx, p, s); err != nil {
 			return out, err

@@ -1648,6 +1648,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/skills/{skill}/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Check now whether the source of an imported skill can be read and has a newer commit, at most once per minute */
+        post: operations["check-source"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/skills/{skill}/comments/{comment}": {
         parameters: {
             query?: never;
@@ -4877,8 +4894,8 @@ export interface components {
             signedOut: boolean;
         };
         Skill: {
-            /** @description Why it needs your attention: review: a version is awaiting your review; scan: the scan of the current version failed; source: the source has a newer version. Only in lists */
-            attention?: ("review" | "scan" | "source")[];
+            /** @description Why it needs your attention: review: a version is awaiting your review; scan: the scan of the current version failed; source: the source has a newer version; source-failed: the checks of the source have failed for at least 12 hours. Only in lists */
+            attention?: ("review" | "scan" | "source" | "source-failed")[];
             /** @description Given by the author; not verified */
             author?: string;
             /**
@@ -4952,8 +4969,8 @@ export interface components {
             references?: components["schemas"]["References"];
         };
         SkillDetail: {
-            /** @description Why it needs your attention: review: a version is awaiting your review; scan: the scan of the current version failed; source: the source has a newer version. Only in lists */
-            attention?: ("review" | "scan" | "source")[];
+            /** @description Why it needs your attention: review: a version is awaiting your review; scan: the scan of the current version failed; source: the source has a newer version; source-failed: the checks of the source have failed for at least 12 hours. Only in lists */
+            attention?: ("review" | "scan" | "source" | "source-failed")[];
             /** @description Given by the author; not verified */
             author?: string;
             /** @description Actions that you may do, for example skill.change */
@@ -5010,6 +5027,8 @@ export interface components {
             size: number;
             /** @description Source of the import; absent for an upload */
             source?: components["schemas"]["SkillSource"];
+            /** @description Last check of the source; absent if it was not checked, or if you must not change the skill */
+            sourceStatus?: components["schemas"]["SkillSourceStatus"];
             tags: string[];
             /**
              * Format: int64
@@ -5093,8 +5112,8 @@ export interface components {
             size: number;
         };
         SkillHit: {
-            /** @description Why it needs your attention: review: a version is awaiting your review; scan: the scan of the current version failed; source: the source has a newer version. Only in lists */
-            attention?: ("review" | "scan" | "source")[];
+            /** @description Why it needs your attention: review: a version is awaiting your review; scan: the scan of the current version failed; source: the source has a newer version; source-failed: the checks of the source have failed for at least 12 hours. Only in lists */
+            attention?: ("review" | "scan" | "source" | "source-failed")[];
             /** @description Given by the author; not verified */
             author?: string;
             /**
@@ -5254,6 +5273,22 @@ export interface components {
             pinned: boolean;
             ref?: string;
             url: string;
+        };
+        SkillSourceStatus: {
+            /**
+             * Format: date-time
+             * @description When the source was checked last
+             */
+            checked: string;
+            /** @description Why the last check failed */
+            error?: string;
+            /**
+             * Format: date-time
+             * @description The first of the checks that failed since the last success; absent if the last one succeeded
+             */
+            failedSince?: string;
+            /** @description Newest commit that a check found, if it is not that of the skill */
+            newest?: string;
         };
         SkillToLoad: {
             /**
@@ -10169,6 +10204,38 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "check-source": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description ID of a skill */
+                skill: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SkillSourceStatus"];
+                };
             };
             /** @description Error */
             default: {
