@@ -80,12 +80,18 @@ func (t Notifications) MarkSeen(ctx context.Context, userID, id string) error {
 	return nil
 }
 
-// Delete deletes the notifications of users with a kind and a subject.
-func (t Notifications) Delete(ctx context.Context, users []string, kind, subject string) error {
-	for _, id := range users {
-		if _, err := t.c.exec(ctx, "DELETE FROM notices WHERE user_id = $1 AND kind = $2 AND subject = $3", id, kind, subject); err != nil {
-			return fmt.Errorf("delete notification of user %q: %w", id, err)
-		}
+// SetData replaces the data of all users' notifications with a kind and a subject.
+func (t Notifications) SetData(ctx context.Context, kind, subject string, data json.RawMessage) error {
+	if _, err := t.c.exec(ctx, "UPDATE notices SET data = $3 WHERE kind = $1 AND subject = $2", kind, subject, jsonText(data)); err != nil {
+		return fmt.Errorf("change notifications about %q: %w", subject, err)
+	}
+	return nil
+}
+
+// Delete deletes all users' notifications with a kind and a subject.
+func (t Notifications) Delete(ctx context.Context, kind, subject string) error {
+	if _, err := t.c.exec(ctx, "DELETE FROM notices WHERE kind = $1 AND subject = $2", kind, subject); err != nil {
+		return fmt.Errorf("delete notifications about %q: %w", subject, err)
 	}
 	return nil
 }

@@ -194,6 +194,17 @@ func (a *approvalReader) missing(ctx context.Context, home Namespace, listings [
 	return out, nil
 }
 
+// counts reports whether the approval of a version counts for one of the rules if the
+// principal, who may review the version, gives it, or closes the principal's request for
+// changes.
+func (a *approvalReader) counts(ctx context.Context, p account.Principal, rules []approvalRule, v store.PendingVersion) (bool, error) {
+	if slices.ContainsFunc(rules, func(r approvalRule) bool { return r.counts(p, v.CreatedBy) }) {
+		return true, nil
+	}
+	open, err := a.t.ChangeRequests.ListOpen(ctx, v.SkillID, v.Number)
+	return slices.ContainsFunc(open, func(r store.ChangeRequest) bool { return r.Reviewer == string(p.User) }), err
+}
+
 // needsDecision reports whether a version that is awaiting review needs a decision by
 // the principal: it may review the version, its approval would count, and it has not
 // already given one that waits for others.
@@ -202,16 +213,12 @@ func (a *approvalReader) needsDecision(ctx context.Context, p account.Principal,
 		return false, nil
 	}
 	user := string(p.User)
-	own, approved := v.CreatedBy == user, slices.Contains(v.Approvers, user)
-	if !own && !approved {
-		return true, nil
-	}
 	rules, err := a.rulesOf(ctx, home, listings)
-	if err != nil || own && slices.ContainsFunc(rules, approvalRule.excludesUploader) {
+	if err != nil || v.CreatedBy == user && slices.ContainsFunc(rules, approvalRule.excludesUploader) {
 		return false, err
 	}
-	if !approved {
-		return true, nil
+	if !slices.Contains(v.Approvers, user) {
+		return a.counts(ctx, p, rules, v)
 	}
 	missing, err := a.missing(ctx, home, listings, v.CreatedBy, v.Approvers)
 	if err != nil || len(missing) > 0 {

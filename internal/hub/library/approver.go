@@ -90,8 +90,15 @@ func (h *skillRecord) previewApproval(ctx context.Context, t *store.Tables, p ac
 	if errors.Is(err, ErrInvalid) {
 		return false, false, nil
 	}
-	suffices = outcome == Approved
-	return suffices || !slices.Contains(v.Approvers, string(p.User)), suffices, err
+	if suffices = outcome == Approved; suffices || err != nil || slices.Contains(v.Approvers, string(p.User)) {
+		return suffices, suffices, err
+	}
+	a := newApprovalReader(t, p)
+	rules, err := a.rulesOf(ctx, h.Namespace, h.listings)
+	if err == nil {
+		may, err = a.counts(ctx, p, rules, pendingVersion(v))
+	}
+	return may, false, err
 }
 
 // newVersions returns versions of a skill as the principal may see them, with the

@@ -280,7 +280,11 @@ func TestStartPageShowsPendingReviews(t *testing.T) {
 
 		security := must(w.db.Groups.Create(w.ctx, store.Group{Name: "security"}))(t)
 		w.setRule(security.ID, store.Reporter, 1)
-		w.wantReviews(w.meg, "older 2") // her approval of version 3 waits for the other group
+		w.wantReviews(w.meg) // only approvals of the other group count
+		w.wantReviews(w.root, "blocked 4")
+		w.setRule("", store.Owner, 1)
+		w.wantReviews(w.meg)
+		w.wantReviews(w.owner(), "blocked 4", "older 2", "older 3")
 		w.setRule("", store.Maintainer, 1)
 		w.wantReviews(w.meg, "older 2", "older 3") // it would suffice now
 	})

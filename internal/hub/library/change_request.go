@@ -27,15 +27,22 @@ type ChangeRequest struct {
 // openRequests returns the open requests that block a version.
 func (h *skillRecord) openRequests(ctx context.Context, t *store.Tables, p account.Principal, v store.Version) ([]ChangeRequest, error) {
 	rows, err := t.ChangeRequests.ListOpen(ctx, v.SkillID, v.Number)
+	if err != nil || len(rows) == 0 {
+		return []ChangeRequest{}, err
+	}
+	versions, err := t.Versions.List(ctx, h.ID, 0, store.MaxPage)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]ChangeRequest, len(rows))
 	for i, r := range rows {
-		denied := h.checkDismiss(ctx, t, p, r)
+		denied := h.checkDismiss(ctx, t, p, r, versions)
 		if denied != nil && !isDenied(denied) && !isNotFound(denied) {
 			return nil, denied
 		}
 		out[i] = ChangeRequest{r.ID, r.Number, r.Reviewer, untrusted.New(r.Note).ForPage(), r.Created, denied == nil && r.Reviewer != string(p.User)}
 	}
-	return out, err
+	return out, nil
 }
 
 // isBlocked reports whether a reviewer other than the given one requested changes of the
@@ -47,7 +54,8 @@ func isBlocked(ctx context.Context, t *store.Tables, skillID string, number int6
 
 // checkDismiss returns an error if the principal must not dismiss a request. Only
 // administrators may if they uploaded its version, or a pending one that it blocks.
-func (h *skillRecord) checkDismiss(ctx context.Context, t *store.Tables, p account.Principal, r store.ChangeRequest) error {
+// versions are the newest ones of the skill.
+func (h *skillRecord) checkDismiss(ctx context.Context, t *store.Tables, p account.Principal, r store.ChangeRequest, versions []store.Version) error {
 	author := h.CreatedBy
 	v, err := t.Versions.Get(ctx, h.ID, r.Number)
 	if err == nil {
@@ -58,11 +66,7 @@ func (h *skillRecord) checkDismiss(ctx context.Context, t *store.Tables, p accou
 	if err := h.check(p, account.SkillDismiss, author); err != nil {
 		return err
 	}
-	rows, err := t.Versions.List(ctx, h.ID, 0, store.MaxPage)
-	if err != nil {
-		return err
-	}
-	for _, v := range rows {
+	for _, v := range versions {
 		if v.Number < r.Number || !facts(v).IsWaiting() {
 			continue
 		}
@@ -88,8 +92,9 @@ func recordRequest(ctx context.Context, tx *store.Tx, p account.Principal, v sto
 }
 
 // DismissChanges closes a request for changes of another reviewer. The principal must
-// be an owner of the group who uploaded neither the version nor a pending one that the request
-// blocks, or an administrator. Versions that only the request blocked are published.
+// be an owner of the group who uploaded neither the version nor a pending one that the
+// request blocks, or an administrator. Versions that only the request blocked are
+// published.
 func (l *Library) DismissChanges(ctx context.Context, p account.Principal, id, request, reason string) error {
 	if reason = strings.TrimSpace(reason); reason == "" {
 		return invalidf("missing reason (say why the changes are not needed)")
@@ -105,7 +110,11 @@ func (l *Library) DismissChanges(ctx context.Context, p account.Principal, id, r
 		}
 		unknown := err
 		if unknown == nil {
-			return h.checkDismiss(ctx, &tx.Tables, p, r)
+			versions, err := tx.Versions.List(ctx, h.ID, 0, store.MaxPage)
+			if err != nil {
+				return err
+			}
+			return h.checkDismiss(ctx, &tx.Tables, p, r, versions)
 		}
 		if err := h.check(p, account.SkillDismiss, h.CreatedBy); err != nil {
 			return err

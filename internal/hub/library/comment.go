@@ -197,8 +197,8 @@ func (l *Library) AddComment(ctx context.Context, p account.Principal, id string
 	return &all[0], comment, nil
 }
 
-// Limits of the comments on a version by users who are no reviewers of it, so that
-// reviewers can always comment.
+// Limits of the comments on a version for users who are no reviewers of it. Beyond
+// maxCommentsOfAll comments of any users, the version has room for reviewers only.
 const (
 	maxCommentsOfUser = 100
 	maxCommentsOfAll  = store.MaxComments - 100
@@ -317,14 +317,14 @@ func (l *Library) changeComment(ctx context.Context, p account.Principal, id, co
 	return &all[0], nil
 }
 
-// EditComment replaces the text of the principal's own comment, and returns its
-// thread.
+// EditComment replaces the text of the principal's own comment, also in notifications,
+// and returns its thread.
 func (l *Library) EditComment(ctx context.Context, p account.Principal, id, comment, text string) (*CommentThread, error) {
 	text, err := cleanComment(text)
 	if err != nil {
 		return nil, err
 	}
-	return l.changeComment(ctx, p, id, comment, "edited", func(tx *store.Tx, h *skillRecord, _ store.Version, m store.Comment) error {
+	return l.changeComment(ctx, p, id, comment, "edited", func(tx *store.Tx, h *skillRecord, v store.Version, m store.Comment) error {
 		if m.Author != string(p.User) {
 			return &account.DeniedError{Action: account.SkillComment}
 		}
@@ -334,7 +334,11 @@ func (l *Library) EditComment(ctx context.Context, p account.Principal, id, comm
 		if err := l.opts.Quotas.Check(ctx, &tx.Tables, h.Namespace, quota.Amounts{Bytes: int64(len(text) - len(m.Text))}); err != nil {
 			return err
 		}
-		return tx.Comments.SetText(ctx, comment, text)
+		if err := tx.Comments.SetText(ctx, comment, text); err != nil {
+			return err
+		}
+		m.Text = text
+		return updateCommentNotifications(ctx, tx, h, v, m)
 	})
 }
 
@@ -348,11 +352,7 @@ func (l *Library) DeleteComment(ctx context.Context, p account.Principal, id, co
 		if !h.mayDelete(p, v, m) {
 			return &account.DeniedError{Action: account.SkillComment}
 		}
-		thread, err := tx.Comments.ListThread(ctx, m.Thread)
-		if err != nil {
-			return err
-		}
-		if err := deleteCommentNotifications(ctx, tx, h, v, m, thread); err != nil {
+		if err := tx.Notifications.Delete(ctx, CommentAdded, commentSubject(h, v, m)); err != nil {
 			return err
 		}
 		return tx.Comments.Delete(ctx, comment)

@@ -37,6 +37,16 @@ func (w *fixture) notes(p account.Principal, kind string) []library.Notification
 	return out
 }
 
+// markSeen marks all notifications of a user as seen.
+func (w *fixture) markSeen(p account.Principal) {
+	w.t.Helper()
+	all, _, err := w.lib.Notifications(w.ctx, p, "", true, store.Page{})
+	mustDo(w.t, err)
+	for _, n := range all {
+		mustDo(w.t, w.lib.MarkNotificationSeen(w.ctx, p, n.ID))
+	}
+}
+
 // A reviewer comments on a line. The uploader is notified, answers, and the reviewer
 // hears of the answer.
 func TestCommentsOnLines(t *testing.T) {
@@ -213,6 +223,7 @@ func TestReviewersDeleteComments(t *testing.T) {
 		wantEqual(t, len(w.notes(w.meg, library.CommentAdded)), 0)
 		mustDo(t, w.lib.DeleteComment(w.ctx, w.root, s.ID, first))
 		wantEqual(t, len(w.threads(w.meg, s, 1)), 0)
+		wantEqual(t, len(w.notes(w.ada, library.CommentAdded)), 0)
 		_, err := w.lib.EditComment(w.ctx, w.meg, s.ID, first, "again")
 		wantError(t, err, library.ErrNotFound)
 		records := must(w.db.Audit.List(w.ctx, store.AuditQuery{Action: string(account.SkillComment), Subject: s.ID, Decision: "allowed"}))(t)
@@ -222,8 +233,29 @@ func TestReviewersDeleteComments(t *testing.T) {
 	})
 }
 
-// A user who is no reviewer has a limited number of comments on a version, and all of
-// them together leave room for reviewers. Comments count as storage of the group.
+// Notifications have the current text of a comment, and end with it, also for users
+// without a comment in its thread.
+func TestNotificationsFollowComments(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
+		w.storeAdmin()
+		s := w.upload(w.ada, w.team, "pdf", "one")
+		first := w.comment(w.meg, s, 1, library.NewComment{Text: "Why?"})
+		gone := w.comment(w.root, s, 1, library.NewComment{Thread: first, Text: "So what?"})
+		reply := w.comment(w.ada, s, 1, library.NewComment{Thread: first, Text: "The password is hunter2."})
+		notes := func() []string {
+			return names(w.notes(w.root, library.CommentAdded), func(n library.NotificationDetails) string { return n.Note })
+		}
+		wantEqual(t, notes(), []string{"The password is hunter2."})
+		mustDo(t, w.lib.DeleteComment(w.ctx, w.root, s.ID, gone))
+		must(w.lib.EditComment(w.ctx, w.ada, s.ID, reply, "It works."))(t)
+		wantEqual(t, notes(), []string{"It works."})
+		mustDo(t, w.lib.DeleteComment(w.ctx, w.meg, s.ID, reply))
+		wantEqual(t, len(notes()), 0)
+	})
+}
+
+// A user who is no reviewer has a limited number of comments on a version, and if it has
+// many, only reviewers add more. Comments count as storage of the group.
 func TestCommentLimits(t *testing.T) {
 	w := sqlite(t, nil)
 	s := w.upload(w.ada, w.team, "pdf", "one")
@@ -248,7 +280,7 @@ func TestCommentLimits(t *testing.T) {
 	dev := w.bob
 	dev.Groups = map[account.GroupID]account.Role{account.GroupID(w.team.Group()): account.Developer}
 	mustDo(t, add(dev))
-	fill("others", 299)
+	fill(string(w.meg.User), 299) // those of reviewers count, too
 	wantError(t, add(dev), library.ErrTooManyComments)
 	before := must(w.db.Storage.Bytes(w.ctx, w.team))(t)
 	mustDo(t, add(w.meg))

@@ -88,8 +88,7 @@ func (l *Library) notifyVersion(ctx context.Context, tx *store.Tx, to recipients
 }
 
 // notifyReviewed notifies a skill's managers, and the uploader of a version, that the
-// version was reviewed. Each decision has a notification of its own, because a reviewer
-// may take one back and decide in the same way again.
+// version was reviewed.
 func (l *Library) notifyReviewed(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, v store.Version, d Decision) error {
 	to := recipients{}
 	to.add(v.CreatedBy)
@@ -97,7 +96,17 @@ func (l *Library) notifyReviewed(ctx context.Context, tx *store.Tx, p account.Pr
 		return err
 	}
 	news := NotificationDetails{SkillID: h.ID, Name: h.Name, Number: v.Number, Review: d.Review, Note: truncate(d.Note, 1024), By: string(p.User)}
-	return l.notify(ctx, tx, to, "", VersionReviewed, fmt.Sprintf("%s@%d %s %s", h.ID, v.Number, d.Review, store.NewID()), news)
+	return l.notifyDecision(ctx, tx, to, "", news)
+}
+
+// notifyDecision adds notifications of a reviewer's decision about a version, which
+// replace those of the reviewer's earlier decisions about it.
+func (l *Library) notifyDecision(ctx context.Context, tx *store.Tx, to recipients, actor account.UserID, news NotificationDetails) error {
+	subject := fmt.Sprintf("%s@%d %s", news.SkillID, news.Number, news.By)
+	if err := tx.Notifications.Delete(ctx, VersionReviewed, subject); err != nil {
+		return err
+	}
+	return l.notify(ctx, tx, to, actor, VersionReviewed, subject, news)
 }
 
 // notifyRemoved notifies a skill's users that the skill was deleted.
@@ -121,7 +130,7 @@ func (l *Library) notifyApproval(ctx context.Context, tx *store.Tx, p account.Pr
 	to := recipients{}
 	to.add(v.CreatedBy)
 	news := NotificationDetails{SkillID: h.ID, Name: h.Name, Number: v.Number, Review: reviewApproval, Note: truncate(d.Note, 1024), By: string(p.User)}
-	return l.notify(ctx, tx, to, p.User, VersionReviewed, fmt.Sprintf("%s@%d %s %s", h.ID, v.Number, reviewApproval, store.NewID()), news)
+	return l.notifyDecision(ctx, tx, to, p.User, news)
 }
 
 // notifyDismissed notifies the reviewer who requested changes, and the uploader of the
@@ -151,22 +160,24 @@ func (l *Library) notifyComment(ctx context.Context, tx *store.Tx, p account.Pri
 			delete(to, id)
 		}
 	}
-	news := NotificationDetails{SkillID: h.ID, Name: h.Name, Number: v.Number, Note: truncate(m.Text, 1024), By: m.Author, Thread: m.Thread}
-	return l.notify(ctx, tx, to, p.User, CommentAdded, commentSubject(h, v, m), news)
+	return l.notify(ctx, tx, to, p.User, CommentAdded, commentSubject(h, v, m), newCommentNotification(h, v, m))
+}
+
+func newCommentNotification(h *skillRecord, v store.Version, m store.Comment) NotificationDetails {
+	return NotificationDetails{SkillID: h.ID, Name: h.Name, Number: v.Number, Note: truncate(m.Text, 1024), By: m.Author, Thread: m.Thread}
 }
 
 func commentSubject(h *skillRecord, v store.Version, m store.Comment) string {
 	return fmt.Sprintf("%s@%d %s", h.ID, v.Number, m.ID)
 }
 
-// deleteCommentNotifications deletes the notifications of a comment, which quote it.
-func deleteCommentNotifications(ctx context.Context, tx *store.Tx, h *skillRecord, v store.Version, m store.Comment, thread []store.Comment) error {
-	users := recipients{}
-	users.add(v.CreatedBy)
-	for _, other := range thread {
-		users.add(other.Author)
+// updateCommentNotifications changes the notifications of a comment, which quote it.
+func updateCommentNotifications(ctx context.Context, tx *store.Tx, h *skillRecord, v store.Version, m store.Comment) error {
+	data, err := json.Marshal(newCommentNotification(h, v, m))
+	if err != nil {
+		return err
 	}
-	return tx.Notifications.Delete(ctx, slices.Sorted(maps.Keys(users)), CommentAdded, commentSubject(h, v, m))
+	return tx.Notifications.SetData(ctx, CommentAdded, commentSubject(h, v, m), data)
 }
 
 // affectedUsers returns the managers of a skill and the users who have it as a

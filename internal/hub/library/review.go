@@ -198,7 +198,7 @@ func (l *Library) pendingList(p account.Principal, in []Namespace) (func(context
 // undecidedVersion returns a pending version if it needs a decision by the principal,
 // and nil otherwise.
 func (l *Library) undecidedVersion(ctx context.Context, p account.Principal, a *approvalReader, v store.Version) (*Version, error) {
-	pending := store.PendingVersion{SkillID: v.SkillID, Number: v.Number, CreatedBy: v.CreatedBy, Approvers: v.Approvers, NeedsApproval: v.NeedsApproval, Meta: v.Meta}
+	pending := pendingVersion(v)
 	if !awaitsReview(pending) {
 		return nil, nil
 	}
@@ -219,6 +219,10 @@ func (l *Library) undecidedVersion(ctx context.Context, p account.Principal, a *
 	out := all[0]
 	out.Name, out.Namespace = h.Name, h.Namespace
 	return out, nil
+}
+
+func pendingVersion(v store.Version) store.PendingVersion {
+	return store.PendingVersion{SkillID: v.SkillID, Number: v.Number, CreatedBy: v.CreatedBy, Approvers: v.Approvers, NeedsApproval: v.NeedsApproval, Meta: v.Meta}
 }
 
 // awaitsReview reports whether a version that nobody decided about needs a review.

@@ -1,0 +1,3 @@
+-- Notifications are changed and deleted with what they are about.
+
+CREATE INDEX notices_subject ON notices (kind, subject);
