@@ -171,10 +171,10 @@ func TestHostileFieldsAreCleanedInSlashCommands(t *testing.T) {
 		skill := writeSkill(t, dir, name, text)
 		text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\ufffd"), func(r rune) bool { return r == '\n' || r == '\r' || r == 0 }), " ")
 		lines := []string{"/load " + text}
-		if everyHostileText() || i%3 == 0 {
+		if untrustedtest.Selected(i, 1) {
 			lines = append(lines, "/help "+name)
 		}
-		if everyHostileText() || i%8 == 0 { // the others print their arguments in the same way
+		if i%8 == 0 { // the others print their arguments in the same way
 			lines = append(lines, "/skills", "/load "+name, "/help "+text, "/unload "+text, "/model "+text, "/resume "+text, "/"+text)
 		}
 		for _, line := range lines {

@@ -48,10 +48,6 @@ func writeSkill(t *testing.T, dir, name, text string) string {
 	return filepath.Join(dir, name)
 }
 
-// everyHostileText reports whether each command gets each hostile text. Otherwise each text is
-// given to a third of the commands: the race detector makes each of some thousand runs slow.
-func everyHostileText() bool { return os.Getenv("LOADOUT_TEST_HOSTILE") == "all" }
-
 // An agent may read what a command prints. Its JSON output keeps the values.
 func TestHostileFieldsAreCleanedByEveryCommand(t *testing.T) {
 	dir, home := t.TempDir(), t.TempDir()
@@ -74,7 +70,7 @@ func TestHostileFieldsAreCleanedByEveryCommand(t *testing.T) {
 			{"approve", name, "--dry-run"}, {"approve", name, "--dry-run", "--json"}, {"show", valid}, {"approve", valid}, {"inspect"},
 		}
 		for j, args := range commands {
-			if everyHostileText() || (i+j)%3 == 0 {
+			if untrustedtest.Selected(i, j) {
 				if args[0] == "inspect" {
 					args = append(args, skill)
 				} else {

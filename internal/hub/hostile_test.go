@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -138,10 +140,12 @@ func TestHostileTextIsCleanedInEveryAnswer(t *testing.T) {
 			t.Fatal(err)
 		}
 		ask(c.maintainer, "get-skill", values, "", nil).want(t, 200)
-		draft := files(file("SKILL.md", md))
-		ask(c.developer, "check-draft", nil, "", draft).want(t, 200)
-		draft["queries"] = []string{"skill", text}
-		ask(c.developer, "find-draft", nil, "", draft).want(t, 200)
+		if untrustedtest.Selected(i, 0) {
+			draft := files(file("SKILL.md", md))
+			ask(c.developer, "check-draft", nil, "", draft).want(t, 200)
+			draft["queries"] = []string{"skill", text}
+			ask(c.developer, "find-draft", nil, "", draft).want(t, 200)
+		}
 		ask(c.maintainer, "rate-skill", values, "", map[string]any{"stars": 1, "words": text}).want(t, 204)
 		review := map[string]any{"decision": "changes-requested", "digest": made.text(t, "digest"), "note": "No: " + text}
 		ask(c.maintainer, "review-version", values, "", review).want(t, 204)
@@ -159,13 +163,15 @@ func TestHostileTextIsCleanedInEveryAnswer(t *testing.T) {
 			ask(c.maintainer, "set-default", values, "", map[string]any{}).want(t, 200)
 			ask(c.maintainer, "load-session-skill", values, "", map[string]string{"name": "skill-" + n}).want(t, 200)
 		}
-		ask(c.maintainer, "change-session", values, "", map[string]string{"title": text})
-		ask(c.maintainer, "create-folder", nil, "", map[string]string{"name": text + n})
-		ask(c.maintainer, "make-token", nil, "", map[string]any{"name": text, "scopes": []string{"read"}})
-		ask(c.root, "make-group", nil, "", map[string]string{"name": "group-" + n, "display": text, "description": text})
-		ask(c.root, "change-user", values, "", map[string]string{"display": text})
-		ask(c.root, "change-user", map[string]string{"user": "me"}, "", map[string]string{"display": text})
-		ask(c.root, "change-group", values, "", map[string]string{"display": text})
+		if untrustedtest.Selected(i, 1) {
+			ask(c.maintainer, "change-session", values, "", map[string]string{"title": text})
+			ask(c.maintainer, "create-folder", nil, "", map[string]string{"name": text + n})
+			ask(c.maintainer, "make-token", nil, "", map[string]any{"name": text, "scopes": []string{"read"}})
+			ask(c.root, "make-group", nil, "", map[string]string{"name": "group-" + n, "display": text, "description": text})
+			ask(c.root, "change-user", values, "", map[string]string{"display": text})
+			ask(c.root, "change-user", map[string]string{"user": "me"}, "", map[string]string{"display": text})
+			ask(c.root, "change-group", values, "", map[string]string{"display": text})
+		}
 		if i%5 == 0 { // at most 100
 			invited := ask(c.root, "create-invitation", nil, "", map[string]string{"group": c.group, "note": text})
 			ask(c.maintainer, "get-invitation", map[string]string{"link": invited.text(t, "link")}, "", nil)
@@ -177,19 +183,21 @@ func TestHostileTextIsCleanedInEveryAnswer(t *testing.T) {
 		} {
 			ask(c.maintainer, "apply", nil, "", typed{"application/yaml", fmt.Sprintf("kind: %s\nmetadata: {name: %s-%s, namespace: team, description: %s}\nspec: %s\n", kind, strings.ToLower(kind), n, quoted, spec)})
 		}
-		for op, at := range paths {
-			if strings.HasPrefix(at, "GET ") && strings.Contains(at, "{skill}") && exactTexts[op] == "" {
+		for j, op := range slices.Sorted(maps.Keys(paths)) {
+			if at := paths[op]; strings.HasPrefix(at, "GET ") && strings.Contains(at, "{skill}") && exactTexts[op] == "" && untrustedtest.Selected(i, j) {
 				ask(c.maintainer, op, values, map[string]string{"get-diff": "?from=none"}[op], nil)
 			}
 		}
 		ask(c.maintainer, "check-source", values, "", nil).want(t, 200)
-		ask(c.maintainer, "search-skills", nil, "?q=skill-"+n, nil)
-		ask(c.maintainer, "explain-skill", nil, "?name=skill-"+n, nil)
-		ask(c.maintainer, "resolve-skill", nil, "?name=skill-"+n, nil)
-		ask(c.maintainer, "list-notices", nil, "?limit=5", nil)
-		ask(c.developer, "list-notices", nil, "?limit=5", nil)
-		ask(c.maintainer, "list-members", values, "", nil)
-		ask(c.root, "list-audit", nil, "?limit=20", nil)
+		if untrustedtest.Selected(i, 2) {
+			ask(c.maintainer, "search-skills", nil, "?q=skill-"+n, nil)
+			ask(c.maintainer, "explain-skill", nil, "?name=skill-"+n, nil)
+			ask(c.maintainer, "resolve-skill", nil, "?name=skill-"+n, nil)
+			ask(c.maintainer, "list-notices", nil, "?limit=15", nil)
+			ask(c.developer, "list-notices", nil, "?limit=15", nil)
+			ask(c.maintainer, "list-members", values, "", nil)
+			ask(c.root, "list-audit", nil, "?limit=60", nil)
+		}
 	}
 	c.maintainer.talk(t, session, "hello")
 	preview := ask(c.maintainer, "preview-share", values, "", nil).want(t, 200)
@@ -246,15 +254,17 @@ func TestHostileArgumentsAreCleanedInErrors(t *testing.T) {
 			}
 		}
 	}
-	for _, text := range untrustedtest.Hostile() {
+	for i, text := range untrustedtest.Hostile() {
 		text = strings.ToValidUTF8(text, "\ufffd")
 		quoted := untrustedtest.YAML(text)
-		for _, document := range []string{
+		for j, document := range []string{
 			"kind: " + quoted + "\nmetadata: {name: x}\n", "apiVersion: " + quoted + "\nkind: Ghost\nmetadata: {name: x}\nspec: {}\n", "kind: Ghost\nmetadata: {name: " + quoted + "}\nspec: {}\n",
 			"kind: Ghost\nmetadata: {name: x, namespace: " + quoted + "}\nspec: {}\n", "kind: Ghost\nmetadata: {name: x}\nspec: {" + quoted + ": 1, skills: [" + quoted + "], mcpServers: {" + quoted + ": {command: x}}, policy: [" + quoted + "]}\n",
 			"kind: Bot\nmetadata: {name: x}\nspec: {ghostRef: {name: " + quoted + "}}\n", "kind: Model\nmetadata: {name: x}\nspec: {vendor: " + quoted + ", model: " + quoted + "}\n", "kind: Skill\nmetadata: {name: x}\nspec: {description: 1, " + quoted + ": " + quoted + "}\n",
 		} {
-			answers.check("apply", c.developer.send(t, "POST", "/api/v1/apply?dry=true", typed{"application/yaml", document}))
+			if untrustedtest.Selected(i, j) {
+				answers.check("apply", c.developer.send(t, "POST", "/api/v1/apply?dry=true", typed{"application/yaml", document}))
+			}
 		}
 		for _, name := range []string{text, "Ghost/default/" + text, "Ghost/" + text + "/x", text + "/default/x"} {
 			answers.check("apply", c.developer.send(t, "POST", "/api/v1/apply?delete="+url.QueryEscape(name), nil))

@@ -5,6 +5,7 @@ package untrustedtest
 import (
 	_ "embed"
 	"fmt"
+	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -20,6 +21,11 @@ var legitimate string
 // bytes or prompt delimiters. If a string contains a joiner, variation selector
 // or isolate, at least one of them is not in a legitimate sequence.
 func Hostile() []string { return parse(hostile) }
+
+// Selected reports whether a test gives the text number i of [Hostile] to its use number j:
+// a third of them, because the race detector makes thousands of uses slow, or all if
+// LOADOUT_TEST_HOSTILE is "all".
+func Selected(i, j int) bool { return (i+j)%3 == 0 || os.Getenv("LOADOUT_TEST_HOSTILE") == "all" }
 
 // Legitimate returns strings in many scripts, emoji and code, which every
 // reader must receive unchanged.
