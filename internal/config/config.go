@@ -173,20 +173,33 @@ func UserFile(in Input) string {
 // searches dir and its parents up to the repository root. Outside a repository
 // it finds nothing.
 func ProjectFile(dir string) (file, root string) {
-	for d := dir; d != ""; d = filepath.Dir(d) {
+	root = repositoryRoot(dir)
+	if root == "" {
+		return "", ""
+	}
+	for d := dir; ; d = filepath.Dir(d) {
 		for _, name := range []string{FileName, filepath.Join(".loadout", FileName)} {
-			if p := filepath.Join(d, name); file == "" && isFile(p) {
-				file = p
+			if p := filepath.Join(d, name); isFile(p) {
+				return p, root
 			}
 		}
+		if d == root {
+			return "", root
+		}
+	}
+}
+
+// repositoryRoot returns the nearest of dir and its parents that contains .git, or "".
+func repositoryRoot(dir string) string {
+	for d := dir; d != ""; d = filepath.Dir(d) {
 		if _, err := os.Lstat(filepath.Join(d, ".git")); err == nil {
-			return file, d
+			return d
 		}
 		if d == filepath.Dir(d) {
 			break
 		}
 	}
-	return "", ""
+	return ""
 }
 
 func isFile(p string) bool {
