@@ -60,8 +60,8 @@ inside the sandbox. Exits with status 5 if no backend provides enough isolation.
 				return err
 			}
 			done := a.ShowProgress("testing sandboxes")
-			out := probeBackends(cmd.Context(), a.Candidates(c))
-			b, _, chooseErr := a.NewBackend(c).Choose(cmd.Context())
+			out := probeBackends(cmd.Context(), a.Candidates(c), a.ProbeRecord())
+			b, _, chooseErr := a.NewBackend(c).Renew(cmd.Context())
 			done()
 			if chooseErr == nil {
 				out.Chosen = b.Name()
@@ -81,9 +81,9 @@ inside the sandbox. Exits with status 5 if no backend provides enough isolation.
 	}
 }
 
-func probeBackends(ctx context.Context, candidates []sandbox.Backend) probeOutput {
+func probeBackends(ctx context.Context, candidates []sandbox.Backend, record *selection.Record) probeOutput {
 	out := probeOutput{Backends: []backendProbe{}}
-	for _, o := range selection.ProbeAll(ctx, candidates) {
+	for _, o := range selection.ProbeAll(ctx, candidates, record) {
 		p := backendProbe{Backend: o.Backend.Name(), Layers: []sandbox.Layer{}}
 		if o.Err == nil {
 			p.Usable, p.Tier, p.Layers = true, int(o.Report.Tier), o.Report.Layers

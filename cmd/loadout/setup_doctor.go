@@ -118,7 +118,7 @@ func (a *app) inspectSandbox(ctx context.Context, c *config.Config) doctor.Sandb
 	if !c.Sandbox.Enabled {
 		return doctor.CheckSandbox(ctx, nil, 0)
 	}
-	return doctor.CheckSandbox(ctx, a.NewBackend(c).Choose, sandbox.Tier(c.Sandbox.MinTier))
+	return doctor.CheckSandbox(ctx, a.NewBackend(c).Renew, sandbox.Tier(c.Sandbox.MinTier))
 }
 
 func (a *app) printDoctor(d doctorOutput) {

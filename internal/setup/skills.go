@@ -226,10 +226,20 @@ func (s *Setup) allowsUnsandboxed(digest string) bool {
 	return err == nil && g.Permissions.Unsandboxed
 }
 
+// ProbeRecord returns the record of successful tests of sandboxes. It is nil if
+// there is no state directory, and in managed mode, where the user must not
+// decide how much a sandbox isolates.
+func (s *Setup) ProbeRecord() *selection.Record {
+	if d := s.StateDir(); d != "" && !s.IsManaged() {
+		return selection.NewRecord(filepath.Join(d, "sandbox-probe.json"))
+	}
+	return nil
+}
+
 // NewBackend returns the configured sandbox backend, which is selected on first
 // use.
 func (s *Setup) NewBackend(c *config.Config) *selection.Backend {
-	o := &selection.Options{Candidates: s.Candidates(c), Name: c.Sandbox.Backend, MinTier: sandbox.Tier(c.Sandbox.MinTier)}
+	o := &selection.Options{Candidates: s.Candidates(c), Name: c.Sandbox.Backend, MinTier: sandbox.Tier(c.Sandbox.MinTier), Record: s.ProbeRecord()}
 	if o.Name != "auto" && o.Name != "" && !c.IsSet("sandbox.min_tier") {
 		o.MinTier = 0 // accept any tier of the named backend
 	}

@@ -11,3 +11,9 @@ import (
 func (b *Backend) Probe(ctx context.Context) (*sandbox.Report, error) {
 	return probe.Run(ctx, b, b.opts.Stage, []string{"file", "network", "namespaces", "mount", "privileges", "syscalls", "survivors"})
 }
+
+// ProbeKey returns a key of what the result of [Backend.Probe] depends on; see
+// [probe.Key].
+func (b *Backend) ProbeKey() (string, error) {
+	return probe.Key(b, []string{b.opts.Stage}, b.opts)
+}

@@ -26,6 +26,9 @@ type Options struct {
 	// MinTier is the lowest acceptable tier. Zero means [sandbox.Isolated], or
 	// [sandbox.Limited] if Name selects a backend.
 	MinTier sandbox.Tier
+	// Record remembers successful probes. If Record is nil, each [Backend]
+	// probes.
+	Record *Record
 }
 
 // Outcome is the result of probing a candidate.
@@ -81,15 +84,26 @@ func (e *NoBackendError) Fixes() []string {
 const failureTTL = 30 * time.Second
 
 // Backend is a backend that is chosen on first use. It chooses again only after
-// a failure. It is safe for concurrent use. The zero value uses default
-// options.
+// a failure, or when the record that it used has expired. It is safe for
+// concurrent use. The zero value uses default options.
 type Backend struct {
-	opts   Options
+	opts Options
+
 	mu     sync.Mutex
-	b      sandbox.Backend
-	rep    *sandbox.Report
-	err    error
-	failed time.Time // time of the last failure
+	choice           // guarded by mu
+	err    error     // guarded by mu
+	failed time.Time // time of the last failure; guarded by mu
+}
+
+// choice is a chosen backend with its report. The zero value is no choice.
+type choice struct {
+	b       sandbox.Backend
+	rep     *sandbox.Report
+	expires time.Time // zero if the backend was probed
+}
+
+func (c *choice) isValid() bool {
+	return c.b != nil && (c.expires.IsZero() || time.Now().Before(c.expires))
 }
 
 var _ sandbox.Backend = (*Backend)(nil)
@@ -104,39 +118,68 @@ func New(opts *Options) *Backend {
 	return c
 }
 
-// Choose probes the candidates and returns the chosen backend and its report.
-// Later calls return the same result. The error is a [*NoBackendError] if no
-// candidate is usable. An unknown name in the options causes a different error.
-// A failure is cached for 30 seconds, except if ctx was done. Concurrent calls
-// wait for the one that probes, even if their ctx is done.
+// Choose probes the candidates, or uses the [Record] of earlier probes, and
+// returns the chosen backend and its report. Later calls return the same result.
+// The error is a [*NoBackendError] if no candidate is usable. An unknown name in
+// the options causes a different error. A failure is cached for 30 seconds,
+// except if ctx was done. Concurrent calls wait for the one that probes, even if
+// their ctx is done.
 func (c *Backend) Choose(ctx context.Context) (sandbox.Backend, *sandbox.Report, error) {
+	return c.choose(ctx, false)
+}
+
+// Renew is like [Backend.Choose], but does not use the record. It probes unless
+// this Backend has probed before, and adds the result to the record.
+func (c *Backend) Renew(ctx context.Context) (sandbox.Backend, *sandbox.Report, error) {
+	return c.choose(ctx, true)
+}
+
+func (c *Backend) choose(ctx context.Context, renew bool) (sandbox.Backend, *sandbox.Report, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.b != nil || c.err != nil && time.Since(c.failed) < failureTTL {
+	if c.isValid() && (!renew || c.expires.IsZero()) || c.err != nil && time.Since(c.failed) < failureTTL {
 		return c.b, c.rep, c.err
 	}
-	b, rep, err := choose(ctx, &c.opts)
+	found, err := c.search(ctx, renew)
 	if ctx.Err() != nil {
 		return nil, nil, ctx.Err()
 	}
-	c.b, c.rep, c.err, c.failed = b, rep, err, time.Now()
-	return b, rep, err
+	c.choice, c.err, c.failed = found, err, time.Now()
+	return c.b, c.rep, err
 }
 
-func choose(ctx context.Context, o *Options) (sandbox.Backend, *sandbox.Report, error) {
+// forget discards the choice b, so that the next call chooses again.
+func (c *Backend) forget(b sandbox.Backend) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.b == b {
+		c.choice = choice{}
+	}
+}
+
+// search returns the first usable candidate. If renew is set, it does not use
+// the record.
+func (c *Backend) search(ctx context.Context, renew bool) (choice, error) {
+	o := &c.opts
 	all, err := o.candidates()
 	if err != nil {
-		return nil, nil, err
+		return choice{}, err
 	}
 	none := &NoBackendError{}
 	for _, b := range all {
-		rep, err := o.probe(ctx, b)
+		key := o.Record.probeKey(b)
+		if !renew {
+			if rep, expires := o.Record.find(b, key); rep != nil && rep.Tier >= o.minTier() {
+				return choice{&recorded{b, key, c}, rep, expires}, nil
+			}
+		}
+		rep, err := o.probe(ctx, b, key)
 		if err == nil {
-			return b, rep, nil
+			return choice{b: b, rep: rep}, nil
 		}
 		none.Outcomes = append(none.Outcomes, Outcome{Backend: b, Err: err})
 	}
-	return nil, nil, none
+	return choice{}, none
 }
 
 // candidates returns the backend that the options name. If they name none, it
@@ -174,8 +217,8 @@ func (o *Options) minTier() sandbox.Tier {
 
 // probe probes a backend and checks that its tier on this machine is high
 // enough.
-func (o *Options) probe(ctx context.Context, b sandbox.Backend) (*sandbox.Report, error) {
-	rep, err := b.Probe(ctx)
+func (o *Options) probe(ctx context.Context, b sandbox.Backend, key string) (*sandbox.Report, error) {
+	rep, err := o.Record.probe(ctx, b, key)
 	if err == nil && rep.Tier < o.minTier() {
 		return nil, &sandbox.UnavailableError{Backend: b.Name(), Missing: fmt.Sprintf("tier %v required, but this machine has %v: %s missing",
 			o.minTier(), rep.Tier, strings.Join(rep.Missing(), ", "))}
@@ -183,12 +226,13 @@ func (o *Options) probe(ctx context.Context, b sandbox.Backend) (*sandbox.Report
 	return rep, err
 }
 
-// ProbeAll probes every candidate, regardless of its tier, for a report. It
-// returns an outcome for each, in the same order.
-func ProbeAll(ctx context.Context, candidates []sandbox.Backend) []Outcome {
+// ProbeAll probes every candidate, regardless of its tier, for a report, and
+// updates the record, which may be nil. It returns an outcome for each, in the
+// same order.
+func ProbeAll(ctx context.Context, candidates []sandbox.Backend, record *Record) []Outcome {
 	var out []Outcome
 	for _, b := range candidates {
-		rep, err := b.Probe(ctx)
+		rep, err := record.probe(ctx, b, record.probeKey(b))
 		out = append(out, Outcome{b, rep, err})
 	}
 	return out

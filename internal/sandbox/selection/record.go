@@ -1,0 +1,174 @@
+package selection
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/loadout-dev/loadout/internal/privatefile"
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// Limits of a [Record].
+const (
+	recordTTL      = 24 * time.Hour
+	maxRecorded    = 32
+	maxRecordBytes = 256 << 10
+)
+
+// Record remembers successful probes in a file of this user, so that later
+// processes need not repeat them. It is safe for concurrent use, by several
+// processes too. A nil Record remembers nothing.
+//
+// A record is used for 24 hours, and only while the key of the backend is the
+// same: the machine, the rights of this process and the programs. A sandbox
+// applies and checks each of its layers at each start, so a record never
+// replaces a layer, only the test from inside. A file that another user could
+// have written, or that is damaged, counts as empty.
+type Record struct{ file *privatefile.File }
+
+// NewRecord returns the record in the file at path. It does not access the file.
+func NewRecord(path string) *Record { return &Record{privatefile.New(path, maxRecordBytes)} }
+
+// keyed is implemented by backends whose probes can be remembered. An error
+// means that there is no key, so that the backend must be probed.
+type keyed interface{ ProbeKey() (string, error) }
+
+// probeKey returns the key of a backend, or "" if its probes are not
+// remembered.
+func (r *Record) probeKey(b sandbox.Backend) string {
+	if k, ok := b.(keyed); ok && r != nil {
+		if key, err := k.ProbeKey(); err == nil {
+			return key
+		}
+	}
+	return ""
+}
+
+// recordFile is the content of the file.
+type recordFile struct {
+	Version int             `json:"version"`
+	Probes  []recordedProbe `json:"probes"`
+}
+
+// recordedProbe is a successful probe.
+type recordedProbe struct {
+	Key    string          `json:"key"`
+	Time   time.Time       `json:"time"`
+	Report *sandbox.Report `json:"report"`
+}
+
+// decodeRecord returns the probes in a file that are not older than recordTTL,
+// newest first.
+func decodeRecord(data []byte) []recordedProbe {
+	var f recordFile
+	if privatefile.CheckVersion(data, 1) != nil || json.Unmarshal(data, &f) != nil {
+		return nil
+	}
+	now := time.Now()
+	f.Probes = slices.DeleteFunc(f.Probes, func(p recordedProbe) bool {
+		age := now.Sub(p.Time)
+		return p.Report == nil || age < 0 || age >= recordTTL
+	})
+	slices.SortStableFunc(f.Probes, func(a, b recordedProbe) int { return b.Time.Compare(a.Time) })
+	return f.Probes
+}
+
+// probe probes a backend and remembers or forgets its key.
+func (r *Record) probe(ctx context.Context, b sandbox.Backend, key string) (*sandbox.Report, error) {
+	rep, err := b.Probe(ctx)
+	if err == nil {
+		r.add(ctx, key, rep)
+	} else if ctx.Err() == nil {
+		if forgetErr := r.remove(ctx, key); forgetErr != nil {
+			err = errors.Join(err, forgetErr)
+		}
+	}
+	return rep, err
+}
+
+// find returns the report of a probe with the key and the time when it expires,
+// or nil if there is none or it cannot be one of b.
+func (r *Record) find(b sandbox.Backend, key string) (*sandbox.Report, time.Time) {
+	if r == nil || key == "" {
+		return nil, time.Time{}
+	}
+	data, err := r.file.Read()
+	if err != nil {
+		return nil, time.Time{}
+	}
+	for _, p := range decodeRecord(data) {
+		if p.Key == key && p.Report.Backend == b.Name() && p.Report.Tier > sandbox.None && p.Report.Tier <= b.Tier() {
+			return p.Report, p.Time.Add(recordTTL)
+		}
+	}
+	return nil, time.Time{}
+}
+
+// add remembers a successful probe. Without it, the next process probes again,
+// so errors are ignored.
+func (r *Record) add(ctx context.Context, key string, report *sandbox.Report) {
+	if r == nil || key == "" {
+		return
+	}
+	r.file.Renew(ctx, func(old []byte) ([]byte, error) {
+		probes := withoutKey(decodeRecord(old), key)
+		probes = slices.Insert(probes, 0, recordedProbe{key, time.Now().UTC(), report})
+		return json.Marshal(recordFile{1, probes[:min(len(probes), maxRecorded)]})
+	})
+}
+
+// remove forgets a probe. It creates no file.
+func (r *Record) remove(ctx context.Context, key string) error {
+	if r == nil || key == "" {
+		return nil
+	}
+	if data, err := r.file.Read(); err != nil || !slices.ContainsFunc(decodeRecord(data), func(p recordedProbe) bool { return p.Key == key }) {
+		return nil // find does not return it either
+	}
+	err := r.file.Renew(ctx, func(old []byte) ([]byte, error) {
+		return json.Marshal(recordFile{1, withoutKey(decodeRecord(old), key)})
+	})
+	if err != nil {
+		return fmt.Errorf("forget a probe of the sandbox in %s: %w", r.file.Path(), err)
+	}
+	return nil
+}
+
+func withoutKey(probes []recordedProbe, key string) []recordedProbe {
+	return slices.DeleteFunc(probes, func(p recordedProbe) bool { return p.Key == key })
+}
+
+// recorded is a backend that was chosen because of a record instead of a probe.
+type recorded struct {
+	sandbox.Backend
+	key string
+	c   *Backend
+}
+
+// Start starts a sandbox. If that fails, the record is no longer true: it is
+// removed, and c probes again. Start uses no other backend, because the caller
+// may have decided by the tier of this one.
+func (b *recorded) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
+	box, err := b.Backend.Start(ctx, spec)
+	if err == nil || ctx.Err() != nil {
+		return box, err
+	}
+	if forgetErr := b.c.opts.Record.remove(ctx, b.key); forgetErr != nil {
+		err = errors.Join(err, forgetErr)
+	}
+	b.c.forget(b)
+	now, _, chooseErr := b.c.Renew(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return nil, err
+	case chooseErr != nil:
+		return nil, chooseErr
+	case now.Name() != b.Name():
+		return nil, fmt.Errorf("%w; the sandbox %s will be used instead: try again", err, now.Name())
+	}
+	return nil, err
+}

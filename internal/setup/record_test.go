@@ -1,0 +1,33 @@
+package setup
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/loadout-dev/loadout/internal/console"
+	"github.com/loadout-dev/loadout/internal/operator"
+)
+
+// The user's record of sandbox tests counts only where the user decides.
+func TestProbeRecordNeedsStateDirectory(t *testing.T) {
+	newSetup := func(state string) *Setup {
+		return &Setup{Operator: operator.File{Root: t.TempDir()}, Console: console.Console{Getenv: func(name string) string {
+			return map[string]string{"LOADOUT_STATE": state}[name]
+		}}}
+	}
+	if newSetup(t.TempDir()).ProbeRecord() == nil {
+		t.Error("no record with a state directory")
+	}
+	managed := newSetup(t.TempDir())
+	file := managed.Operator.Path()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte("policy: {presence: managed}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if managed.ProbeRecord() != nil { // an unreadable file counts as managed too
+		t.Error("a record on a managed machine")
+	}
+}
