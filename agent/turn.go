@@ -29,7 +29,7 @@ func (a *Agent) RunTurn(ctx context.Context, text string, onEvent func(Event)) e
 	return a.RunMessage(ctx, UserMessage{Text: text}, onEvent)
 }
 
-// UserMessage is a message of the user.
+// UserMessage is a message from the user.
 type UserMessage struct {
 	Text string
 	// Images are sent to the model with the text, again with each later request

@@ -43,8 +43,8 @@ type Snapshot struct {
 	count     int
 }
 
-// twin is an entry with the same directory or archive as first, an earlier entry
-// that is used instead.
+// twin is an entry that is not used, because first, an earlier entry, has the same
+// directory or archive.
 type twin struct{ entry, first *Entry }
 
 // NotFoundError is returned for a reference that matches no available skill. It

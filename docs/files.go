@@ -3,7 +3,7 @@ package docs
 
 import "embed"
 
-// Files contains the pages in English, and in zh those in Chinese.
+// Files contains the English pages, and the Chinese pages in the directory zh.
 //
 //go:embed *.md zh/*.md
 var Files embed.FS

@@ -51,11 +51,10 @@ const unknownServerWait = 3 * time.Second
 // tools of working servers precede the others.
 //
 // A failing server is a problem in the result, not an error. A search with a
-// [Query.Text] reports only problems of servers that may have what is searched
-// for: servers with a tool in the result, and servers named by the query's
-// Text, Skill or Server. Find returns an error if the skill or the server is
-// unknown, or if only users may load the skill. An unknown skill is a
-// [*catalog.NotFoundError].
+// [Query.Text] reports only problems of relevant servers: those with a tool in the
+// result, and those named by the query's Text, Skill or Server. Find returns an error
+// if the skill or the server is unknown, or if only users may load the skill. An
+// unknown skill is a [*catalog.NotFoundError].
 func (s *Set) Find(ctx context.Context, q Query) (*ToolList, error) {
 	out := &ToolList{}
 	var servers []*server

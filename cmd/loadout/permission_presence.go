@@ -11,8 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/policy"
 )
 
-// digestGiven is recorded as evidence of presence if a user without a terminal
-// gave the digest of what they reviewed.
+// digestGiven is recorded as evidence of presence if a user without a terminal gave
+// the digest of the reviewed content.
 const digestGiven = "digest stated"
 
 // requireApprover returns the evidence that the user approves a skill, which

@@ -113,7 +113,7 @@ func (l *lexer) readLanguageSign() {
 }
 
 // foldWord replaces é with e, Ａ with a, ß with ss and ς with σ, and removes combining
-// marks. A few characters become long ones, so it limits the length again.
+// marks. A few characters become longer, so it limits the length again.
 func (l *lexer) foldWord() {
 	wide := norm.NFKD.Bytes(l.word)
 	n := len(l.word)
@@ -195,7 +195,7 @@ func classifyRune(r rune) charKind {
 	return wideKind(r)
 }
 
-// classifyASCII returns the same as wideKind for an ASCII character, faster.
+// classifyASCII is a faster wideKind for ASCII characters.
 func classifyASCII(c byte) charKind {
 	switch {
 	case 'a' <= c && c <= 'z':

@@ -140,7 +140,7 @@ func (t *dialog) switchModel(ctx context.Context, name string) (string, error) {
 // pickModels returns the models that /model lists.
 func (t *dialog) pickModels() ([]terminal.Choice, string) { return t.knownModels(), "" }
 
-// modelListTimeout is the time that each server has to list its models.
+// modelListTimeout is the time limit for each server to list its models.
 const modelListTimeout = 5 * time.Second
 
 // offeredModels returns the models offered by the servers that run the

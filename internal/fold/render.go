@@ -77,8 +77,7 @@ func (r *renderer) add(role llm.Role, parts ...llm.Part) {
 	r.messages = append(r.messages, m)
 }
 
-// addUser adds a text of the user, after the images that belong to it and their
-// names.
+// addUser adds a user message, after the images that belong to it and their names.
 func (r *renderer) addUser(text string, images []llm.Image) {
 	var parts []llm.Part
 	var names []string

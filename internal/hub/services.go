@@ -101,7 +101,8 @@ func (h *Hub) sharing() *chat.Sharing {
 		}}
 }
 
-// titles configures the titles of conversations. The demo is not asked for any.
+// titles configures the titles of conversations. The demo model is not asked for
+// titles.
 func (h *Hub) titles() *chat.Titles {
 	if !h.opts.ModelTitles {
 		return &chat.Titles{}

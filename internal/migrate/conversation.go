@@ -197,9 +197,9 @@ func pastTime(t time.Time) time.Time {
 	return t
 }
 
-// events returns the messages as events of an empty log. With all, these are the
-// messages of all branches with their images, also those that have no Data. Without
-// it, they are the texts of the current branch.
+// events returns the messages as events of an empty log. If all is set, it returns
+// the messages of all branches with their images, including images without Data.
+// Otherwise it returns only the texts of the current branch.
 func (c *PastConversation) events(all bool) []*session.Event {
 	if !all {
 		var out []*session.Event
@@ -239,8 +239,8 @@ func (m *PastMessage) event(images []llm.Image) *session.Event {
 	return &session.Event{Time: pastTime(m.Time), Message: &session.Message{Role: m.Role, Text: m.Text, Images: images}}
 }
 
-// count returns the number of messages that events(all) has, and the numbers of the
-// messages on other branches and of the images that it does not have.
+// count returns the number of messages that events(all) returns, and the numbers of
+// the messages on other branches and of the images that it omits.
 func (c *PastConversation) count(all bool) (messages, others, images int) {
 	for _, e := range c.events(all) {
 		if e.Message != nil {

@@ -64,7 +64,7 @@ func (r *reader) readEvents(p string, d fs.DirEntry) error {
 	return nil
 }
 
-// lostError says why no conversation is migrated from a file.
+// lostError is the reason why no conversation is migrated from a file.
 type lostError struct{ reason string }
 
 func (e *lostError) Error() string { return e.reason }
@@ -143,7 +143,7 @@ func (r *reader) currentPath(p string) ([]span, error) {
 	return out, err
 }
 
-// pastEvents is a conversation that is read from events.
+// pastEvents is a conversation read from exported events.
 type pastEvents struct {
 	exported
 	state session.State // at the end of the current branch

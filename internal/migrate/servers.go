@@ -58,8 +58,9 @@ func (r *reader) ownFormat() (word string, add func(p string, doc any)) {
 	return "", nil
 }
 
-// seemsOwn reports whether a file that is invalid or too large, and contains the
-// word from ownFormat, seems to contain documents in the system's own format.
+// seemsOwn reports whether a file probably contains documents in the system's own
+// format. It is for files that contain the word from ownFormat but are invalid or too
+// large.
 func (r *reader) seemsOwn(p string, data []byte) bool {
 	switch r.plan.System {
 	case Wegent:

@@ -275,7 +275,7 @@ func colorTableSize(flags byte) int {
 	return 3 << (flags&7 + 1)
 }
 
-// isFrameInside reports whether a frame lies within a GIF image of a size.
+// isFrameInside reports whether a frame lies within a GIF image of the given size.
 func isFrameInside(frame []byte, width, height uint16) bool {
 	at := func(i int) int { return int(binary.LittleEndian.Uint16(frame[i:])) }
 	return at(0)+at(4) <= int(width) && at(2)+at(6) <= int(height)
@@ -338,7 +338,8 @@ func stripWebP(data []byte) ([]byte, bool) {
 	return out, true
 }
 
-// webpConfig returns the size of a WebP image, or of a frame that is larger.
+// webpConfig returns the size of a WebP image, or that of its largest frame if it is
+// larger.
 func webpConfig(data []byte) (image.Config, error) {
 	var c image.Config
 	size := int64(binary.LittleEndian.Uint32(data[4:])) + 8

@@ -19,13 +19,13 @@ const (
 	maxSide    = 1 << 16  // width and height, in pixels
 )
 
-// decoding is held while an image is decoded, so that several ones do not need
-// [maxDecoded] each.
+// decoding is held while an image is decoded, because each image may need
+// [maxDecoded] bytes.
 var decoding sync.Mutex
 
 // Verify reports whether the pixels of an image can be decoded. It fails with
-// [ErrFormat] if they cannot. It does not decode WebP images, images of more than 65,536
-// pixels in a direction, and those that need more than 96 MiB of memory.
+// [ErrFormat] if they cannot. It does not decode WebP images, images whose width or
+// height exceeds 65,536 pixels, and images that need more than 96 MiB of memory.
 func Verify(data []byte) error {
 	info, err := Inspect(data)
 	if err != nil {
@@ -89,7 +89,7 @@ func verifyPNG(data []byte) error {
 // distances between them.
 var pngPasses = [7][4]int{{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4}, {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}}
 
-// verifyPixels checks that compressed pixels are as many as the header says.
+// verifyPixels checks that the number of compressed pixels matches the header.
 func verifyPixels(header []byte, compressed io.Reader) error {
 	if len(header) != 13 {
 		return errors.New("wrong header")

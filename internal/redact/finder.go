@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// Finder finds which of many values a text contains, in one pass over the text. Values
-// with the same start cost a step for each of their lengths, not for each of their
-// bytes. It is immutable and safe for concurrent use.
+// Finder finds which of many values a text contains, in one pass over the text. If
+// values start with the same bytes, the cost depends on the number of their different
+// lengths, not on the lengths themselves. It is immutable and safe for concurrent
+// use.
 type Finder struct {
 	values []string
 	starts map[[MinLength]byte]*sameStart
@@ -118,7 +119,7 @@ func (f *Finder) hashes(text string) []uint64 {
 	return out
 }
 
-// next returns the hash of a text that is one byte longer.
+// next returns the hash of the text extended by one byte.
 func (f *Finder) next(hash uint64, b byte) uint64 {
 	return reduce(multiply(hash, f.base) + uint64(b) + 1)
 }

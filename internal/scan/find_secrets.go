@@ -130,9 +130,9 @@ var (
 	nameWords   = []string{"pass", "pwd", "secret", "_pass", "-pass", "api", "access", "account", "private", "auth", "signing", "encryption", "master", "token", "key", "密码", "口令", "密钥", "令牌"}
 )
 
-// eachAt calls f for the matches of re that start with a word, with the byte before
-// the match, or a space. re must be anchored. To try it only at words is much faster
-// than to search for it.
+// eachAt calls f with each match of re that starts at the start of a word, and with
+// the byte before the match, or a space. re must be anchored. Matching only at words
+// is much faster than searching the whole text.
 func eachAt(text, lower string, re *lazyregexp.Regexp, words []string, f func(m []string, before byte)) {
 	for _, word := range words {
 		for from := 0; ; {
@@ -154,8 +154,8 @@ func eachAt(text, lower string, re *lazyregexp.Regexp, words []string, f func(m 
 	}
 }
 
-// urlPasswords returns the passwords in addresses: what is between the colon after
-// the user, who may be missing, and the last @.
+// urlPasswords returns the passwords in URLs: the text between the colon after the
+// user name, which may be empty, and the last @.
 func urlPasswords(text string) []string {
 	const ends = " \t\r\n\"'<>`"
 	var out []string

@@ -27,8 +27,8 @@ var (
 // textSpan is a part of a text, in bytes.
 type textSpan struct{ from, to int }
 
-// URLCredentials returns the credentials in the addresses of a text: user names and
-// passwords, and parameters that their names or values show to be credentials.
+// URLCredentials returns the credentials in the addresses of a text: user names,
+// passwords, and parameters whose names or values look like credentials.
 func URLCredentials(text string) []string {
 	var out []string
 	for _, s := range urlCredentials(text) {
@@ -37,7 +37,7 @@ func URLCredentials(text string) []string {
 	return out
 }
 
-// RedactURLs replaces what [URLCredentials] returns, where it stands. It returns the
+// RedactURLs replaces the credentials that [URLCredentials] returns. It returns the
 // number of replacements.
 func RedactURLs(text, marker string) (string, int) {
 	var b strings.Builder

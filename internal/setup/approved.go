@@ -62,7 +62,8 @@ func (g *configuredGrants) Find(ctx context.Context, p policy.Principal, subject
 	return found, err
 }
 
-// open sets the runtime and the configuration with which it was opened.
+// open reads the approvals in c, the configuration with which rt was opened. It must
+// be called before [configuredGrants.current].
 func (g *configuredGrants) open(ctx context.Context, rt *loadout.Runtime, c *config.Config) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -73,7 +73,8 @@ func (s *Setup) RefuseAgent(ctx context.Context, args ...string) error {
 	return s.refuse(ctx, args, c.Reason(), "")
 }
 
-// refuse records that loadout ARGS was refused, and returns the error.
+// refuse records that the command with the given arguments was refused, and returns
+// the error to report.
 func (s *Setup) refuse(ctx context.Context, args []string, reason, hint string) error {
 	if hint == "" {
 		hint = "ask the user; they can list such requests: loadout approve --pending"

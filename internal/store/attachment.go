@@ -87,8 +87,8 @@ func (t Attachments) Read(ctx context.Context, session, path string) ([]byte, er
 	return data, nil
 }
 
-// ReadContent returns the content with a hash among the files of a session and their
-// versions. It fails with [ErrNotFound] if there is none.
+// ReadContent returns the content with the given hash from the files of a session and
+// their versions. It fails with [ErrNotFound] if there is none.
 func (t Attachments) ReadContent(ctx context.Context, session, sha256 string) ([]byte, error) {
 	const where = " WHERE session = $1 AND sha256 = $2"
 	data, err := queryScalar[[]byte](ctx, t.c, "SELECT data FROM attachments"+where+" UNION ALL SELECT data FROM attachment_versions"+where+" LIMIT 1", session, sha256)
@@ -198,8 +198,8 @@ func (t Attachments) Keep(ctx context.Context, session, path string) error {
 // Prune drops the content of versions of a session's files beyond
 // [MaxAttachmentVersions] and [MaxAttachmentVersionBytes], those of the earliest
 // steps first. They remain as versions without content, like those of deletions, so
-// that no earlier version is taken for them. Of these, only the [MaxAttachmentMarks]
-// of the latest steps remain.
+// that they are not mistaken for earlier versions. Of the versions without content,
+// only the [MaxAttachmentMarks] of the latest steps remain.
 func (t Attachments) Prune(ctx context.Context, session string) error {
 	err := t.c.inTransaction(ctx, func(c conn) error {
 		_, err := c.exec(ctx, `UPDATE attachment_versions SET sha256 = '`+DroppedVersion+`', size = 0, data = $2 WHERE session = $1 AND (path, step) IN (
@@ -223,8 +223,8 @@ func (t Attachments) Prune(ctx context.Context, session string) error {
 // replaceVersion ends a statement that adds versions of files.
 const replaceVersion = " ON CONFLICT (session, path, step) DO UPDATE SET sha256 = excluded.sha256, size = excluded.size, updated = excluded.updated, data = excluded.data"
 
-// retireAttachment makes the current version of a file, if there is one, an
-// earlier one. It returns their number, 0 or 1.
+// retireAttachment turns the current version of a file, if there is one, into an
+// earlier version. It returns the number of changed versions, 0 or 1.
 func (c conn) retireAttachment(ctx context.Context, session, path string) (int64, error) {
 	const current = " FROM attachments WHERE session = $1 AND path = $2"
 	if _, err := c.exec(ctx, "INSERT INTO attachment_versions ("+attachmentColumns+", data) SELECT "+attachmentColumns+", data"+current+replaceVersion, session, path); err != nil {

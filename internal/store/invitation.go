@@ -23,7 +23,7 @@ type Invitation struct {
 	Revoked time.Time // zero if it was not revoked
 }
 
-// Open reports whether the invitation can be used at a time.
+// Open reports whether the invitation can be used at the given time.
 func (i *Invitation) Open(at time.Time) bool {
 	return i.Revoked.IsZero() && i.Used < i.Uses && at.Before(i.Expires)
 }
@@ -84,9 +84,9 @@ func (t Invitations) ByPrefix(ctx context.Context, prefix string) (Invitation, e
 	return i, nil
 }
 
-// Use records that a user uses an invitation. It fails with [ErrNotFound] unless the
-// invitation is open, so that concurrent calls never exceed its number of uses, and
-// with [ErrExists] if the user has used it before.
+// Use records that a user uses an invitation. It fails with [ErrNotFound] if the
+// invitation is not open, and with [ErrExists] if the user has used it before.
+// Concurrent calls never exceed the number of uses.
 func (t Invitations) Use(ctx context.Context, id, userID string) error {
 	at := now()
 	err := t.c.inTransaction(ctx, func(c conn) error {
@@ -160,8 +160,8 @@ func (t Invitations) CountOpen(ctx context.Context, groupID string) (int64, erro
 }
 
 // TrimEnded deletes the oldest invitations to a group that are no longer open, and
-// leaves up to most of them. If groupID is "", it does so for those to the hub without
-// a group.
+// keeps the newest ones, up to most of them. If groupID is "", it deletes those to
+// the hub without a group.
 func (t Invitations) TrimEnded(ctx context.Context, groupID string, most int64) error {
 	const ended = "COALESCE(group_id, '') = $1 AND NOT (" + openInvitation + "$2)"
 	_, err := t.c.exec(ctx, "DELETE FROM invitations WHERE "+ended+" AND id NOT IN (SELECT id FROM invitations WHERE "+ended+" ORDER BY id DESC LIMIT $3)",
@@ -172,8 +172,8 @@ func (t Invitations) TrimEnded(ctx context.Context, groupID string, most int64) 
 	return nil
 }
 
-// Prune deletes invitations that expired or were revoked before a time, and returns
-// their number.
+// Prune deletes invitations that expired or were revoked before the given time, and
+// returns their number.
 func (t Invitations) Prune(ctx context.Context, before time.Time) (int64, error) {
 	n, err := t.c.exec(ctx, "DELETE FROM invitations WHERE expires < $1 OR revoked > 0 AND revoked < $1", timestamp(before))
 	if err != nil {

@@ -227,7 +227,7 @@ func (t Skills) changes(ctx context.Context, after int64) ([]Change, error) {
 	return out, nil
 }
 
-// PendingVersion is a version that nobody decided about.
+// PendingVersion is a version without a decision.
 type PendingVersion struct {
 	SkillID       string
 	Number        int64
@@ -244,8 +244,8 @@ func (v *PendingVersion) fields() []any {
 // maxPendingPerSkill is the maximum length of [Change.Pending].
 const maxPendingPerSkill = 20
 
-// listPending returns the newest versions of each of the skills that nobody decided
-// about, keyed by skill id. It omits the same versions as [Versions.ListPending].
+// listPending returns the newest versions without a decision of each of the skills,
+// keyed by skill id. It omits the same versions as [Versions.ListPending].
 func (t Skills) listPending(ctx context.Context, ids []any) (map[string][]PendingVersion, error) {
 	rows, err := queryAll[PendingVersion](ctx, t.c, pendingSQL(len(ids)), ids...)
 	if err != nil {

@@ -43,8 +43,8 @@ func (t TrialAgents) List(ctx context.Context, owner string) ([]Session, error) 
 	return found, nil
 }
 
-// ListUnchanged returns up to [MaxPage] sessions with documents that have not
-// changed since a time.
+// ListUnchanged returns up to [MaxPage] sessions with documents that have not changed
+// since the given time.
 func (t TrialAgents) ListUnchanged(ctx context.Context, since time.Time) ([]Session, error) {
 	found, err := queryAll[Session](ctx, t.c, "SELECT "+sessionColumns+` FROM sessions
 		WHERE id IN (SELECT session FROM trial_agents) AND updated < $1 ORDER BY id LIMIT $2`, timestamp(since), MaxPage)

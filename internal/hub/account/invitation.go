@@ -12,6 +12,6 @@ func NewInvitation() (link, prefix string, hash []byte) {
 // link is malformed.
 func InvitationPrefix(link string) (string, bool) { return tokenPrefix(inviteMarker, link) }
 
-// MatchesInvitation reports whether a link has the hash of an invitation. It takes as
-// long for any hash.
+// MatchesInvitation reports whether a link has the hash of an invitation. Its running
+// time does not depend on the hash.
 func MatchesInvitation(link string, hash []byte) bool { return hasHash(link, hash) }

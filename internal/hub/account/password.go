@@ -149,8 +149,8 @@ func (c Cost) isValid() bool {
 
 // Hash returns the hash of a password as a PHC string of up to 130 bytes, which
 // includes the parameters. It fails with a [*WeakPasswordError] if the password is
-// too weak for the user, with [ErrBusy], or with the cause of ctx. Clients take
-// turns if there are many passwords.
+// too weak for the user, with [ErrBusy], or with the cause of ctx. If many passwords
+// are waiting, clients take turns.
 func (p *Passwords) Hash(ctx context.Context, client Client, user, password string) (string, error) {
 	password = norm.NFKC.String(password)
 	if why := findWeakness(user, password); why != "" {

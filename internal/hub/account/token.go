@@ -153,8 +153,8 @@ func tokenPrefix(marker, text string) (string, bool) {
 	return text[:len(marker)+prefixSize], strings.Trim(text[len(marker):], digits62) == ""
 }
 
-// hasHash reports whether a token or link has the given hash. It takes as long for any
-// hash.
+// hasHash reports whether a token or link has the given hash. Its running time does
+// not depend on the hash.
 func hasHash(text string, hash []byte) bool {
 	return subtle.ConstantTimeCompare(hash, hashToken(text)) == 1
 }

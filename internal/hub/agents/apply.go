@@ -121,7 +121,7 @@ func (r *Registry) ApplyAndDelete(ctx context.Context, p account.Principal, docs
 	return r.applyBatch(ctx, p, batch{docs: docs, deletions: deletions, dry: dry})
 }
 
-// batch holds documents to apply and resources to delete, all or none.
+// batch holds documents to apply and resources to delete in one transaction.
 type batch struct {
 	docs      []*Document
 	deletions []Deletion
@@ -438,8 +438,8 @@ func (a *documentBatch) refuseStale(ctx context.Context, i int, now store.Kind, 
 	return nil
 }
 
-// newerChange describes the latest change of a resource, by a user. A zero resource was
-// deleted.
+// newerChange describes the latest change of a resource and the user who made it. If
+// now is zero, the resource was deleted.
 func (a *documentBatch) newerChange(ctx context.Context, now store.Kind, by string) (NewerChange, error) {
 	out := NewerChange{Generation: now.Generation, By: account.UserID(by), Changed: now.Updated}
 	if now.ID == "" {

@@ -94,7 +94,8 @@ func (e *deletionError) Error() string { return "delete " + quote(e.subject) + "
 func (e *deletionError) Unwrap() error { return e.err }
 
 // deleteAll deletes resources, those that refer to others first. It ignores missing
-// ones, and refuses documents for resources that it is to delete.
+// resources. If the batch also contains a document for one of them, it refuses the
+// document and deletes nothing.
 func (a *documentBatch) deleteAll(ctx context.Context, deletions []Deletion) error {
 	found := make([]store.Kind, 0, len(deletions))
 	for _, d := range deletions {
@@ -121,8 +122,9 @@ func (a *documentBatch) deleteAll(ctx context.Context, deletions []Deletion) err
 	return nil
 }
 
-// findToDelete returns a resource that the actor may delete, or a zero one if it is
-// missing or a document applies it.
+// findToDelete returns a resource that the actor may delete. It returns a zero
+// resource if the resource does not exist, or if the batch contains a document for
+// it, which it then refuses.
 func (a *documentBatch) findToDelete(ctx context.Context, d Deletion) (store.Kind, error) {
 	in, err := a.resolveNamespace(ctx, d.Namespace)
 	if err != nil {

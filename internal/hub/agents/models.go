@@ -87,7 +87,8 @@ func ParseDefaultModel(vendor, model, base string, hasKey bool) (*Document, erro
 	return Parse(raw, "model.json")[0], nil
 }
 
-// DefaultModelError is returned if the default Model is not the one to replace.
+// DefaultModelError is returned if the current default Model is not the one that the
+// caller wants to replace.
 type DefaultModelError struct{ Model *ModelChoice }
 
 func (e *DefaultModelError) Error() string {

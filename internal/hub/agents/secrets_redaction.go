@@ -31,13 +31,14 @@ type SecretToRedact struct {
 	Skills, Servers []string
 }
 
-// ToRedact returns the secrets that must not appear in what a user publishes from a
-// conversation of theirs: those of the conversation, the user, the user's groups and
-// the public namespace, and of the skills and resources in them. They include those of
-// the namespaces of the conversation's agent and of the given skills, which it used: the
-// user need not be a member, or may have left the group since. Platform values count
-// only if their names or values say that they are secrets. ToRedact fails if there are too many
-// to check all of them. The caller must authorize the use of the conversation.
+// ToRedact returns the secrets that must not appear in a conversation that its user
+// shares: those of the conversation, the user, the user's groups and the public
+// namespace, and of the skills and resources in them. They include those of the
+// namespaces of the conversation's agent and of the given skills, which it used: the
+// user need not be a member, or may have left the group since. It includes platform
+// values only if their names or values indicate that they are secrets. ToRedact fails
+// if there are too many to check all of them. The caller must authorize the use of
+// the conversation.
 func (s *Secrets) ToRedact(ctx context.Context, p account.Principal, conversation string, skills []string) ([]SecretToRedact, error) {
 	shared := []store.Namespace{store.Public}
 	for _, group := range slices.Sorted(maps.Keys(p.Groups)) {
@@ -101,9 +102,9 @@ func (s *Secrets) usedNamespaces(ctx context.Context, conversation string, skill
 	return out, nil
 }
 
-// isSecretVariable reports whether a platform value is a secret, by its name or because
-// it is an address of a webhook or with credentials. Others are addresses, names and
-// IDs, which a shared conversation may contain.
+// isSecretVariable reports whether a platform value is a secret: by its name, or
+// because it is the address of a webhook or an address with credentials. Other values
+// are addresses, names and IDs, which a shared conversation may contain.
 func isSecretVariable(name, value string) bool {
 	return secretVariable.MatchString(name) || webhook.MatchString(value) || len(scan.URLCredentials(value)) > 0 || len(scan.FindSecrets(value)) > 0
 }

@@ -221,9 +221,8 @@ func AddFor[I, O any](s *Server, op huma.Operation, timeout time.Duration, f fun
 	})
 }
 
-// prepare completes an operation with the types in and out before it is
-// registered. It is a function of its own, like limit, so that the program has it
-// once and not for each type.
+// prepare completes an operation with the types in and out before it is registered.
+// Like limit, it is not generic, so that the program contains its code only once.
 //
 //go:noinline
 func (s *Server) prepare(op *huma.Operation, timeout time.Duration, in, out reflect.Type) {

@@ -76,9 +76,10 @@ func endsTurn(ctx context.Context, from store.Events, id string, seq, ended int6
 	}
 }
 
-// branch continues the conversation after the step that an input names, with the
-// files of that branch, unless it already does. The calls that a turn left without
-// a result get one. The caller must open the conversation again.
+// branch continues the conversation after the step that an input names, and restores
+// the files of that branch. If the conversation already continues there, it changes
+// nothing. It adds a result to each call that an earlier turn left without one. The
+// caller must open the conversation again.
 func (w *worker) branch(ctx context.Context, j *job) error {
 	w.closeActive()
 	if _, err := w.principal(ctx, j); err != nil {

@@ -202,8 +202,8 @@ type ListOptions struct {
 	store.Page
 }
 
-// Unfiled, as [ListOptions.Folder], lists the pinned conversations and the other ones
-// that have no folder.
+// Unfiled, as [ListOptions.Folder], lists the pinned conversations and those that
+// have no folder.
 const Unfiled = "none"
 
 // List returns a page of a user's conversations, the pinned ones first and then those

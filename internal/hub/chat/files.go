@@ -113,8 +113,8 @@ func (c *conversationTx) changeFiles(ctx context.Context, f func(*fileChanges) e
 }
 
 // store stores a file. It fails with [ErrInvalid] if a limit is exceeded or the path
-// is invalid, and with a [*quota.ExceededError] if the owner of the conversation may
-// not store it; then the transaction can continue.
+// is invalid, and with a [*quota.ExceededError] if it exceeds the owner's quota. In
+// the latter case, the transaction can continue.
 func (c *fileChanges) store(ctx context.Context, path string, data []byte) error {
 	if err := checkPath(path); err != nil {
 		return err
@@ -163,9 +163,9 @@ func (c *fileChanges) delete(ctx context.Context, path string) error {
 	return c.Attachments.Delete(ctx, c.id, path, c.step)
 }
 
-// keepQueued keeps the content of a file that is to be replaced or deleted at the step
-// at which it was written, if a message that runs or waits has it as an image. It
-// reports whether it did.
+// keepQueued is called before a file is replaced or deleted at the step at which it
+// was written. If a running or queued message contains the file as an image, it keeps
+// the content and returns true.
 func (c *fileChanges) keepQueued(ctx context.Context, path string) (bool, error) {
 	at := slices.IndexFunc(c.current, func(a store.Attachment) bool { return a.Path == path && a.Step == c.step })
 	if at < 0 {
@@ -194,12 +194,12 @@ func (c *fileChanges) forget(path string) bool {
 	return len(c.current) < n
 }
 
-// restoreFiles makes the files of a branch the current ones: of each file, the last
-// version that was written on the branch. path holds the numbers of the steps on
-// the branch, in order. Files that were written before the first step belong to all
-// branches. Files that were written after the last step, which no turn could use,
-// move to the branch. restoreFiles returns the paths of the files whose version was
-// dropped; the branch does not have them.
+// restoreFiles restores the files of a branch: for each file, the last version that
+// was written on the branch. path holds the numbers of the steps on the branch, in
+// order. Files that were written before the first step belong to all branches. Files
+// that were written after the last step, which no turn could use, move to the branch.
+// restoreFiles returns the paths of the files that cannot be restored because the
+// content of their versions was deleted.
 func (c *conversationTx) restoreFiles(ctx context.Context, path []int64) (dropped []string, err error) {
 	last, err := c.Events.Last(ctx, c.id)
 	if err != nil {

@@ -185,7 +185,7 @@ func (i foundImage) key() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// listImages returns the images of a request, also those in results of tools.
+// listImages returns the images of a request, including those in tool results.
 func listImages(r *llm.Request) []foundImage {
 	var out []foundImage
 	last := -1
@@ -203,8 +203,8 @@ func listImages(r *llm.Request) []foundImage {
 	return out
 }
 
-// mapImages returns parts with their images replaced, also those in results. It returns
-// the same slice if there are no images.
+// mapImages returns parts with their images replaced, including those in results. It
+// returns the same slice if there are no images.
 func mapImages(parts []llm.Part, replace func(llm.Image) llm.Part) []llm.Part {
 	out := parts
 	for i, part := range parts {
@@ -239,8 +239,8 @@ const (
 	rejectedImage
 )
 
-// omissions returns for each image whether it is sent, as far as the limits and earlier
-// requests tell.
+// omissions returns, for each image, whether to send it or why to omit it, according
+// to the limits and earlier requests.
 func (m *imageModel) omissions(ctx context.Context, images []foundImage) ([]omission, error) {
 	why := make([]omission, len(images))
 	if !m.reads {
@@ -304,8 +304,8 @@ func (m *imageModel) resolve(ctx context.Context, r *llm.Request, images []found
 	return &out, failed
 }
 
-// part returns the message part for an image: the image with its content, or the
-// text that stands for it if why gives a reason to omit it.
+// part returns the message part for an image: the image with its content, or, if why
+// is a reason to omit the image, a text that replaces it.
 func (m *imageModel) part(ctx context.Context, i llm.Image, why omission) (llm.Part, error) {
 	name := ""
 	if i.Name != "" {
@@ -374,18 +374,20 @@ func (m *imageModel) size(ctx context.Context, ref string) (int64, error) {
 	return m.sizes[ref], nil
 }
 
-// rejectedImages are the images of a conversation that a model's server rejected. They
-// are known as long as this node runs; another node finds out by itself. The zero value
-// is empty. It is safe for concurrent use.
+// rejectedImages are the images of a conversation that a model's server rejected.
+// They are kept in the memory of this node, so another node has to find out again.
+// The zero value is empty. It is safe for concurrent use.
 type rejectedImages struct {
 	mu   sync.Mutex
 	keys map[string]bool
 }
 
-// maxRejected is the maximum number of rejected images that are known of a conversation.
+// maxRejected is the maximum number of rejected images to remember for a
+// conversation.
 const maxRejected = 1000
 
-// isEmpty reports whether no image was rejected; then no keys need to be computed.
+// isEmpty reports whether no image was rejected. In that case, callers need not
+// compute keys.
 func (r *rejectedImages) isEmpty() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -438,8 +440,8 @@ func (r *rejections) of(id, model string) *rejectedImages {
 	return r.all[key]
 }
 
-// forget removes the rejected images of a conversation, because its next requests
-// differ: the model may accept an image without those that it was sent with.
+// forget removes the rejected images of a conversation whose next requests contain
+// other images. The model may accept an image that was rejected together with others.
 func (r *rejections) forget(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -39,7 +39,7 @@ type ImageRef struct {
 // If all versions of the file are deleted, the model receives a text that says so.
 
 // readImages returns the images of a message without their content. It fails with
-// [ErrInvalid] if a file is no image that models accept.
+// [ErrInvalid] if a file is not an image of a type that models accept.
 func (e *Engine) readImages(ctx context.Context, p account.Principal, id string, refs []ImageRef) ([]llm.Image, error) {
 	if _, err := e.authorize(ctx, p, account.SessionWrite, id); err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ type ImageError struct {
 	reason string
 }
 
-// Error returns a text with the path and the reason.
+// Error returns the path and the reason.
 func (e *ImageError) Error() string { return fmt.Sprintf("image %q: %s", e.Path, e.reason) }
 
 // Is reports whether target is [ErrInvalid].
@@ -109,7 +109,8 @@ func isHash(text string) bool {
 }
 
 // checkImage returns the type and the size of an image. It fails if the image is
-// damaged. It does not decode an image of more than [MaxImagePixels] in a direction.
+// damaged. It does not decode an image whose width or height exceeds
+// [MaxImagePixels].
 func checkImage(data []byte) (picture.Info, error) {
 	info, err := picture.Inspect(data)
 	if err != nil {
@@ -178,9 +179,9 @@ func (e *Engine) readImage(ctx context.Context, id, ref string) (llm.Image, erro
 	return llm.Image{MIMEType: info.MIMEType, Data: data}, nil
 }
 
-// embedImages adds the contents of the images in a user's message, each once: embedded
-// has the hashes of those that earlier messages contain, by their references, and
-// further messages refer to these hashes.
+// embedImages adds the contents of the images in a user's message, each only once.
+// embedded maps the references of the images in earlier messages to their hashes; for
+// these images, the message contains only the hash.
 func (e *Engine) embedImages(ctx context.Context, id string, event *session.Event, embedded map[string]string) error {
 	if event.Message == nil || len(event.Message.Images) == 0 {
 		return nil
@@ -213,8 +214,8 @@ func (e *Engine) embedImages(ctx context.Context, id string, event *session.Even
 const maxImportedImages = 100
 
 // takeImages replaces the contents of the images in users' messages by references. It
-// returns the images, with their paths as names, to be stored as files. Images that a
-// message could not have, or that have no content, are omitted; the model is told that
+// returns the images, with their paths as names, to be stored as files. It omits
+// images that are not allowed in messages or have no content; the model is told that
 // they were deleted.
 func takeImages(events []session.Event) []llm.Image {
 	var out []llm.Image

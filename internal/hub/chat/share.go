@@ -123,9 +123,9 @@ func (e *Engine) sharing() (Sharing, error) {
 	return s, nil
 }
 
-// PreviewShare returns what a share of the current branch would contain now,
-// without turns that have not ended. It creates nothing but an audit record: by many
-// previews, a user could find out secrets of a group, see [secretTracker].
+// PreviewShare returns what a share of the current branch would contain now, without
+// turns that have not ended. It stores only an audit record, which is needed because
+// a user could find out secrets of a group with many previews; see [secretTracker].
 func (e *Engine) PreviewShare(ctx context.Context, p account.Principal, id string, o ShareOptions) (*SharePreview, error) {
 	preview, _, _, err := e.snapshotToShare(ctx, p, id, o)
 	if err != nil {
@@ -370,10 +370,10 @@ func (e *Engine) recordView(ctx context.Context, p account.Principal, s store.Sh
 	})
 }
 
-// Shares returns a page of a user's shares, newest first, and the cursor of the
-// next page. If owner is "", it returns those of all users, for administrators, who
-// see neither titles nor links. Without the scope to share conversations, it returns
-// no links: who reads a list must not be able to pass on what it lists.
+// Shares returns a page of a user's shares, newest first, and the cursor of the next
+// page. If owner is "", it returns those of all users, for administrators, who see
+// neither titles nor links. Without the scope to share conversations, it returns no
+// links, because a token that only reads must not give access to the shares.
 func (e *Engine) Shares(ctx context.Context, p account.Principal, owner account.UserID, page store.Page) ([]Share, string, error) {
 	if err := account.Check(p, account.ShareList, account.OwnedBy(owner)); err != nil {
 		return nil, "", err

@@ -41,8 +41,9 @@ func (c *SharedContent) addresses() (out []string, more int) {
 }
 
 // linkAddresses returns the addresses of links and images in Markdown: first those
-// whose text may differ from the address, and then plain ones. Of a text with many
-// links that do not end, which could take hours, it only counts the rest of the links.
+// whose text may differ from the address, and then plain ones. If a text contains
+// many unterminated links, whose scan could take hours, it only counts the remaining
+// links.
 func linkAddresses(text string) (out []string, more int) {
 	budget := 64 * len(text) // bytes of destinations
 	for rest := text; ; {

@@ -148,11 +148,11 @@ const (
 	maxPartOf     = 8 << 10 // length of a value of which parts are replaced
 )
 
-// redact replaces secrets in all texts of the content: the given values, and then
-// what looks like a secret anywhere in the content or in the unshared texts, and
-// credentials in addresses. It then shortens the objects of calls, because it would not
-// find a secret of which only the start is left. It fails with [ErrInvalid] if too much
-// text looks like a secret, and if ctx is done.
+// redact replaces secrets in all texts of the content: the given values, then values
+// that look like secrets anywhere in the content or in the unshared texts, and
+// credentials in addresses. It shortens the objects of calls only afterwards, because
+// it could not find a truncated secret. It fails with [ErrInvalid] if too much text
+// looks like a secret, and if ctx is done.
 func (c *SharedContent) redact(ctx context.Context, values, unshared []string) (Redacted, error) {
 	var out Redacted
 	c.replace(ctx, slices.DeleteFunc(slices.Clone(values), func(v string) bool { return len(v) < redact.MinLength }), &out.Stored)
@@ -231,7 +231,7 @@ func (c *SharedContent) replace(ctx context.Context, values []string, n *int) {
 	count(&c.Title, title)
 }
 
-// contained returns those forms of the values that a text contains.
+// contained returns the forms of the values that occur in a text.
 func (c *SharedContent) contained(ctx context.Context, values []string) []string {
 	var forms, out []string
 	for _, v := range values {
@@ -250,8 +250,9 @@ func (c *SharedContent) contained(ctx context.Context, values []string) []string
 	return out
 }
 
-// inTitle returns a value as the page's titleFrom writes it: the title is the first
-// line of the first message without Markdown's marks.
+// inTitle returns a value as it appears in a title. The page's function titleFrom
+// derives the title from the first line of the first message, without Markdown
+// markup.
 func inTitle(v string) string {
 	v, _, _ = strings.Cut(strings.TrimSpace(v), "\n")
 	return strings.Join(strings.Fields(strings.NewReplacer("`", "", "*", "").Replace(v)), " ")

@@ -27,8 +27,8 @@ type sharedBranch struct {
 	addedSize int // bytes of the unshared texts
 }
 
-// loadedSkills returns the store IDs of the skills that were loaded on any branch. They
-// may belong to groups of which the user is no member.
+// loadedSkills returns the store IDs of the skills that were loaded on any branch.
+// They may belong to groups of which the user is not a member.
 func (e *Engine) loadedSkills(ctx context.Context, id string) ([]string, error) {
 	var out []string
 	read := 0
@@ -55,8 +55,8 @@ func (e *Engine) loadedSkills(ctx context.Context, id string) ([]string, error) 
 	}
 }
 
-// readSharedBranch reads the steps of the current branch, without those of turns after
-// the input with the number ended, and passes them to observe. It reads no other
+// readSharedBranch reads the steps of the current branch and passes them to observe.
+// It omits the turns of inputs with numbers greater than ended. It reads no other
 // branches, and stops as soon as a limit is exceeded.
 func (e *Engine) readSharedBranch(ctx context.Context, id string, ended int64, images bool, observe func(*step)) (*sharedBranch, error) {
 	last, err := e.db.Events.Last(ctx, id)
@@ -99,7 +99,8 @@ func (e *Engine) readSharedBranch(ctx context.Context, id string, ended int64, i
 	return out, nil
 }
 
-// add adds a step without what is not shared, so that the rest fits in memory.
+// add adds a step. It drops the parts that are not shared, so that the others fit in
+// memory.
 func (b *sharedBranch) add(s step, images bool) {
 	s.Start, s.Notice, s.Updated = nil, nil, nil
 	if s.Loaded != nil {

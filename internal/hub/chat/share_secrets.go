@@ -19,8 +19,8 @@ type StoredSecret struct {
 	Skills, Servers []string
 }
 
-// UncheckedSecret is a stored secret that cannot be decrypted, so that a share may
-// contain it.
+// UncheckedSecret is a stored secret that cannot be decrypted, so a share may contain
+// it.
 type UncheckedSecret struct {
 	Owner string `json:"owner" doc:"Owner of the secret, such as group:ID"`
 	Name  string `json:"name,omitempty" doc:"Absent for secrets of others"`
@@ -30,19 +30,20 @@ type UncheckedSecret struct {
 // secretTracker decides which stored secrets a share must not contain. It observes the
 // steps of the branch in order, and then the files to share.
 //
-// Secrets of the conversation's owner are replaced wherever they are. The owner set
-// them, and so learns nothing from that. The values of groups are not to be read by
-// their members, who could otherwise write guesses in messages and see in the preview
-// which ones are replaced. Such a secret is therefore not replaced if only the user's
-// messages have it, and what the model repeated from them.
+// Secrets of the conversation's owner are replaced wherever they occur. The owner
+// knows them already. The secrets of a group must not be revealed to its members, who
+// could otherwise write guesses in messages and see in the preview which of them are
+// replaced. Such a secret is therefore not replaced if it occurs only in the user's
+// messages and where the model repeats them.
 //
-// Everything else may have it from a skill, a server, a member of a team or a file:
-// results of calls, whatever the tool, instructions, files, and what the model wrote
-// on its own. Neither names of tools nor grants can rule that out: a script may store a
-// secret in a file that another tool reads, and grants may have been revoked since. A
-// user can thus still test guesses, with a tool that returns an encoded argument, an
-// import or a file: that is better than a secret in a share. What limits it is the rate
-// of previews, each of which the audit log records.
+// In any other text, the secret may come from a skill, a server, a member of a team
+// or a file. This includes the results of all tools, instructions, files, and text
+// that the model did not repeat from a message. Neither names of tools nor grants can
+// rule that out: a script may store a secret in a file that another tool reads, and
+// grants may have been revoked since. A user can still test guesses with an import, a
+// file, or a tool that returns an encoded argument, but that is better than a secret
+// in a share. The number of previews is limited, and the audit log records each of
+// them.
 type secretTracker struct {
 	secrets  []StoredSecret
 	forms    *redact.Finder
@@ -54,7 +55,7 @@ type secretTracker struct {
 	provided map[string][]string // the skills that provide each tool
 }
 
-// receiver is the tool that a call goes to, and the skills to which the tool belongs.
+// receiver is the tool that a call runs, and the skills that provide the tool.
 type receiver struct {
 	tool   string
 	skills []string
@@ -127,7 +128,8 @@ func (t *secretTracker) addWritten(text string) {
 	t.forms.Find(text, func(form int) { t.written[t.secretOf[form]] = true })
 }
 
-// addRepeated observes a text of the model, which may repeat what the user wrote.
+// addRepeated observes a text written by the model, which may repeat the user's
+// messages.
 func (t *secretTracker) addRepeated(text string) {
 	t.forms.Find(text, func(form int) {
 		if i := t.secretOf[form]; !t.written[i] {
@@ -142,7 +144,7 @@ func (t *secretTracker) addRevealed(text string) {
 	t.forms.Find(text, func(form int) { t.revealed[t.secretOf[form]] = true })
 }
 
-// receiverOf returns where a call goes.
+// receiverOf returns the receiver of a call.
 func (t *secretTracker) receiverOf(tool, arguments string) receiver {
 	var in struct {
 		Name      string `json:"name"`
@@ -160,9 +162,9 @@ func (t *secretTracker) receiverOf(tool, arguments string) receiver {
 	return receiver{tool, t.provided[tool]}
 }
 
-// mayReach reports whether a tool may receive the secret. Names of servers may be
-// shortened in names of tools, and the calls of a team's members are not on the branch;
-// a false alarm, which only refuses a share, is better than a miss.
+// mayReach reports whether a tool may receive the secret. Tool names may contain
+// shortened server names, and the calls of a team's members are not on the branch. In
+// doubt, it returns true, which only refuses the share.
 func (s *StoredSecret) mayReach(r receiver) bool {
 	return r.tool == toolname.HandOff && len(s.Skills)+len(s.Servers) > 0 ||
 		slices.ContainsFunc(s.Skills, func(skill string) bool { return slices.Contains(r.skills, skill) }) ||
@@ -180,8 +182,8 @@ func (t *secretTracker) values() []string {
 	return out
 }
 
-// unchecked returns the secrets that cannot be decrypted: all of the conversation's
-// owner, and of others those that the conversation used.
+// unchecked returns the secrets that cannot be decrypted: all secrets of the
+// conversation's owner, and those of others that the conversation used.
 func (t *secretTracker) unchecked() []UncheckedSecret {
 	var out []UncheckedSecret
 	for i, s := range t.secrets {

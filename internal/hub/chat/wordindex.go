@@ -75,8 +75,9 @@ func indexTitle(ctx context.Context, t *store.Tables, id, title string) error {
 
 // IndexOlder adds the words of a conversation that an older program stored to the
 // index: the newest one, or the newest one that is older than before. It returns its
-// ID, or "" if there is none left. If a conversation cannot be indexed, IndexOlder logs
-// that and leaves it for another call, so that the others do not wait for it.
+// ID, or "" if there is none left. If a conversation cannot be indexed, IndexOlder
+// logs the error and still returns the ID, so that the caller continues with older
+// conversations. A later run tries again.
 func (e *Engine) IndexOlder(ctx context.Context, before string) (string, error) {
 	ids, err := e.db.ConversationWords.ListUnindexed(ctx, before, 1)
 	if err != nil || len(ids) == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
-// approvalRule says how many approvals a namespace requires, and from whom.
+// approvalRule specifies how many approvals a namespace requires, and from whom.
 type approvalRule struct {
 	in       Namespace
 	required int
@@ -18,7 +18,7 @@ type approvalRule struct {
 	role     store.Role // lowest role in that group, or in the group of the namespace
 }
 
-// MissingApproval says whose approval a version awaits.
+// MissingApproval specifies an approval that a version still needs.
 type MissingApproval struct {
 	Count  int    `json:"count" doc:"Number of approvals"`
 	Group  string `json:"group,omitempty" doc:"ID of the group whose members must give them; absent if only administrators may"`
@@ -206,8 +206,8 @@ func (a *approvalReader) counts(ctx context.Context, p account.Principal, rules 
 }
 
 // needsDecision reports whether a version that is awaiting review needs a decision by
-// the principal: it may review the version, its approval would count, and it has not
-// already given one that waits for others.
+// the principal: the principal may review the version, the approval would count, and
+// the principal has not already given an approval that waits for others.
 func (a *approvalReader) needsDecision(ctx context.Context, p account.Principal, home Namespace, listings []Namespace, v store.PendingVersion) (bool, error) {
 	if !account.Can(p, account.SkillReview, accountResource(home, v.CreatedBy)) {
 		return false, nil

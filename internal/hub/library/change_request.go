@@ -45,16 +45,16 @@ func (h *skillRecord) openRequests(ctx context.Context, t *store.Tables, p accou
 	return out, nil
 }
 
-// isBlocked reports whether a reviewer other than the given one requested changes of the
-// version of a skill with a number, or of an earlier one.
+// isBlocked reports whether a reviewer other than the given one requested changes to
+// the version with the given number, or to an earlier one.
 func isBlocked(ctx context.Context, t *store.Tables, skillID string, number int64, except string) (bool, error) {
 	open, err := t.ChangeRequests.ListOpen(ctx, skillID, number)
 	return slices.ContainsFunc(open, func(r store.ChangeRequest) bool { return r.Reviewer != except }), err
 }
 
-// checkDismiss returns an error if the principal must not dismiss a request. Only
-// administrators may if they uploaded its version, or a pending one that it blocks.
-// versions are the newest ones of the skill.
+// checkDismiss returns an error if the principal must not dismiss a request. If the
+// principal uploaded its version, or a pending version that it blocks, only an
+// administrator may dismiss it. versions are the newest ones of the skill.
 func (h *skillRecord) checkDismiss(ctx context.Context, t *store.Tables, p account.Principal, r store.ChangeRequest, versions []store.Version) error {
 	author := h.CreatedBy
 	v, err := t.Versions.Get(ctx, h.ID, r.Number)
@@ -149,8 +149,8 @@ type dismissDetails struct {
 	Current  int64  `json:"current,omitempty"` // number of the version that became current
 }
 
-// releaseVersions publishes versions from a number on that nothing blocks any more. It
-// returns the number of the version that became current, or 0.
+// releaseVersions publishes the versions with at least the given number that are no
+// longer blocked. It returns the number of the version that became current, or 0.
 func (l *Library) releaseVersions(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, from int64) (current int64, err error) {
 	rows, err := tx.Versions.List(ctx, h.ID, 0, store.MaxPage)
 	if err != nil {
@@ -182,8 +182,8 @@ func (l *Library) releaseVersions(ctx context.Context, tx *store.Tx, p account.P
 	return current, nil
 }
 
-// releaseVersion approves a version that has enough approvals of users who may still
-// review, and publishes it if it needs none.
+// releaseVersion approves a version that has enough approvals by users who may still
+// review. It publishes a version that needs no approval.
 func (l *Library) releaseVersion(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, v store.Version) (current int64, err error) {
 	after := v
 	if after.NeedsApproval = false; v.NeedsApproval {

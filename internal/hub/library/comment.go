@@ -71,8 +71,8 @@ func (h *skillRecord) isReviewer(p account.Principal, v store.Version) bool {
 	return h.check(p, account.SkillReview, v.CreatedBy) == nil
 }
 
-// mayDelete reports whether the principal may delete a comment on a version: authors
-// delete their own, and reviewers with a scope for reviews all.
+// mayDelete reports whether the principal may delete a comment on a version. Authors
+// may delete their own comments; reviewers with a scope for reviews may delete any.
 func (h *skillRecord) mayDelete(p account.Principal, v store.Version, m store.Comment) bool {
 	return m.Text != "" && (m.Author == string(p.User) || h.check(p, account.SkillReview, v.CreatedBy) == nil)
 }
@@ -105,8 +105,8 @@ func (l *Library) Comments(ctx context.Context, p account.Principal, id string, 
 	return threads, l.relocateThreads(ctx, h, v, threads)
 }
 
-// accessibleComments returns those of the comments whose versions the principal may
-// access, and adds these versions to found. It changes all.
+// accessibleComments returns the comments whose versions the principal may access,
+// and adds these versions to found. It modifies the slice all.
 func (l *Library) accessibleComments(ctx context.Context, p account.Principal, h *skillRecord, all []store.Comment, found map[int64]store.Version) ([]store.Comment, error) {
 	withheld := map[int64]bool{}
 	for _, m := range all {
@@ -283,8 +283,8 @@ func newCommentDetails(h *skillRecord, v store.Version, m store.Comment, change 
 // changeFunc changes a comment on a version.
 type changeFunc func(*store.Tx, *skillRecord, store.Version, store.Comment) error
 
-// changeComment calls f to change a comment, and returns its thread, or nil if it has
-// ended.
+// changeComment calls f to change a comment, and returns its thread, or nil if the
+// thread no longer exists.
 func (l *Library) changeComment(ctx context.Context, p account.Principal, id, comment, change string, f changeFunc) (*CommentThread, error) {
 	found, err := l.db.Comments.Get(ctx, comment)
 	if err == nil && found.SkillID != id {

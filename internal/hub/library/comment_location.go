@@ -65,7 +65,7 @@ func (l *Library) commentedLine(ctx context.Context, p account.Principal, h *ski
 }
 
 // readLines returns the lines of a file of a version, each truncated to maxLineText
-// bytes. It returns nil if the file is large or no text.
+// bytes. It returns nil if the file is too large or is not text.
 func (l *Library) readLines(ctx context.Context, h *skillRecord, v store.Version, path string) ([]string, error) {
 	t, err := l.tree(ctx, v)
 	if err != nil {
@@ -138,8 +138,8 @@ func (l *Library) relocateThreads(ctx context.Context, h *skillRecord, v store.V
 	return nil
 }
 
-// nearestLine returns the number of the line with a text that is nearest to line at, or
-// 0 if there is none. text may have been cleaned for the page.
+// nearestLine returns the number of the line that has the given text and is nearest
+// to line at, or 0 if there is none. text may have been cleaned for the page.
 func nearestLine(lines []string, at int64, text string) int64 {
 	best, distance := int64(0), int64(len(lines))+at
 	for i, s := range lines {

@@ -124,8 +124,8 @@ const (
 	reviewDismissed Review = "dismissed" // a request for changes was dismissed
 )
 
-// notifyApproval notifies the uploader of a version of an approval that does not
-// suffice.
+// notifyApproval notifies the uploader of a version of an approval, if more approvals
+// are needed.
 func (l *Library) notifyApproval(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, v store.Version, d Decision) error {
 	to := recipients{}
 	to.add(v.CreatedBy)

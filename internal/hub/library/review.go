@@ -99,8 +99,9 @@ func (l *Library) ReviewVersion(ctx context.Context, p account.Principal, id str
 	})
 }
 
-// isRepeated reports whether a decision repeats one that still stands, by the same
-// reviewer and without another note. after is the version after the decision.
+// isRepeated reports whether the same reviewer has already made the decision, with
+// the same note. An approval without a note also repeats one with a note. after is
+// the version after the decision.
 func isRepeated(p account.Principal, v, after store.Version, d Decision) bool {
 	user := string(p.User)
 	same := v.Review == after.Review && v.ChangesRequested == after.ChangesRequested
@@ -225,7 +226,7 @@ func pendingVersion(v store.Version) store.PendingVersion {
 	return store.PendingVersion{SkillID: v.SkillID, Number: v.Number, CreatedBy: v.CreatedBy, Approvers: v.Approvers, NeedsApproval: v.NeedsApproval, Meta: v.Meta}
 }
 
-// awaitsReview reports whether a version that nobody decided about needs a review.
+// awaitsReview reports whether a version without a decision needs a review.
 func awaitsReview(v store.PendingVersion) bool {
 	m := readMeta(v.Meta)
 	return m.needsReview() || v.NeedsApproval

@@ -11,8 +11,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
-// ReviewStatus says what a version needs before it can be published, and what has
-// happened to it.
+// ReviewStatus describes the approvals that a version needs before it can be
+// published, and its history.
 type ReviewStatus struct {
 	Missing  []MissingApproval `json:"missing" nullable:"false" doc:"Approvals that a version awaits"`
 	Requests []ChangeRequest   `json:"requests" nullable:"false" doc:"Open requests for changes of this version or of earlier ones, which block it"`
@@ -21,7 +21,7 @@ type ReviewStatus struct {
 	Suffices bool              `json:"approvalSuffices" doc:"Whether the version would be approved if you approved it; otherwise it would await others"`
 }
 
-// ReviewEvent is an event in the life of a version.
+// ReviewEvent is an event in the history of a version.
 type ReviewEvent struct {
 	At   time.Time `json:"at"`
 	Kind string    `json:"kind" enum:"uploaded,checked,commented,resolved,reopened,approved,changes-requested,rejected,undone,dismissed,published,withdrawn"`
@@ -69,7 +69,8 @@ func (l *Library) ReviewStatus(ctx context.Context, p account.Principal, id stri
 	return &out, nil
 }
 
-// removeNotes removes what only the uploader and the reviewers of a version may read.
+// removeNotes removes the notes that only the uploader and the reviewers of a version
+// may read.
 func (s *ReviewStatus) removeNotes() {
 	for i := range s.Requests {
 		s.Requests[i].Note = ""

@@ -9,7 +9,8 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
-// Section is the start of a list of skills.
+// Section is a section of the library's start page: the first skills of a list, and
+// their total number.
 type Section struct {
 	Name   string   `json:"name" enum:"attention,approved,team,new" doc:"attention: those that need your attention, including ones whose name a nearer skill has; approved: code approved in the period; team: those that you and the members of your groups use most; new: added in the period"`
 	Total  int      `json:"total" doc:"Number of skills in the section"`

@@ -327,7 +327,8 @@ func (d *uploadedDocument) lose(format string, args ...any) {
 }
 
 // Apply implements [migrate.Documents]. It compares the documents again, because some
-// skills of the upload may not have been added, and records what is denied only now.
+// skills of the upload may not have been added. Only then does it record denied
+// permissions in the audit log.
 func (d *documents) Apply(ctx context.Context) (written, problems []string, err error) {
 	recorded := len(d.denied)
 	if err := d.findNew(ctx, false); err != nil {

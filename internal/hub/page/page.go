@@ -34,11 +34,11 @@ const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'uns
 	"frame-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // previewPolicy is the content security policy of preview.html, which shows a
-// document of a conversation and runs its scripts. The document has an origin of
-// its own, also if it is opened without the page, and loads nothing: no file of
-// the hub and no other address. The policy of the page keeps its frame from
-// leaving the hub. Chromium ignores webrtc and connects to a host before it
-// refuses to open its page in a frame, so scripts can still make themselves known.
+// document of a conversation and runs its scripts. The document has its own origin,
+// even if it is opened directly, and can load nothing, neither from the hub nor from
+// other hosts. The policy of the page prevents its frame from navigating to another
+// host. Chromium ignores webrtc, and connects to a host before it refuses to open its
+// page in a frame, so scripts can still contact a server.
 const previewPolicy = "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; font-src data:; " +
 	"media-src data: blob:; connect-src 'none'; form-action 'none'; base-uri 'none'; frame-ancestors 'self'; webrtc 'block'"
 

@@ -93,8 +93,8 @@ func (h *Handlers) watchSession(ctx context.Context, in *watchInput) (*huma.Stre
 	}}, nil
 }
 
-// checkAttend returns an error if the principal may not execute the skill:requests
-// that it asks for.
+// checkAttend returns an error if Attend is set but the principal may not execute
+// skill:requests.
 func (in *EventsInput) checkAttend(p account.Principal) error {
 	if !in.Attend {
 		return nil

@@ -165,8 +165,9 @@ func (g Groups) Change(ctx context.Context, p account.Principal, id account.Grou
 	return newGroup(p, row), nil
 }
 
-// checkApproverGroup returns an error if the principal must not choose the group whose
-// members must approve, or if fewer members could approve than a reviewer of g has.
+// checkApproverGroup returns an error if members of g must approve with a role that
+// cannot review, or if the principal cannot see the other group whose members must
+// approve.
 func checkApproverGroup(ctx context.Context, tx *store.Tx, p account.Principal, g store.Group) error {
 	if g.ApproverGroup == "" || g.ApproverGroup == g.ID {
 		if r := g.ApproverRole; r != store.Maintainer && r != store.Owner {

@@ -37,7 +37,7 @@ var (
 	ErrInvitationsOff = errors.New("this hub does not permit you to invite users")
 )
 
-// Inviters says who may invite users to a hub.
+// Inviters specifies who may invite users to a hub.
 type Inviters string
 
 // The values of [Inviters].
@@ -47,7 +47,8 @@ const (
 	Nobody Inviters = "off"
 )
 
-// InvitationState says whether an invitation can be used.
+// InvitationState is the state of an invitation, which determines whether it can be
+// used.
 type InvitationState string
 
 // The states of invitations.
@@ -129,8 +130,8 @@ func invitationTo(group account.GroupID) (account.Resource, store.Namespace) {
 	return account.OwnedByGroup(group, ""), store.GroupNamespace(string(group))
 }
 
-// mayInvite returns an error unless a principal may give a role in a group to a user
-// whose role is from.
+// mayInvite returns an error unless the principal may invite a user to a group with
+// the given role. from is the role that the user already has.
 func (b *core) mayInvite(p account.Principal, group account.GroupID, user account.UserID, from, role account.Role) error {
 	r, _ := invitationTo(group)
 	if err := account.Check(p, account.InvitationManage, r); err != nil {
@@ -260,7 +261,7 @@ func (i Invitations) describe(ctx context.Context, rows []store.Invitation) ([]I
 	return out, nil
 }
 
-// names returns the names of the inviters and of those who used the invitations.
+// names returns the names of the inviters and of the users who used the invitations.
 func (i Invitations) names(ctx context.Context, rows []store.Invitation, uses []store.InvitationUse) (map[string]string, error) {
 	var ids []string
 	for _, row := range rows {

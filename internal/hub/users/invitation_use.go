@@ -10,7 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
-// OpenedInvitation describes an invitation to those who have its link.
+// OpenedInvitation describes an invitation to anyone who has its link.
 type OpenedInvitation struct {
 	Inviter string       `json:"inviter" doc:"Name of the user who invites"`
 	Group   *InvitedTo   `json:"group,omitempty" doc:"Absent if it invites to the hub without a group"`
@@ -40,7 +40,8 @@ func (i Invitations) find(ctx context.Context, link string) (store.Invitation, e
 	return row, err
 }
 
-// findOpen is like [Invitations.find], but the invitation can be used.
+// findOpen is like [Invitations.find], but returns only an invitation that can be
+// used.
 func (i Invitations) findOpen(ctx context.Context, link string) (store.Invitation, error) {
 	row, err := i.find(ctx, link)
 	if err != nil {
@@ -87,8 +88,8 @@ func (i Invitations) Open(ctx context.Context, p account.Principal, link string)
 
 // Accept creates a user with the given name and password, who joins the group of an
 // invitation, and stores login for this user. It fails with [ErrInvitation], and with
-// the errors of [Users.Create]. A failure uses up nothing. It says that a name is taken
-// only after all other checks, so that a link for one user does not serve to find out
+// the errors of [Users.Create]. A failure does not count as a use. Accept checks last
+// whether the name is taken, so that a link for one user cannot be used to find out
 // names: the first free name uses it up.
 func (i Invitations) Accept(ctx context.Context, client account.Client, link, name, password string, login account.Login) (account.UserID, error) {
 	row, err := i.findOpen(ctx, link)
@@ -127,9 +128,9 @@ func newAccountAction(user account.UserID, name, invitation string) auditedActio
 		details: map[string]any{"change": "create", "name": name, "invitation": invitation}}
 }
 
-// Join adds a signed-in user to the group of an invitation, and returns the group, or ""
-// if it invites to the hub without a group. If the user already has the role or a
-// higher one, it uses up nothing. It fails with [ErrInvitation].
+// Join adds a signed-in user to the group of an invitation, and returns the group, or
+// "" if it invites to the hub without a group. If the user already has the role or a
+// higher one, it does not count as a use. It fails with [ErrInvitation].
 func (i Invitations) Join(ctx context.Context, p account.Principal, link string) (account.GroupID, error) {
 	if err := account.Check(p, account.InvitationAccept, account.OwnedBy(p.User)); err != nil {
 		return "", err

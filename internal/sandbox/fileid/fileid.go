@@ -13,11 +13,11 @@ type ID struct {
 	Changed        int64 // in nanoseconds; programs cannot set it
 }
 
-// settling is how long a file may change again without a change of its times,
-// which the kernel stores with the resolution of a clock tick or, on some file
-// systems, of a second or two.
+// settling is the time after a change during which another change might leave the
+// file's times the same. The kernel stores these times with the resolution of a clock
+// tick or, on some file systems, of one or two seconds.
 const settling = 3 * time.Second
 
-// IsSettled reports whether the file had not changed for a while at a time.
-// Only then does each later change alter the ID.
+// IsSettled reports whether, at the given time, the last change of the file was long
+// enough ago that any later change alters the ID.
 func (id ID) IsSettled(at time.Time) bool { return at.Sub(time.Unix(0, id.Changed)) > settling }

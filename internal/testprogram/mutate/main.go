@@ -28,7 +28,7 @@ import (
 	"time"
 )
 
-// outcome says what the tests of a package made of a mutation.
+// outcome is the outcome of a package's tests for a mutation.
 type outcome int
 
 const (
@@ -287,9 +287,9 @@ func (t *tester) test(ctx context.Context, all []mutation) ([]outcome, error) {
 	return out, nil
 }
 
-// goTest runs the tests of packages and returns what became of each. The tests of a
-// package end at the first failure. As a flag of the go command, failfast would end those
-// of the other packages too.
+// goTest runs the tests of packages and returns the outcome of each. The tests of a
+// package end at the first failure. As a flag of the go command, failfast would end
+// those of the other packages too.
 func (t *tester) goTest(ctx context.Context, names []string, args ...string) (map[string]outcome, error) {
 	args = append([]string{"test", "-vet=off", "-timeout=" + t.timeout.String(), "-exec=" + t.exec}, args...)
 	args = append(append(args, names...), "-args", "-test.failfast")

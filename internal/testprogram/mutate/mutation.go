@@ -97,7 +97,7 @@ func readFile(p goPackage, name string) (file, error) {
 	return f, nil
 }
 
-// operators gives each operator the one that is taken for it by mistake.
+// operators maps each operator to one that is easily confused with it.
 var operators = map[token.Token]string{
 	token.LSS: "<=", token.LEQ: "<", token.GTR: ">=", token.GEQ: ">",
 	token.EQL: "!=", token.NEQ: "==", token.LAND: "||", token.LOR: "&&",
