@@ -1,8 +1,11 @@
 // Scenes of the library: uploads, imports, lists and the composer.
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdir, mkdtemp, realpath, rename, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { fits, pictures } from "../browser.mjs";
+import { accessible, fits, pictures } from "../browser.mjs";
 import { over } from "../furnish.mjs";
 import { skill, zip } from "../hub.mjs";
 import { password, scene, signIn, window_ } from "../scene.mjs";
@@ -167,6 +170,72 @@ test("import: the page shows how far the hub is, then what was added, is the sam
   await page.getByRole("button", { name: "Import from elsewhere" }).click();
   await page.getByRole("main").getByRole("button", { name: "Search" }).click();
   await page.getByText("Added: 0 · Unchanged: 10 · Skipped: 0").waitFor();
+  page.calm();
+});
+
+test("source: a failed check is shown with its reason, tried again, and mended", async (t) => {
+  const dir = await realpath(await mkdtemp(join(tmpdir(), "loadout-source-")));
+  t.after(() => rm(dir, { recursive: true, force: true }));
+  const repo = join(dir, "skills");
+  const git = (...args) =>
+    execFileSync("git", ["-C", repo, "-c", "user.name=a", "-c", "user.email=a@example.com", ...args]);
+  const commit = async (body) => {
+    await writeFile(join(repo, "SKILL.md"), skill("tides", "Reads tide tables. Use for tides.", body));
+    git("add", ".");
+    git("commit", "-qm", "change");
+  };
+  await mkdir(repo);
+  git("init", "-q");
+  await commit("Read.\n");
+  const hub = await scene(t, { config: `hub:\n  import_from: [${JSON.stringify(dir)}]\n` });
+  const { created } = await hub.ask("POST", "/skills/import", { source: `file://${repo}` });
+  const path = `/skills/${created[0].id}`;
+  await rename(repo, `${repo}.gone`);
+  const failure = await hub.ask("POST", `${path}/check`);
+  assert.ok(failure.error && failure.failedSince, JSON.stringify(failure));
+
+  const page = await window_(t, hub);
+  page.allowed = [/status of 4/, /net::ERR_/]; // the hub restarts
+  await page.goto(`/library/${created[0].id}`);
+  const note = page.locator(".note.warn", { hasText: "The source could not be checked since" });
+  await note.getByText(failure.error).waitFor();
+  await note.getByRole("button", { name: "Check now" }).click();
+  await page.getByText(/too many requests/).waitFor(); // once a minute
+  const narrow = await window_(t, hub, { width: 360, height: 740, scheme: "dark", language: "zh-CN", axe: true });
+  await narrow.goto(`/library/${created[0].id}`);
+  await narrow.getByRole("button", { name: "立即检查" }).waitFor();
+  await fits(narrow, "a source that fails");
+  await accessible(narrow, "a source that fails");
+  await narrow.screenshot({ path: join(pictures, "source-failed-360.png"), fullPage: true });
+  await narrow.goto("about:blank");
+
+  await hub.down();
+  await hub.up(); // which forgets the last check
+  await note.getByRole("button", { name: "Check now" }).click();
+  await page.getByText("The source still cannot be checked.").waitFor();
+  await page.screenshot({ path: join(pictures, "source-failed.png"), fullPage: true });
+  await hub.down();
+  await rename(`${repo}.gone`, repo);
+  await commit("Read twice.\n");
+  await hub.up();
+  await note.getByRole("button", { name: "Check now" }).press("Enter");
+  await page.getByText("The source works again.").waitFor();
+  await note.waitFor({ state: "detached" });
+  await page.getByText(/The source has a newer version/).waitFor();
+  await page.goto("/library");
+  await page.getByText("Update available").waitFor();
+
+  await rename(repo, `${repo}.gone`);
+  await hub.down();
+  await hub.up();
+  await hub.ask("POST", `${path}/check`);
+  await rename(`${repo}.gone`, repo);
+  await page.goto(`/library/${created[0].id}`);
+  await note.getByRole("button", { name: "Update from source" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Update", exact: true }).click();
+  await page.getByText("Updated to version 2.").waitFor();
+  await note.waitFor({ state: "detached" });
+  await page.getByText("Read twice.").waitFor();
   page.calm();
 });
 

@@ -1,7 +1,7 @@
 import { useNamespaceNames, useUserNames } from "../../features/skills/namespaces";
 import type { Schema } from "../../shared/api/client";
 import { ways } from "../../shared/api/me";
-import { msg } from "../../shared/i18n/messages";
+import { findMsg, msg } from "../../shared/i18n/messages";
 import { Icon, Tag } from "../../shared/ui";
 import { rated } from "./phrases";
 
@@ -36,7 +36,7 @@ export function AttentionTags({ skill }: { skill: Schema["Skill"] }) {
   return (
     <>
       {skill.attention?.map((why) => (
-        <Tag key={why} look="warn">
+        <Tag key={why} look="warn" title={findMsg("library.attentionHints", why)}>
           {msg(`library.attentions.${why}`)}
         </Tag>
       ))}

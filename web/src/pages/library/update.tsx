@@ -14,6 +14,7 @@ export function Update({ skill, again, onClose }: Opened) {
 
   const newer = !!upgrade.data && differs(upgrade.data.diff);
   const moved = !!upgrade.data && !!upgrade.data.commit && upgrade.data.commit !== skill.source?.commit;
+  const failing = !!upgrade.data && !!skill.sourceStatus?.failedSince; // with the access of the user who imported it
   const take = async () => {
     const came = await got(
       api.POST("/api/v1/skills/update", { body: { namespace: skill.namespace, ids: [skill.id] } }),
@@ -34,9 +35,9 @@ export function Update({ skill, again, onClose }: Opened) {
   const actions = (
     <>
       <Button onClick={onClose}>{newer ? msg("skill.cancel") : msg("skill.close")}</Button>
-      {(newer || moved) && !skill.source?.pinned && (
+      {(newer || moved || failing) && !skill.source?.pinned && (
         <ActionButton look="primary" act={take}>
-          {newer ? msg("skill.takeUpdate") : msg("skill.noteCommit")}
+          {newer ? msg("skill.takeUpdate") : moved ? msg("skill.noteCommit") : msg("skill.useOwnAccess")}
         </ActionButton>
       )}
     </>

@@ -6,6 +6,7 @@ import { mayReview } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, Button, done, When } from "../../shared/ui";
 import { can } from "./opened";
+import { SourceFailure } from "./sourcefailure";
 import { Update } from "./update";
 
 type Skill = Schema["SkillDetail"];
@@ -15,39 +16,14 @@ type Version = Schema["SkillVersion"];
 export interface Updates {
   /** A newer version that was not rejected. */
   version?: Version;
-  /** The newer commit at the source, and when it was seen. */
-  upstream?: { commit: string; since: string };
 }
 
 /** loadUpdates loads the newer states. It returns nothing if the user has no access. */
 export async function loadUpdates(skill: Skill, signal: AbortSignal): Promise<Updates> {
-  const [versions, notices] = await Promise.all([
-    skill.currentVersion
-      ? got(
-          api.GET("/api/v1/skills/{skill}/versions", {
-            signal,
-            params: { path: { skill: skill.id }, query: { limit: 10 } },
-          }),
-        ).catch(() => undefined)
-      : undefined,
-    skill.source && !skill.source.pinned
-      ? got(api.GET("/api/v1/notices", { signal, params: { query: { skill: skill.id, limit: 20 } } })).catch(
-          () => undefined,
-        )
-      : undefined,
-  ]);
-  return {
-    version: versions?.items.find((v) => v.number > skill.number && !(v.code && v.review === "rejected")),
-    upstream: notices?.items
-      .filter(
-        (n) =>
-          n.kind === "skill.upstream" &&
-          n.commit &&
-          n.commit !== skill.source?.commit &&
-          n.created > skill.source!.imported,
-      )
-      .map((n) => ({ commit: n.commit!, since: n.created }))[0],
-  };
+  if (!skill.currentVersion) return {};
+  const params = { path: { skill: skill.id }, query: { limit: 10 } };
+  const versions = await got(api.GET("/api/v1/skills/{skill}/versions", { signal, params })).catch(() => undefined);
+  return { version: versions?.items.find((v) => v.number > skill.number && !(v.code && v.review === "rejected")) };
 }
 
 interface NewerProps {
@@ -59,6 +35,7 @@ interface NewerProps {
 /** Newer shows newer states and the possible actions. */
 export function Newer({ skill, updates, again }: NewerProps) {
   const now = skill.currentVersion;
+  const source = skill.sourceStatus;
   return (
     <>
       {updates.version ? (
@@ -66,7 +43,8 @@ export function Newer({ skill, updates, again }: NewerProps) {
       ) : (
         now && unseen(now) && <InUse skill={skill} version={now} />
       )}
-      {updates.upstream && <Upstream skill={skill} upstream={updates.upstream} again={again} />}
+      {source?.newest && <Upstream skill={skill} commit={source.newest} checked={source.checked} again={again} />}
+      {source?.failedSince && <SourceFailure skill={skill} status={source} again={again} />}
     </>
   );
 }
@@ -139,19 +117,18 @@ function InUse({ skill, version: v }: { skill: Skill; version: Version }) {
 
 function Upstream({
   skill,
-  upstream,
+  commit,
+  checked,
   again,
-}: Omit<NewerProps, "updates"> & { upstream: NonNullable<Updates["upstream"]> }) {
+}: Omit<NewerProps, "updates"> & { commit: string; checked: string }) {
   const [open, setOpen] = useState(false);
 
   return (
     <>
-      <Line text={msg("skill.newerAtSource", { commit: upstream.commit.slice(0, 10) })} time={upstream.since}>
-        {can(skill, "skill.change") && (
-          <Button small onClick={() => setOpen(true)}>
-            {msg("skill.whatIsNew")}
-          </Button>
-        )}
+      <Line text={msg("skill.newerAtSource", { commit: commit.slice(0, 10) })} time={checked}>
+        <Button small onClick={() => setOpen(true)}>
+          {msg("skill.whatIsNew")}
+        </Button>
       </Line>
       {open && <Update skill={skill} again={again} onClose={() => setOpen(false)} />}
     </>
