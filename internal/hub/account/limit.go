@@ -44,7 +44,7 @@ type RateLimitError struct {
 }
 
 func (e *RateLimitError) Error() string {
-	return fmt.Sprintf("too many requests; try again in %s", e.RetryAfter)
+	return fmt.Sprintf("too many requests; try again in %d s", e.RetryAfter/time.Second)
 }
 
 // Allow counts an operation for each of the keys. If that would exceed any key's

@@ -197,7 +197,7 @@ test("source: a failed check is shown with its reason, tried again, and mended",
   const page = await window_(t, hub);
   page.allowed = [/status of 4/, /net::ERR_/]; // the hub restarts
   await page.goto(`/library/${created[0].id}`);
-  const note = page.locator(".note.warn", { hasText: "The source could not be checked since" });
+  const note = page.locator(".note.warn", { hasText: "Checks of the source have failed since" });
   await note.getByText(failure.error).waitFor();
   await note.getByRole("button", { name: "Check now" }).click();
   await page.getByText(/too many requests/).waitFor(); // once a minute
