@@ -113,7 +113,7 @@ func (s *turnPrinter) printEvent(e agent.Event) {
 	case agent.SkillUpdated:
 		text := " changed after it was loaded"
 		if e.Restored {
-			text = " is again as it was loaded"
+			text = " was changed back to the loaded version"
 		}
 		happens("2", "skill "+terminal.Plain(e.Skill)+text)
 	case agent.Notice:

@@ -54,7 +54,7 @@ func UpdateNotice(u *session.SkillUpdate) string {
 	text := "The skill " + untrusted.New(u.Skill.Name).ForModel()
 	switch {
 	case u.Restored:
-		return text + " is again as it was loaded."
+		return text + " was changed back to the loaded version."
 	case u.UserOnly:
 		return text + " changed after it was loaded. Only the user can load it again."
 	}

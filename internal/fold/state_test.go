@@ -303,7 +303,7 @@ func TestUpdateNotice(t *testing.T) {
 	}{
 		{session.SkillUpdate{Skill: tides}, "The skill tides changed after it was loaded. Load it again before you follow it."},
 		{session.SkillUpdate{Skill: tides, UserOnly: true}, "The skill tides changed after it was loaded. Only the user can load it again."},
-		{session.SkillUpdate{Skill: tides, UserOnly: true, Restored: true}, "The skill tides is again as it was loaded."},
+		{session.SkillUpdate{Skill: tides, UserOnly: true, Restored: true}, "The skill tides was changed back to the loaded version."},
 	} {
 		if got := fold.UpdateNotice(&tt.u); got != tt.want {
 			t.Errorf("%+v: %q, want %q", tt.u, got, tt.want)

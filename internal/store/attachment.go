@@ -215,7 +215,7 @@ func (t Attachments) Prune(ctx context.Context, session string) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("drop versions of files of session %q: %w", session, err)
+		return fmt.Errorf("delete old file versions of session %q: %w", session, err)
 	}
 	return nil
 }

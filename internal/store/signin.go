@@ -149,7 +149,7 @@ func (t SignIns) MarkRequired(ctx context.Context, server []byte) error {
 	_, err := t.c.exec(ctx, `INSERT INTO signin_servers (server, seen) VALUES ($1, $2)
 		ON CONFLICT (server) DO UPDATE SET seen = excluded.seen WHERE signin_servers.seen < $3`, server, timestamp(at), timestamp(at.Add(-time.Hour)))
 	if err != nil {
-		return fmt.Errorf("record that a server requires a sign-in: %w", err)
+		return fmt.Errorf("record required sign-in: %w", err)
 	}
 	return nil
 }

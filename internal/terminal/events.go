@@ -59,7 +59,7 @@ func (m *model) event(e agent.Event) {
 	case agent.SkillUpdated:
 		text := " changed after it was loaded"
 		if e.Restored {
-			text = " is again as it was loaded"
+			text = " was changed back to the loaded version"
 		}
 		m.printEvent(line{{"◆ ", purple}, {"skill " + Plain(e.Skill) + text, normal}})
 	case agent.Notice:

@@ -333,7 +333,7 @@ func openSubdir(at *os.Root, name string) (*os.Root, error) {
 		return nil, err
 	}
 	if !before.IsDir() {
-		return nil, fmt.Errorf("%s is a symlink or no directory; use a path without symlinks", name)
+		return nil, fmt.Errorf("%s is a symlink or not a directory; use a path without symlinks", name)
 	}
 	next, err := at.OpenRoot(name)
 	if err != nil {
@@ -341,7 +341,7 @@ func openSubdir(at *os.Root, name string) (*os.Root, error) {
 	}
 	if now, err := next.Stat("."); err != nil || !os.SameFile(before, now) { // replaced since the first check
 		next.Close()
-		return nil, fmt.Errorf("%s is a symlink or no directory; use a path without symlinks", name)
+		return nil, fmt.Errorf("%s is a symlink or not a directory; use a path without symlinks", name)
 	}
 	return next, nil
 }

@@ -105,7 +105,7 @@ func checkSetup(loadout, modules string) error {
 		}
 	}
 	if answers > maxAnswers {
-		return fmt.Errorf("%d answers until a skill is loaded in both clients, want at most %d", answers, maxAnswers)
+		return fmt.Errorf("clients needed %d answers to load a skill, want at most %d", answers, maxAnswers)
 	}
 	if out, err := run("", program, "disconnect", "--all", "--yes"); err != nil {
 		return fmt.Errorf("loadout disconnect: %w: %s", err, out)

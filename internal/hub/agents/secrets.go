@@ -167,9 +167,9 @@ func (s *Secrets) Set(ctx context.Context, p account.Principal, o Owner, name, v
 	switch {
 	case err != nil:
 	case o.isSession() && !isVariable:
-		err = errors.New("a conversation has only platform values, such as variable.task_token")
+		err = errors.New("invalid name: the secrets of a conversation are platform values, such as variable.task_token")
 	case o.isSkill() && isVariable:
-		err = errors.New("a skill has no platform values of its own: set them for its group")
+		err = errors.New("a skill cannot have platform values; set them for its group")
 	}
 	if err != nil {
 		return fmt.Errorf("set secret %.150q: %w: %w", name, store.ErrInvalid, err)

@@ -64,7 +64,7 @@ func (s *Secrets) ToRedact(ctx context.Context, p account.Principal, conversatio
 			return nil, err
 		}
 		if len(found) > maxRedacted {
-			return nil, fmt.Errorf("redact secrets: %w: limit %d secrets of one user, and %d of their groups", store.ErrTooMany, maxRedacted, maxRedacted)
+			return nil, fmt.Errorf("redact secrets: %w (limit %d secrets of one user, and %d of their groups)", store.ErrTooMany, maxRedacted, maxRedacted)
 		}
 		for _, f := range found {
 			value := s.decrypted(f)

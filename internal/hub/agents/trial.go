@@ -64,7 +64,7 @@ func (r *Registry) TrialProfile(ctx context.Context, p account.Principal, docume
 	}
 	i := slices.IndexFunc(trial, func(k store.Kind) bool { return k.Kind == kind && k.Namespace == in && k.Name == name })
 	if i < 0 {
-		return nil, fmt.Errorf("%s %q: %w in the documents", shorten(kind), shorten(name), store.ErrNotFound)
+		return nil, fmt.Errorf("%s %q: %w in the given documents", shorten(kind), shorten(name), store.ErrNotFound)
 	}
 	out, err := r.readConsistent(ctx, func() (*Profile, error) {
 		if kind == TeamKind {

@@ -43,7 +43,7 @@ func TestAnotherCurrentVersionIsAnnounced(t *testing.T) {
 			w.apply(w.meg, fmt.Sprintf(`{apiVersion: loadout/v1, kind: Ghost, metadata: {name: has, namespace: team}, spec: {skills: [ours], skill_refs: {ours: {skill_id: %q}}}}`, one.ID))
 			id := w.begin(w.ada, agent)
 			w.ask(w.ada, id, `call load_skill {"name":"ours"}`, "First.")
-			const text, restored = "The skill ours changed after it was loaded.", "The skill ours is again as it was loaded."
+			const text, restored = "The skill ours changed after it was loaded.", "The skill ours was changed back to the loaded version."
 			seen := 0
 			next := func(when string, announced bool, changed bool) {
 				t.Helper()

@@ -23,7 +23,7 @@ func (e *Engine) Switch(ctx context.Context, p account.Principal, id string, aft
 
 // ErrStep is returned if a conversation cannot continue after a step, because the
 // step is not the last one of a turn that has ended.
-var ErrStep = errors.New("not the last step of a turn that has ended")
+var ErrStep = errors.New("step is not the last one of a finished turn")
 
 // checkBranch fails with [ErrInvalid] and [ErrStep] unless the conversation can
 // continue after the given step: the last step of a turn that has ended, or 0,

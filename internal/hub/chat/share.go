@@ -51,7 +51,7 @@ var (
 	ErrSharingOff = errors.New("sharing conversations is switched off on this hub")
 	// ErrUnchecked is returned if a share may contain a secret that cannot be
 	// decrypted, and so cannot be found.
-	ErrUnchecked = errors.New("a stored secret that this conversation used cannot be decrypted, so that the share may contain it")
+	ErrUnchecked = errors.New("a stored secret that this conversation used cannot be decrypted, so the share may contain it")
 	// ErrNoLinks is returned if the hub does not permit shares without a sign-in.
 	ErrNoLinks = errors.New("this hub permits shares for signed-in users only")
 	// ErrPreviewChanged is returned if the conversation differs from the preview.
@@ -244,7 +244,7 @@ func (e *Engine) CreateShare(ctx context.Context, p account.Principal, id string
 	case r.Audience == WithLink && !preview.Links:
 		return Share{}, ErrNoLinks
 	case r.Days < 1 || r.Days > preview.MaxDays:
-		return Share{}, fmt.Errorf("%w: a share lasts 1 to %d days, got %d", ErrInvalid, preview.MaxDays, r.Days)
+		return Share{}, fmt.Errorf("%w: duration of a share must be 1 to %d days, got %d", ErrInvalid, preview.MaxDays, r.Days)
 	case r.Digest != preview.Digest:
 		return Share{}, ErrPreviewChanged
 	}
@@ -258,7 +258,7 @@ func (e *Engine) CreateShare(ctx context.Context, p account.Principal, id string
 			return err
 		}
 		if has.Count >= MaxShares {
-			return fmt.Errorf("%w: limit %d shared conversations", store.ErrTooMany, MaxShares)
+			return fmt.Errorf("%w shared conversations (limit %d)", store.ErrTooMany, MaxShares)
 		}
 		if err := e.opts.Quotas.Check(ctx, &tx.Tables, store.UserNamespace(string(p.User)), quota.Amounts{Bytes: preview.Size}); err != nil {
 			return err
@@ -333,7 +333,7 @@ func (e *Engine) openShare(ctx context.Context, p account.Principal, link string
 
 // findShare returns the share with a link, unless its owner is disabled.
 func (e *Engine) findShare(ctx context.Context, link string) (store.Share, error) {
-	notFound := fmt.Errorf("shared conversation: %w", store.ErrNotFound)
+	notFound := fmt.Errorf("open shared conversation: %w", store.ErrNotFound)
 	if _, err := e.sharing(); err != nil {
 		return store.Share{}, notFound
 	}

@@ -155,7 +155,7 @@ func (e *Engine) askTitle(ctx context.Context, j titleJob) error {
 		Messages: []llm.Message{{Role: llm.User, Parts: []llm.Part{llm.Text(titleMaterial(message, answer))}}}}
 	a, err := llm.Ask(ctx, j.model, req, nil)
 	if err != nil {
-		return fmt.Errorf("ask for title: %w", err)
+		return fmt.Errorf("request title: %w", err)
 	}
 	title := modelTitle(withoutThinking(a.Message.Text()))
 	spent := usage.CountResponse(j.entry, j.model.Name(), a.Usage, time.Now())
@@ -165,7 +165,7 @@ func (e *Engine) askTitle(ctx context.Context, j titleJob) error {
 		return err
 	}
 	if title == "" {
-		return fmt.Errorf("ask for title: no title in the response (%d bytes, limit %d tokens)", len(a.Message.Text()), titleTokens)
+		return fmt.Errorf("request title: no title in the response (%d bytes, limit %d tokens)", len(a.Message.Text()), titleTokens)
 	}
 	return nil
 }

@@ -87,7 +87,7 @@ func addDefault(ctx context.Context, tx *store.Tx, d store.Default) error {
 		return err
 	}
 	if len(have) >= MaxDefaults && !slices.ContainsFunc(have, func(h store.Default) bool { return h.SkillID == d.SkillID }) {
-		return fmt.Errorf("%w: limit %d defaults per namespace; remove one first", ErrTooMany, MaxDefaults)
+		return fmt.Errorf("%w defaults (limit %d per namespace); remove one first", ErrTooMany, MaxDefaults)
 	}
 	return tx.Defaults.Put(ctx, d)
 }

@@ -189,7 +189,7 @@ func (i Invitations) Create(ctx context.Context, p account.Principal, n NewInvit
 		case err != nil:
 			return err
 		case open >= MaxOpenInvitations:
-			return fmt.Errorf("%w: limit %d open invitations", store.ErrTooMany, MaxOpenInvitations)
+			return fmt.Errorf("%w open invitations (limit %d)", store.ErrTooMany, MaxOpenInvitations)
 		}
 		if err := tx.Invitations.TrimEnded(ctx, row.GroupID, maxEndedInvitations); err != nil {
 			return err

@@ -214,6 +214,6 @@ test("pictures: only a model that reads images gets them scaled or converted; fi
     .last()
     .locator("input[type=file]")
     .setInputFiles([large]);
-  await page.getByText("noise.png was added as noise-2.png, because a file with its name exists.").waitFor();
+  await page.getByText("noise.png was added as noise-2.png, because a file with that name already exists.").waitFor();
   assert.ok((await files()).includes("noise-2.png true"), `${await files()}`);
 });

@@ -49,7 +49,7 @@ test("an upload is refused with all reasons, fixed, accepted, and uploaded again
   await choose("ships (1)", ships, "ships");
   await page.locator("li", { hasText: "ships (1).zip" }).getByText("Added", { exact: true }).waitFor();
   await choose("docks-new", { "SKILL.md": skill("docks", "Knows docks. Use for questions on docks.") }, "docks");
-  await page.getByText("The folder in the ZIP has another name than the ZIP.").waitFor();
+  await page.getByText("The folder in the ZIP has a different name from the ZIP.").waitFor();
   await page.screenshot({ path: join(pictures, "upload-problems.png"), fullPage: true });
   await page.getByRole("button", { name: "Accept other folder name" }).click();
   await page.locator("li", { hasText: "docks-new.zip" }).getByText("Added", { exact: true }).waitFor();

@@ -137,7 +137,7 @@ for (const [hand, press] of Object.entries(hands))
 
     await press(ben, file("scripts/extra.py").locator(".review-toggle")); // close it
     await others.locator(`#thread-${comments.gone}`).waitFor({ state: "detached" });
-    await press(ben, decision.getByRole("link", { name: "Show the first" }));
+    await press(ben, decision.getByRole("link", { name: "Show first" }));
     const focused = (of) => ben.waitForFunction((i) => document.activeElement?.id === `thread-${i}`, of);
     await focused(comments.gone); // it opens the file
     await press(ben, others.locator(`#thread-${comments.gone}`).getByRole("button", { name: "Resolve" }));

@@ -219,7 +219,7 @@ test("users by CSV: lines with errors are shown and skipped, the others are crea
   await choose("email\na@b");
   await dialog.getByText(/must name the columns/).waitFor();
   await choose("name,email,groups,role\nada,ada@example.com,sea,developer\n=cmd(),,,\nbob,,lake,\nroot,,,\neve,,,\n");
-  await dialog.getByText("5 users in the file. 3 have errors and are skipped.").waitFor();
+  await dialog.getByText("5 users in the file. 3 users have errors and will be skipped.").waitFor();
   await page.screenshot({ path: join(pictures, "users-csv.png") });
   await dialog.getByRole("button", { name: "Create 2 users" }).press("Enter");
   await dialog.getByText("The passwords are shown only here").waitFor();
@@ -254,7 +254,7 @@ test("users by CSV: lines with errors are shown and skipped, the others are crea
   assert.match(exported, /\nada,,ada@example.com,sea:developer,false,false,/);
   await page.getByRole("button", { name: "Import CSV" }).click();
   await choose(exported);
-  await dialog.getByText("3 users in the file. 3 have errors and are skipped.").waitFor();
+  await dialog.getByText("3 users in the file. 3 users have errors and will be skipped.").waitFor();
   assert.equal(
     await dialog
       .getByRole("row")
