@@ -35,7 +35,7 @@ type SecretToRedact struct {
 // shares: those of the conversation, the user, the user's groups and the public
 // namespace, and of the skills and resources in them. They include those of the
 // namespaces of the conversation's agent and of the given skills, which it used: the
-// user need not be a member, or may have left the group since. It includes platform
+// user need not be a member, or may have left the group since. They include platform
 // values only if their names or values indicate that they are secrets. ToRedact fails
 // if there are too many to check all of them. The caller must authorize the use of
 // the conversation.

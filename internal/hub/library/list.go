@@ -88,7 +88,7 @@ type Facets struct {
 	Reviews    map[Review]int    `json:"reviews" doc:"Number with code by review"`
 	Imported   int               `json:"imported" doc:"Number with a source"`
 	Hidden     int               `json:"hidden" doc:"Number of hidden ones"`
-	Attention  int               `json:"attention" doc:"Number of those that need your attention, including ones whose name a nearer skill has"`
+	Attention  int               `json:"attention" doc:"Number of those that need your attention, including shadowed ones"`
 	Tags       []TagCount        `json:"tags" nullable:"false" doc:"The most frequent tags, at most 100"`
 	Categories []CategoryCount   `json:"categories" nullable:"false" doc:"The most frequent categories, at most 100"`
 }

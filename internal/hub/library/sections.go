@@ -12,7 +12,7 @@ import (
 // Section is a section of the library's start page: the first skills of a list, and
 // their total number.
 type Section struct {
-	Name   string   `json:"name" enum:"attention,approved,team,new" doc:"attention: those that need your attention, including ones whose name a nearer skill has; approved: code approved in the period; team: those that you and the members of your groups use most; new: added in the period"`
+	Name   string   `json:"name" enum:"attention,approved,team,new" doc:"attention: those that need your attention, including shadowed ones; approved: code approved in the period; team: those that you and the members of your groups use most; new: added in the period"`
 	Total  int      `json:"total" doc:"Number of skills in the section"`
 	Skills []*Skill `json:"items" nullable:"false" doc:"The first of them, at most 4"`
 }

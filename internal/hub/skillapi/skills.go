@@ -22,7 +22,7 @@ type skillDetail struct {
 	SourceStatus *library.SourceStatus `json:"sourceStatus,omitempty" doc:"Last check of the source; absent if it was not checked, or if you must not change the skill"`
 	Can          []string              `json:"can" nullable:"false" doc:"Actions that you may do, for example skill.change"`
 	// Installable is like [library.Library.IsInstallable] with portable names only.
-	Installable bool `json:"installable" doc:"Whether you can install it by its name with loadout add: you may download it, its code is approved or your own, and no nearer skill has the name"`
+	Installable bool `json:"installable" doc:"Whether you can install it by its name with loadout add: you may download it, its code is approved or your own, and no skill with higher precedence has its name"`
 }
 
 type skillChange struct {
@@ -70,14 +70,14 @@ func (h *Handlers) listSkills(ctx context.Context, in *struct {
 	Namespace  []string       `query:"namespace,explode" maxItems:"500" doc:"default for your own, public, hub for the directories of the operator, bundled, the name of a group, user:ID or group:ID; default all that you can access by name"`
 	Text       string         `query:"q" maxLength:"1000" doc:"Part of the name, the title, the tags or the description"`
 	Hidden     bool           `query:"hidden" doc:"Include hidden skills that you manage"`
-	Shadowed   bool           `query:"shadowed" doc:"Include skills shadowed by a nearer namespace"`
+	Shadowed   bool           `query:"shadowed" doc:"Include skills that are shadowed by skills in other namespaces"`
 	Order      library.Order  `query:"sort" enum:"name,title,relevance,updated,used,rating,tokens,created,approved,team" doc:"Order; relevance puts matches of a search for q first; approved puts skills first whose code a reviewer approved last; team puts skills first that you and the members of your groups use most. Default name"`
 	Code       string         `query:"code" enum:"yes,no" doc:"Only skills with or without code"`
 	Review     library.Review `query:"review" enum:"pending,approved,rejected" doc:"Only skills whose code has this review"`
 	Imported   string         `query:"imported" enum:"yes,no" doc:"Only imported skills, or only others"`
 	Tag        string         `query:"tag" maxLength:"256" doc:"Only skills with this tag"`
 	Category   string         `query:"category" maxLength:"256" doc:"Only skills in this category"`
-	Attention  bool           `query:"attention" doc:"Only skills that need your attention, including those shadowed by a nearer namespace"`
+	Attention  bool           `query:"attention" doc:"Only skills that need your attention, including those shadowed by skills in other namespaces"`
 	Unused     bool           `query:"unused" doc:"Only skills that are older than the period and were not used in it, as far as you may see their usage"`
 	OnlyHidden bool           `query:"only_hidden" doc:"Only hidden skills that you manage"`
 	Facets     bool           `query:"facets" doc:"Include facets"`

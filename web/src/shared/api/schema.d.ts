@@ -5000,7 +5000,7 @@ export interface components {
             files: number;
             hidden: boolean;
             id: string;
-            /** @description Whether you can install it by its name with loadout add: you may download it, its code is approved or your own, and no nearer skill has the name */
+            /** @description Whether you can install it by its name with loadout add: you may download it, its code is approved or your own, and no skill with higher precedence has its name */
             installable: boolean;
             /** @description Namespaces that list it, of those that you may see */
             listings: string[];
@@ -5068,7 +5068,7 @@ export interface components {
         SkillFacets: {
             /**
              * Format: int64
-             * @description Number of those that need your attention, including ones whose name a nearer skill has
+             * @description Number of those that need your attention, including shadowed ones
              */
             attention: number;
             /** @description The most frequent categories, at most 100 */
@@ -5239,7 +5239,7 @@ export interface components {
             /** @description The first of them, at most 4 */
             items: components["schemas"]["Skill"][];
             /**
-             * @description attention: those that need your attention, including ones whose name a nearer skill has; approved: code approved in the period; team: those that you and the members of your groups use most; new: added in the period
+             * @description attention: those that need your attention, including shadowed ones; approved: code approved in the period; team: those that you and the members of your groups use most; new: added in the period
              * @enum {string}
              */
             name: "attention" | "approved" | "team" | "new";
@@ -9760,7 +9760,7 @@ export interface operations {
                 q?: string;
                 /** @description Include hidden skills that you manage */
                 hidden?: boolean;
-                /** @description Include skills shadowed by a nearer namespace */
+                /** @description Include skills that are shadowed by skills in other namespaces */
                 shadowed?: boolean;
                 /** @description Order; relevance puts matches of a search for q first; approved puts skills first whose code a reviewer approved last; team puts skills first that you and the members of your groups use most. Default name */
                 sort?: "name" | "title" | "relevance" | "updated" | "used" | "rating" | "tokens" | "created" | "approved" | "team";
@@ -9774,7 +9774,7 @@ export interface operations {
                 tag?: string;
                 /** @description Only skills in this category */
                 category?: string;
-                /** @description Only skills that need your attention, including those shadowed by a nearer namespace */
+                /** @description Only skills that need your attention, including those shadowed by skills in other namespaces */
                 attention?: boolean;
                 /** @description Only skills that are older than the period and were not used in it, as far as you may see their usage */
                 unused?: boolean;
