@@ -80,7 +80,8 @@ func (t Notifications) MarkSeen(ctx context.Context, userID, id string) error {
 	return nil
 }
 
-// SetData replaces the data of all users' notifications with a kind and a subject.
+// SetData replaces the data of all users' notifications with the given kind and
+// subject.
 func (t Notifications) SetData(ctx context.Context, kind, subject string, data json.RawMessage) error {
 	if _, err := t.c.exec(ctx, "UPDATE notices SET data = $3 WHERE kind = $1 AND subject = $2", kind, subject, jsonText(data)); err != nil {
 		return fmt.Errorf("change notifications about %q: %w", subject, err)
@@ -88,7 +89,7 @@ func (t Notifications) SetData(ctx context.Context, kind, subject string, data j
 	return nil
 }
 
-// Delete deletes all users' notifications with a kind and a subject.
+// Delete deletes all users' notifications with the given kind and subject.
 func (t Notifications) Delete(ctx context.Context, kind, subject string) error {
 	if _, err := t.c.exec(ctx, "DELETE FROM notices WHERE kind = $1 AND subject = $2", kind, subject); err != nil {
 		return fmt.Errorf("delete notifications about %q: %w", subject, err)

@@ -173,8 +173,8 @@ func (l *Library) checkSource(ctx context.Context, skills []*Skill, out *SourceC
 	return nil
 }
 
-// isNewer reports whether the newest commit of the skill's source, which may be
-// unknown, is not that of the skill.
+// isNewer reports whether commit, the newest commit of the skill's source, is known
+// and differs from the skill's commit.
 func isNewer(s *Skill, commit string) bool { return commit != "" && commit != s.Source.Commit }
 
 // recordSourceCheck records the result of a check for each of the skills.

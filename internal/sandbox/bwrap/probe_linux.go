@@ -13,8 +13,8 @@ func (b *Backend) Probe(ctx context.Context) (*sandbox.Report, error) {
 	return probe.Run(ctx, b, b.opts.Stage, []string{"file", "process", "network", "namespaces", "mount", "privileges", "syscalls", "survivors"})
 }
 
-// ProbeKey returns a key of what the result of [Backend.Probe] depends on; see
-// [probe.Key].
+// ProbeKey returns a key that changes if the result of [Backend.Probe] may change;
+// see [probe.Key].
 func (b *Backend) ProbeKey() (string, error) {
 	path, err := exec.LookPath(b.opts.Program)
 	if err != nil {

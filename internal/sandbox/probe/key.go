@@ -23,15 +23,14 @@ import (
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
-// Key returns a hash of everything known that the result of [Run] depends on:
-// the backend with its options, the programs, and what this process can ask of
-// the kernel. An equal key means that a new probe would succeed if an earlier
-// one did, except after a change of the policy of a security module.
+// Key returns a hash of everything on which the result of [Run] is known to depend:
+// the backend with its options, the programs, and what the kernel permits this
+// process. If the keys of two probes are equal and the first one succeeded, the
+// second one would succeed too, unless the policy of a security module has changed.
 //
-// options are the options of the backend, and programs the paths of the
-// programs that it starts; "" means the current executable. An error means that
-// there is no key, because a part cannot be read or compared. The caller then
-// must probe.
+// options are the options of the backend, and programs the paths of the programs that
+// it starts; "" means the current executable. Key returns an error if a part cannot
+// be read or compared. In that case, the caller must probe.
 func Key(b sandbox.Backend, programs []string, options ...any) (string, error) {
 	h := &keyHash{Hash: sha256.New()}
 	h.add("backend", fmt.Sprintf("%s %+v", b.Name(), options))
@@ -140,7 +139,7 @@ func (h *keyHash) addMachine(root string) {
 	h.addInit(root)
 }
 
-// addFile adds the content of a file. A missing optional file is a value too.
+// addFile adds the content of a file. A missing optional file is hashed as missing.
 func (h *keyHash) addFile(root, name string, optional bool) {
 	b, err := readSmall(root, name)
 	if optional && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EINVAL)) { // EINVAL: no security module

@@ -19,9 +19,9 @@ const (
 	maxRecordBytes = 256 << 10
 )
 
-// Record remembers successful probes in a file of this user, so that later
-// processes need not repeat them. It is safe for concurrent use, by several
-// processes too. A nil Record remembers nothing.
+// Record stores successful probes in a file of the current user, so that later
+// processes need not repeat them. It is safe for concurrent use, including by several
+// processes. A nil Record remembers nothing.
 //
 // A record is used for 24 hours, and only while the key of the backend is the
 // same: the machine, the rights of this process and the programs. A sandbox
@@ -33,8 +33,8 @@ type Record struct{ file *privatefile.File }
 // NewRecord returns the record in the file at path. It does not access the file.
 func NewRecord(path string) *Record { return &Record{privatefile.New(path, maxRecordBytes)} }
 
-// keyed is implemented by backends whose probes can be remembered. An error
-// means that there is no key, so that the backend must be probed.
+// keyed is implemented by backends whose probes can be stored. If ProbeKey returns an
+// error, the backend must be probed.
 type keyed interface{ ProbeKey() (string, error) }
 
 // probeKey returns the key of a backend, or "" if its probes are not
@@ -90,8 +90,9 @@ func (r *Record) probe(ctx context.Context, b sandbox.Backend, key string) (*san
 	return rep, err
 }
 
-// find returns the report of a probe with the key and the time when it expires,
-// or nil if there is none or it cannot be one of b.
+// find returns the report of the stored probe with the given key, and the time when
+// it expires. It returns nil if there is no such probe, or if the report cannot be
+// one of b.
 func (r *Record) find(b sandbox.Backend, key string) (*sandbox.Report, time.Time) {
 	if r == nil || key == "" {
 		return nil, time.Time{}
@@ -149,9 +150,9 @@ type recorded struct {
 	c   *Backend
 }
 
-// Start starts a sandbox. If that fails, the record is no longer true: it is
-// removed, and c probes again. Start uses no other backend, because the caller
-// may have decided by the tier of this one.
+// Start starts a sandbox. If that fails, the record is wrong: it is removed, and c
+// probes again. Start does not fall back to another backend, because the caller may
+// have relied on the tier of this one.
 func (b *recorded) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
 	box, err := b.Backend.Start(ctx, spec)
 	if err == nil || ctx.Err() != nil {

@@ -95,7 +95,8 @@ type Backend struct {
 	failed time.Time // time of the last failure; guarded by mu
 }
 
-// choice is a chosen backend with its report. The zero value is no choice.
+// choice is a chosen backend with its report. The zero value means that no backend
+// has been chosen.
 type choice struct {
 	b       sandbox.Backend
 	rep     *sandbox.Report

@@ -22,9 +22,9 @@ var legitimate string
 // or isolate, at least one of them is not in a legitimate sequence.
 func Hostile() []string { return parse(hostile) }
 
-// Selected reports whether a test gives the text number i of [Hostile] to its use number j:
-// a third of them, because the race detector makes thousands of uses slow, or all if
-// LOADOUT_TEST_HOSTILE is "all".
+// Selected reports whether a test applies its use j to text i of [Hostile]. It
+// selects a third of the pairs, because thousands of uses are slow under the race
+// detector, or all pairs if LOADOUT_TEST_HOSTILE is "all".
 func Selected(i, j int) bool { return (i+j)%3 == 0 || os.Getenv("LOADOUT_TEST_HOSTILE") == "all" }
 
 // Legitimate returns strings in many scripts, emoji and code, which every
