@@ -161,7 +161,7 @@ test("the scripts of a document run when the user starts them, and reach nothing
   );
   const outside = [];
   page.context().on("page", (p) => outside.push(p.url()));
-  await page.getByText("This page has scripts.").waitFor();
+  await page.getByText("This page contains scripts.").waitFor();
   await page.getByRole("button", { name: "Run scripts" }).click();
   const frame = page.frameLocator(".content-preview iframe");
   await frame.getByText("all tried").waitFor();

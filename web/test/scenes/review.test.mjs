@@ -296,7 +296,7 @@ test("a version is tried by its uploader, and reviewed by as many others as the 
   ada.allowed = [...root.allowed, /status of 500/];
   await ada.route("**/versions/3/review", (route) => route.fulfill({ status: 500, body: "broken" }));
   await ada.goto(`/review/${id}/3`);
-  await ada.getByText("Couldn't load what this version needs").waitFor();
+  await ada.getByText("Couldn't load the required approvals").waitFor();
   assert.equal(await ada.getByRole("button", { name: "Approve code" }).count(), 0);
   await ada.unroute("**/versions/3/review");
   await ada.getByRole("button", { name: "Try again" }).click();

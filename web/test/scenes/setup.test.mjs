@@ -217,7 +217,7 @@ test("users by CSV: lines with errors are shown and skipped, the others are crea
   const choose = (text) =>
     dialog.getByLabel("CSV file").setInputFiles({ name: "u.csv", mimeType: "text/csv", buffer: Buffer.from(text) });
   await choose("email\na@b");
-  await dialog.getByText(/must name the columns/).waitFor();
+  await dialog.getByText(/must contain the column names/).waitFor();
   await choose("name,email,groups,role\nada,ada@example.com,sea,developer\n=cmd(),,,\nbob,,lake,\nroot,,,\neve,,,\n");
   await dialog.getByText("5 users in the file. 3 users have errors and will be skipped.").waitFor();
   await page.screenshot({ path: join(pictures, "users-csv.png") });

@@ -183,7 +183,7 @@ test("share pictures and files: in every view the dialog, the shared page and th
       await check("share-made");
       // Opting out of images and files leaves them out.
       await openDialog();
-      await dialog.getByRole("checkbox", { name: /of your messages/ }).uncheck();
+      await dialog.getByRole("checkbox", { name: /from your messages/ }).uncheck();
       await dialog.locator(".share-preview .shared-question img").waitFor({ state: "detached" });
       assert.equal(await dialog.locator(".shared-files").count(), 0);
     }
