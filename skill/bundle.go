@@ -69,7 +69,8 @@ type File struct {
 }
 
 // Manifest lists the files of a skill, sorted by path in byte order. The files
-// have hashes unless [List] returned them.
+// have hashes unless [List] returned them for a file system other than a
+// [ManifestFS].
 type Manifest []File
 
 // Digest returns an identifier of the manifest: "sha256:" and a hex SHA-256. It
@@ -111,6 +112,9 @@ func (m Manifest) Find(path string) (File, bool) {
 // The error wraps [ErrTooLarge] if there are more than 10,000 files or 2,000
 // directories. Any other error means that the root cannot be read.
 func List(fsys fs.FS) (Manifest, Diagnostics, error) {
+	if files, ok, err := knownManifest(fsys); ok {
+		return files, nil, err
+	}
 	return walk(fsys, func(*File, fs.FileInfo) {})
 }
 
