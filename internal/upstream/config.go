@@ -14,6 +14,13 @@ const (
 	WebSocket = "websocket"
 )
 
+// Values of [Config.Skills].
+const (
+	SkillsOff   = "off"
+	SkillsAsk   = "ask"   // the user approves each skill before it is loaded
+	SkillsAllow = "allow" // skills are loaded without approval; their scripts still need it
+)
+
 // OAuthClient is an OAuth client that the user has registered with an
 // authorization server. Each field may be empty.
 type OAuthClient struct {
@@ -94,6 +101,13 @@ type Config struct {
 	Safety          string `json:"safety,omitempty"`
 	RequireApproval bool   `json:"ask,omitempty"`    // each call needs approval
 	Strict          bool   `json:"strict,omitempty"` // quarantine tools with changed definitions (pin: strict)
+
+	// Skills says whether the skills that the server publishes are used: one of
+	// [SkillsOff], [SkillsAsk] and [SkillsAllow]. "" means off. Label identifies
+	// the server in the names of these skills; "" means a form of Name. Neither
+	// is part of the digest.
+	Skills string `json:"-"`
+	Label  string `json:"-"`
 
 	// Owner identifies the provider of the server; "" means the user.
 	Owner Owner `json:"owner,omitempty"`

@@ -242,6 +242,7 @@ func (d *Dialer) dialOnce(ctx context.Context, c *Config, o *DialOptions, typ, u
 	}
 	client := mcp.NewClient(d.client(), &opts)
 	client.AddReceivingMiddleware(l.observeListChanges)
+	addSkillMethods(client)
 	if typ == Stdio { // HTTP requests need more context from the SDK
 		client.AddSendingMiddleware(l.interceptToolCalls)
 	}

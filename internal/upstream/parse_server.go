@@ -12,6 +12,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/configfile"
 	"github.com/loadout-dev/loadout/internal/printable"
+	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -175,6 +176,12 @@ func (e *serverEntry) parseField(f configfile.Field) {
 		c.Strict = e.parsePin(f)
 	case "connect":
 		c.AtStart = e.parseConnect(f)
+	case "skills":
+		c.Skills = e.parseSkills(f)
+	case "label":
+		if c.Label = e.parseString(f); !skillname.IsPortable(c.Label) {
+			e.reject("server-label", v, fmt.Sprintf("the label %s is not 1 to 64 lower-case letters, digits and single hyphens", quoteText(c.Label)), "write a label such as "+skillname.Slug(c.Label))
+		}
 	case "trust", "autoapprove", "alwaysallow":
 		if v.Text != "false" && (v.Kind != configfile.List || len(v.Items) > 0) {
 			e.add(skill.Info, "server-trust", keyNode(f), e.serverMessage(f.Key+" is ignored: policy rules decide which calls need approval"), "")

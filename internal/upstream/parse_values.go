@@ -214,6 +214,17 @@ func (e *serverEntry) parsePin(f configfile.Field) bool {
 	return true
 }
 
+func (e *serverEntry) parseSkills(f configfile.Field) string {
+	switch value := strings.ToLower(scalarText(f.Value)); value {
+	case SkillsOff, SkillsAsk, SkillsAllow:
+		return value
+	case "false", "no":
+		return SkillsOff
+	}
+	e.warn("server-skills", f.Value, fmt.Sprintf("unknown value %s of skills; off is used", quoteText(scalarText(f.Value))), "write off, ask or allow")
+	return SkillsOff
+}
+
 func (e *serverEntry) parseConnect(f configfile.Field) bool {
 	switch canonicalKey(scalarText(f.Value)) {
 	case "onload", "lazy", "ondemand":

@@ -1,0 +1,198 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// SkillsExtension is the identifier of the extension with which a server
+// publishes skills.
+const SkillsExtension = "io.modelcontextprotocol/skills"
+
+// skillParams are the parameters of skills/list and skills/get.
+type skillParams struct {
+	mcp.ParamsBase
+	Cursor string `json:"cursor,omitempty"`
+	URI    string `json:"uri,omitempty"`
+}
+
+// rawResult is a result that the caller decodes.
+type rawResult struct {
+	mcp.ResultBase
+	data json.RawMessage
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (r *rawResult) UnmarshalJSON(b []byte) error {
+	r.data = bytes.Clone(b)
+	return nil
+}
+
+// addSkillMethods makes a client able to send the requests of the extension.
+func addSkillMethods(c *mcp.Client) {
+	for _, method := range []string{"skills/list", "skills/get"} {
+		if err := mcp.AddSendingCustomMethod[*skillParams, *rawResult](c, method); err != nil {
+			panic(err) // the SDK defines the method
+		}
+	}
+}
+
+// ServesSkills reports whether the server declared the Skills extension.
+func (c *Conn) ServesSkills() bool {
+	r := c.InitializeResult()
+	if r == nil || r.Capabilities == nil {
+		return false
+	}
+	settings, ok := r.Capabilities.Extensions[SkillsExtension]
+	_, isObject := settings.(map[string]any)
+	return ok && isObject
+}
+
+// ListSkills returns the result of skills/list for a page.
+func (c *Conn) ListSkills(ctx context.Context, cursor string) (json.RawMessage, error) {
+	return c.requestSkills(ctx, "skills/list", &skillParams{Cursor: cursor})
+}
+
+// GetSkill returns the result of skills/get. The error wraps [fs.ErrNotExist]
+// if the server serves no such skill.
+func (c *Conn) GetSkill(ctx context.Context, uri string) (json.RawMessage, error) {
+	data, err := c.requestSkills(ctx, "skills/get", &skillParams{URI: uri})
+	return data, notExist(err)
+}
+
+func (c *Conn) requestSkills(ctx context.Context, method string, p *skillParams) (json.RawMessage, error) {
+	res, err := mcp.CallCustomMethod[*skillParams, *rawResult](ctx, c.ClientSession, method, p)
+	if err != nil {
+		return nil, err
+	}
+	return res.data, nil
+}
+
+// ReadSkillFile returns the content of the resource with the given URI. The
+// error wraps [fs.ErrNotExist] if the server serves no such resource.
+func (c *Conn) ReadSkillFile(ctx context.Context, uri string) ([]byte, error) {
+	res, err := c.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri})
+	if err != nil {
+		return nil, notExist(err)
+	}
+	if len(res.Contents) != 1 || res.Contents[0] == nil {
+		return nil, fmt.Errorf("the server returned %d contents for one resource", len(res.Contents))
+	}
+	content := res.Contents[0]
+	if content.Blob != nil {
+		return content.Blob, nil
+	}
+	return []byte(content.Text), nil
+}
+
+// notExist wraps an error with which a server rejects a URI in
+// [fs.ErrNotExist].
+func notExist(err error) error {
+	if wire := wireError(err); wire != nil && (wire.Code == jsonrpc.CodeInvalidParams || wire.Code == mcp.CodeResourceNotFound) {
+		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+	}
+	return err
+}
+
+// requestTimeout is the timeout of [Server.Do] unless the configuration has a
+// shorter one.
+const requestTimeout = time.Minute
+
+// Do calls f with a connection to the server, and connects first if necessary. f
+// may send requests that are safe to repeat, because Do calls it again once
+// if the connection breaks. The context of f ends with ctx or after a minute, or
+// after [Config.CallTimeout] if that is less. Errors are redacted; an error of
+// the protocol wraps a [*jsonrpc.Error]. what says what f does, for errors.
+func (s *Server) Do(ctx context.Context, what string, f func(context.Context, *Conn) error) error {
+	limit := requestTimeout
+	if s.config.CallTimeout > 0 {
+		limit = min(limit, s.config.CallTimeout)
+	}
+	caller, cancel := context.WithTimeoutCause(ctx, limit, &timeoutError{"no answer", limit})
+	defer cancel()
+	ctx = detachContext(caller)
+	if s.slots != nil {
+		select {
+		case s.slots <- struct{}{}:
+			defer func() { <-s.slots }()
+		case <-ctx.Done():
+			return s.requestError(what, context.Cause(ctx))
+		}
+	}
+	for tries := 0; ; tries++ {
+		if err := s.Connect(ctx); err != nil {
+			return err
+		}
+		i, conn, token := s.acquireConn()
+		if i == nil {
+			if tries > len(s.instances)+1 {
+				return s.requestError(what, errEnded)
+			}
+			continue
+		}
+		start := time.Now()
+		err := f(ctx, conn)
+		s.releaseInstance(i, token, time.Since(start))
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return s.requestError(what, context.Cause(ctx))
+		case wireError(err) != nil || !isBroken(conn):
+			return s.requestError(what, err)
+		}
+		i.evict(conn, errors.New("connection broken"))
+		if tries > 0 {
+			return s.requestError(what, s.brokenError(conn, err))
+		}
+	}
+}
+
+// isBroken reports whether a connection has ended.
+func isBroken(conn *Conn) bool {
+	select {
+	case <-conn.Done():
+		return true
+	default:
+		return conn.link.isLost() || conn.link.ctx.Err() != nil
+	}
+}
+
+// acquireConn registers a request with the connected instance that has the
+// fewest running calls. If no instance is connected, it returns a nil instance.
+func (s *Server) acquireConn() (*instance, *Conn, string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var best *instance
+	least := math.MaxInt
+	for _, i := range s.instances {
+		if i.conn != nil && len(i.calls) < least {
+			best, least = i, len(i.calls)
+		}
+	}
+	if best == nil {
+		return nil, nil, ""
+	}
+	token := "lo-" + strconv.FormatInt(tokens.Add(1), 10)
+	best.calls[token] = &call{o: &CallOptions{}}
+	return best, best.conn, token
+}
+
+// requestError wraps err in an error that says what failed. It redacts secrets.
+func (s *Server) requestError(what string, err error) error {
+	text := err.Error()
+	if wire := wireError(err); wire != nil {
+		text = fmt.Sprintf("%s (%d)", clean(truncate(redactSecrets(s.config, wire.Message), 2000)), wire.Code)
+	}
+	return &displayError{redactText(s.config, fmt.Sprintf("%s of server %q: %s", what, s.config.Name, text)), err, 0}
+}
