@@ -404,6 +404,9 @@ func (c *Catalog) Read(ctx context.Context, e *Entry) (*skill.Skill, []byte, err
 	if s == nil || !ds.Loads() {
 		return nil, nil, &BrokenError{Name: e.Name, Path: e.Path, Diagnostics: ds}
 	}
+	if e.Server != "" {
+		ignoreRequests(s)
+	}
 	if f := c.filter.Load(); e.file != "" && f.selects() { // the file may have changed since the entry was read
 		if why := f.reason(&Entry{Name: s.Name, Version: s.Version, BindShells: s.BindShells}); why != "" {
 			return nil, nil, &NotFoundError{Ref: e.Name, Reason: "changed, and now " + why}
@@ -521,13 +524,19 @@ func (c *Catalog) manifest(ctx context.Context, e *Entry) (skill.Manifest, skill
 
 // Resolve is like [Snapshot.Get], but also accepts the digest of a skill's
 // files, as in [skill.Manifest.Digest]. A lookup by digest hashes the files of
-// all visible skills until one matches; later lookups use cached hashes.
-// Resolve returns a [*NotFoundError], or the context's error if ctx is done.
+// all visible skills until one matches; later lookups use cached hashes. For a
+// reference "origin/path" or "origin/URI" of a [ServerSource], Resolve also asks
+// the server for skills that it did not list. Resolve returns a
+// [*NotFoundError], or the context's error if ctx is done.
 func (c *Catalog) Resolve(ctx context.Context, ref string) (*Entry, error) {
 	s := c.Snapshot()
 	ref = strings.TrimSpace(ref)
 	if s.Disabled || len(ref) != len("sha256:")+64 || ref[:7] != "sha256:" {
-		return s.Get(ref)
+		e, err := s.Get(ref)
+		if err != nil && !s.Disabled {
+			return c.findOnServer(ctx, ref, err)
+		}
+		return e, err
 	}
 	for e := range s.All() {
 		if err := ctx.Err(); err != nil {

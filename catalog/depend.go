@@ -81,6 +81,9 @@ func (c *Catalog) LoadOrder(ctx context.Context, e *Entry) ([]*Loaded, error) {
 // dependencies returns the dependencies listed in the entry and in its
 // SKILL.md.
 func (l *Loaded) dependencies() []string {
+	if l.Entry.Server != "" { // each skill of a server is loaded by its own request
+		return nil
+	}
 	all := slices.Clip(l.Entry.Dependencies)
 	for _, ref := range l.Skill.Dependencies {
 		if !slices.Contains(l.Entry.Dependencies, ref) {

@@ -14,9 +14,14 @@ import (
 // its size, modification time and identity. A change that keeps all of them is
 // not noticed. For a custom source, it reads the skill in each call, unless the
 // source has a method ListsVersions() bool that returns true. Such a source
-// must list a new entry for a skill after each change to it. Digest returns the
-// errors of [Catalog.Read].
+// must list a new entry for a skill after each change to it. For a skill of an
+// MCP server, Digest returns the digest of its manifest instead, and reads no
+// file. Digest returns the errors of [Catalog.Read].
 func (c *Catalog) Digest(ctx context.Context, e *Entry) (string, error) {
+	if e.Server != "" {
+		m, err := c.CompleteManifest(ctx, e)
+		return m.Digest(), err
+	}
 	now := c.fileStamp(e)
 	c.mu.Lock()
 	known, ok := c.digests[e]

@@ -84,6 +84,10 @@ type Entry struct {
 
 	Scope  Scope
 	Origin string // label of the source
+	// Server is the label of the MCP server that publishes the skill, or "". The
+	// Name of such a skill is its [Entry.Key], because the name in its
+	// frontmatter is only a label: other servers and the user may use it too.
+	Server string
 	// Dir is the slash-separated path of the skill in its source, or "." if
 	// the source is a single skill. Together with Origin, it identifies the
 	// skill.
@@ -110,6 +114,10 @@ func EntryOf(src Source, s *skill.Skill, dir string) *Entry {
 	e := newEntry(s, nil)
 	e.Origin, e.Scope, e.Dir, e.Path = src.Origin(), src.Scope(), dir, dir
 	e.content = skillfile.Hash(slices.Concat(s.Frontmatter, []byte{0}, []byte(s.Instructions)))
+	if p, ok := src.(ServerSource); ok {
+		e.Server, e.Name = p.Server(), e.Key()
+		e.Dependencies, e.Preload, e.ProvidesTools = nil, false, false
+	}
 	return e
 }
 

@@ -117,6 +117,9 @@ func (c *Catalog) Warm(ctx context.Context) error {
 // bodyHead returns the start of a skill's instructions. If they cannot be read,
 // it returns false, and the skill is found by its description alone.
 func (c *Catalog) bodyHead(ctx context.Context, e *Entry, buf []byte) (string, bool) {
+	if e.Server != "" { // its files must not be fetched before they are used
+		return "", true
+	}
 	if e.archive || e.id == (fileID{}) {
 		s, _, err := c.Read(ctx, e)
 		if err != nil {

@@ -87,7 +87,7 @@ func newSnapshot(layers []*Layer, problems []Problem, f *filter, keep bool, conf
 	if confirm != nil {
 		s.confirmProjectSkills(confirm)
 	}
-	if more := s.lookalikes(); len(more) > 0 {
+	if more := slices.Concat(s.lookalikes(), s.sameNames()); len(more) > 0 {
 		s.problems = slices.Concat(s.problems, more)
 	}
 	return s
@@ -451,7 +451,7 @@ func (s *Snapshot) similarNames(name string) []string {
 	asked := editdistance.Normalize(name)
 	most := min(2, (len(asked)+1)/2)
 	for e := range s.Visible() {
-		if far := editdistance.Distance(asked, editdistance.Normalize(e.Name), most); far <= most {
+		if far := editdistance.Distance(asked, editdistance.Normalize(e.label()), most); far <= most {
 			found = append(found, match{e.Name, far})
 		}
 	}
@@ -505,6 +505,12 @@ func (s *Snapshot) Explain(ref string) []Candidate {
 				out = append(out, Candidate{Name: t.entry.Name, Origin: t.entry.Origin, Scope: t.entry.Scope, Path: t.entry.Path, Version: t.entry.Version,
 					Reason: "the same as " + e.Path + ", reached by another path"})
 			}
+		}
+	}
+	for e := range s.served() {
+		if e.label() == q.name && !slices.Contains(q.candidates, e) {
+			out = append(out, Candidate{Name: e.Name, Origin: e.Origin, Scope: e.Scope, Path: e.Path, Version: e.Version,
+				Reason: "another skill of this name, of the MCP server " + e.Server + "; use its full name " + e.Name})
 		}
 	}
 	return out

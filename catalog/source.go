@@ -37,6 +37,27 @@ type Watcher interface {
 	Watch(ctx context.Context, changed func()) error
 }
 
+// ServerSource is a source of the skills that an MCP server publishes. Their
+// content is untrusted, and is fetched only when it is read: the file systems
+// of Open are [skill.ManifestFS]. A catalog ignores the fields of such a skill
+// that request permissions, servers or other skills.
+type ServerSource interface {
+	Source
+	// Server returns the label of the server, which the host program assigns.
+	// It must be constant.
+	Server() string
+	// NeedsApproval reports whether the user must approve a skill before a model
+	// may read it.
+	NeedsApproval() bool
+	// Head returns a skill without its instructions, as the server lists it. It
+	// fetches no file.
+	Head(e *Entry) (*skill.Skill, error)
+	// Find asks the server for a skill that it may not have listed, so that the
+	// next List includes it. ref is a path in the source, or a URI. The error
+	// wraps [fs.ErrNotExist] if the server has no such skill.
+	Find(ctx context.Context, ref string) error
+}
+
 // Listing holds the skills and problems of a source. The caller of [Source.List]
 // owns both slices, but must not modify the entries.
 type Listing struct {
