@@ -442,6 +442,14 @@ var banned = map[string]map[string]string{
 		"net/http":   "usage data is not sent anywhere",
 		"os/exec":    "counting starts no process",
 	},
+	"internal/serverskill": {
+		module:                      "a runtime uses its sources",
+		module + "/session":         "skills are independent of conversations",
+		module + "/policy":          "the runtime decides what a skill may do",
+		module + "/mcpserver":       "imports point down only",
+		module + "/internal/config": "takes options, not configuration files",
+		"github.com/spf13/":         "a library does not know the command line",
+	},
 	"internal/serverstate": {
 		module + "/": "states are plain data",
 		"net":        "reads local files only",

@@ -17,7 +17,7 @@ import (
 // program, with severities and rules.
 func TestDiagnosticTables(t *testing.T) {
 	found := &findings{severities: map[string][]string{}, rules: map[string][]string{}, refusals: map[string]bool{}}
-	for _, dir := range []string{"../skill", "../catalog", "../cmd/loadout", "../internal/skillcheck", "../internal/skillpath"} {
+	for _, dir := range []string{"../skill", "../catalog", "../cmd/loadout", "../internal/skillcheck", "../internal/skillpath", "../internal/serverskill"} {
 		found.read(t, dir)
 	}
 	if len(found.severities) < 50 || len(found.refusals) < 20 {

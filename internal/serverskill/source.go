@@ -1,0 +1,464 @@
+package serverskill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/untrusted"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// OriginPrefix precedes the label of the server in the origin of a skill, so
+// that its origin differs from that of every other source.
+const OriginPrefix = "mcp."
+
+// Options configures a [Source].
+type Options struct {
+	Label string // of the server, as the host assigned it: lower-case letters, digits and hyphens
+	Name  string // of the server in its configuration
+	// Ask is whether the user must approve each skill before it is loaded.
+	Ask       bool
+	Connector Connector
+	Cache     *Cache // nil caches in memory
+	Limits    Limits
+	// Wait is whether List asks the server if no listing is stored. Otherwise
+	// Watch does, in the background.
+	Wait   bool
+	Logger *slog.Logger // nil discards messages
+}
+
+// Source is the source of the skills that a server publishes. It is safe for
+// concurrent use. It lists what the server last listed, and what was found by
+// URI since then.
+type Source struct {
+	o Options
+
+	mu        sync.Mutex // guards the fields below; never held during I/O
+	connector Connector
+	listing   *Listing
+	entries   map[string]*Entry // by path; the current entry of each known skill
+	found     map[string]*Entry // entries that skills/get returned since the last listing
+	loaded    bool              // the stored listing was read
+	failed    error             // why the last listing failed; nil if it did not
+	watchers  map[int]func()    // callbacks of running calls of Watch
+	watches   int
+	wake      chan struct{} // asks Watch to list the skills
+}
+
+var _ catalog.ServerSource = (*Source)(nil)
+var _ catalog.Watcher = (*Source)(nil)
+
+// New returns a source. It does not connect.
+func New(o Options) *Source {
+	if o.Cache == nil {
+		o.Cache = &Cache{}
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Source{o: o, connector: o.Connector, found: map[string]*Entry{}, wake: make(chan struct{}, 1)}
+}
+
+// Origin implements [catalog.Source].
+func (s *Source) Origin() string { return OriginPrefix + s.o.Label }
+
+// Scope implements [catalog.Source]. The user's own skills come first.
+func (s *Source) Scope() catalog.Scope { return catalog.Public }
+
+// Server implements [catalog.ServerSource].
+func (s *Source) Server() string { return s.o.Label }
+
+// NeedsApproval implements [catalog.ServerSource].
+func (s *Source) NeedsApproval() bool { return s.o.Ask }
+
+// Name returns the name of the server in its configuration.
+func (s *Source) Name() string { return s.o.Name }
+
+// SetConnector replaces the connector, for example because connections are now
+// shared with tools. nil restores the one of the options.
+func (s *Source) SetConnector(c Connector) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c == nil {
+		c = s.o.Connector
+	}
+	s.connector = c
+}
+
+// Connected notes that a connection to the server was opened. Watch then lists
+// the skills again if the listing is out of date.
+func (s *Source) Connected() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (s *Source) do(ctx context.Context, what string, f func(context.Context, Conn) error) error {
+	s.mu.Lock()
+	c := s.connector
+	s.mu.Unlock()
+	return c.Do(ctx, what, f)
+}
+
+// List implements [catalog.Source]. It fetches no files.
+func (s *Source) List(ctx context.Context) (catalog.Listing, error) {
+	l := s.current()
+	if l == nil && s.o.Wait {
+		var err error
+		if l, err = s.refresh(ctx); err != nil {
+			return catalog.Listing{}, err
+		}
+	}
+	if l == nil {
+		s.mu.Lock()
+		failed := s.failed
+		s.mu.Unlock()
+		why := "its skills are not listed yet; they are added when the server has listed them"
+		if failed != nil {
+			why = "its skills cannot be listed: " + failed.Error()
+		}
+		return catalog.Listing{Problems: []catalog.Problem{s.problem(skill.Diagnostic{Severity: skill.Warning, Code: "server-not-listed", Message: why, Fix: "see its state: loadout servers"})}}, nil
+	}
+	return s.catalogListing(l), nil
+}
+
+// current returns the last listing, from this process or the cache, or nil.
+func (s *Source) current() *Listing {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.listing == nil && !s.loaded {
+		s.loaded = true
+		if l := s.o.Cache.loadListing(); l != nil {
+			s.set(l)
+		}
+	}
+	return s.listing
+}
+
+// set makes l the current listing. It must be called with s.mu held.
+func (s *Source) set(l *Listing) {
+	s.listing, s.entries = l, make(map[string]*Entry, len(l.Entries))
+	for _, e := range l.Entries {
+		s.entries[e.dir()] = e
+	}
+	for dir, e := range s.found {
+		if s.entries[dir] != nil { // the listing is newer
+			delete(s.found, dir)
+			continue
+		}
+		s.entries[dir] = e // not listed, but served
+	}
+}
+
+// refresh lists the skills of the server.
+func (s *Source) refresh(ctx context.Context) (*Listing, error) {
+	var l *Listing
+	err := s.do(ctx, "list skills", func(ctx context.Context, c Conn) (err error) {
+		l, err = List(ctx, c, s.o.Limits)
+		return err
+	})
+	s.mu.Lock()
+	s.failed = err
+	if err == nil {
+		s.set(l)
+	}
+	s.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	s.store(l)
+	return l, nil
+}
+
+func (e *Entry) dir() string { return dirOf(strings.TrimSuffix(e.URI, "/"+skill.FileName)) }
+
+func (s *Source) problem(d skill.Diagnostic) catalog.Problem {
+	d.Message = untrusted.New(d.Message).ForTerminal()
+	return catalog.Problem{Path: s.Origin(), Origin: s.Origin(), Diagnostic: d}
+}
+
+func invalidSkill(reason string) skill.Diagnostic {
+	return skill.Diagnostic{Severity: skill.Warning, Code: "server-skill-invalid", Message: reason, Fix: "report it to the publisher of the server"}
+}
+
+// catalogListing converts the current entries.
+func (s *Source) catalogListing(l *Listing) catalog.Listing {
+	s.mu.Lock()
+	entries := maps.Clone(s.entries)
+	s.mu.Unlock()
+	var out catalog.Listing
+	if l.Partial != "" {
+		out.Problems = append(out.Problems, s.problem(skill.Diagnostic{Severity: skill.Warning, Code: "server-skills-partial", Message: "the list of its skills is incomplete: " + l.Partial, Fix: "load other skills by their URI"}))
+	}
+	for _, err := range l.Problems {
+		out.Problems = append(out.Problems, s.problem(invalidSkill(err.Error())))
+	}
+	for _, dir := range slices.Sorted(maps.Keys(entries)) {
+		e := entries[dir]
+		if e.Dynamic {
+			out.Problems = append(out.Problems, s.problem(skill.Diagnostic{Severity: skill.Warning, Code: "server-skill-dynamic", Message: fmt.Sprintf("skill %s is not available: %v", e.URI, ErrDynamic)}))
+			continue
+		}
+		if c := s.catalogEntry(e); c != nil {
+			out.Entries = append(out.Entries, c)
+		} else {
+			out.Problems = append(out.Problems, s.problem(invalidSkill(fmt.Sprintf("skill %s is not available: its frontmatter cannot be read", e.URI))))
+		}
+	}
+	return out
+}
+
+// catalogEntry returns the catalog's entry, or nil if the frontmatter cannot be
+// used.
+func (s *Source) catalogEntry(e *Entry) *catalog.Entry {
+	head, ds := e.Head()
+	if head == nil || !ds.Loads() {
+		return nil
+	}
+	m, err := e.Manifest()
+	if err != nil {
+		return nil
+	}
+	head.Instructions = m.Digest() // an entry is unchanged only if all files are
+	c := catalog.EntryOf(s, head, e.dir())
+	c.Path = e.URI
+	return c
+}
+
+// entry returns the current entry of a skill in the catalog.
+func (s *Source) entry(e *catalog.Entry) (*Entry, error) {
+	s.current()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if found := s.entries[e.Dir]; found != nil {
+		return found, nil
+	}
+	return nil, fmt.Errorf("server %s does not list the skill %s: %w", s.o.Label, short(e.Dir), fs.ErrNotExist)
+}
+
+// Head implements [catalog.ServerSource].
+func (s *Source) Head(e *catalog.Entry) (*skill.Skill, error) {
+	found, err := s.entry(e)
+	if err != nil {
+		return nil, err
+	}
+	head, ds := found.Head()
+	if head == nil || !ds.Loads() {
+		return nil, &InvalidError{found.URI, "its frontmatter cannot be read"}
+	}
+	return head, nil
+}
+
+// Open implements [catalog.Source]. It fetches nothing; reading a file does.
+func (s *Source) Open(ctx context.Context, e *catalog.Entry) (*skill.Bundle, error) {
+	found, err := s.entry(e)
+	if err != nil {
+		return nil, err
+	}
+	return skill.NewBundle(&files{ctx: ctx, entry: found, read: s.read}, found.Name, nil), nil
+}
+
+// Find implements [catalog.ServerSource].
+func (s *Source) Find(ctx context.Context, ref string) error {
+	uri := ref
+	if !strings.Contains(ref, "://") {
+		uri = uriOf(ref)
+	}
+	if _, err := ParseURI(uri); err != nil {
+		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+	}
+	e, err := s.get(ctx, uri)
+	if err != nil {
+		return err
+	}
+	s.current()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.listing == nil {
+		s.set(&Listing{At: time.Time{}}) // out of date
+	}
+	s.found[e.dir()], s.entries[e.dir()] = e, e
+	return nil
+}
+
+// get calls skills/get.
+func (s *Source) get(ctx context.Context, uri string) (e *Entry, err error) {
+	err = s.do(ctx, "get skill "+short(uri), func(ctx context.Context, c Conn) (err error) {
+		e, err = Get(ctx, c, uri)
+		return err
+	})
+	return e, err
+}
+
+// ChangedError reports that a file on the server does not match the entry that
+// its skill was loaded from. The file was not used. The source now has the
+// server's current entry, if that differs.
+type ChangedError struct {
+	Skill   string // key in the catalog
+	Cause   error  // a [*MismatchError], or that the server no longer serves a file
+	Changes []Change
+}
+
+func (e *ChangedError) Error() string {
+	what := "the server lists the same files as before, so its content is wrong"
+	if len(e.Changes) > 0 {
+		var parts []string
+		for _, c := range e.Changes[:min(len(e.Changes), 10)] {
+			name := c.Path
+			if name == "" {
+				name = "frontmatter"
+			}
+			parts = append(parts, short(name)+" "+c.Kind)
+		}
+		if more := len(e.Changes) - 10; more > 0 {
+			parts = append(parts, fmt.Sprintf("and %d more", more))
+		}
+		what = strings.Join(parts, ", ") + "; review the skill again, then load it again"
+	}
+	return fmt.Sprintf("skill %s changed on its server, and was not used: %v (%s)", e.Skill, e.Cause, what)
+}
+
+func (e *ChangedError) Unwrap() error { return e.Cause }
+
+// read returns the content of a file of an entry, from the cache or the server.
+// It verifies the content in each case. If the server's content differs, read
+// replaces the entry with the server's current one and returns a
+// [*ChangedError].
+func (s *Source) read(ctx context.Context, e *Entry, r Resource) ([]byte, error) {
+	data := s.o.Cache.get(r)
+	cached := data != nil
+	if !cached {
+		err := s.do(ctx, "read "+short(r.URI), func(ctx context.Context, c Conn) (err error) {
+			data, err = c.ReadSkillFile(ctx, r.URI)
+			return err
+		})
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, s.replace(ctx, e, errors.New("the server no longer serves "+short(r.URI)))
+		case err != nil:
+			return nil, err
+		}
+		if err := r.Verify(data); err != nil {
+			return nil, s.replace(ctx, e, err)
+		}
+	}
+	if err := s.verifySkill(e, r, data); err != nil {
+		return nil, s.replace(ctx, e, err)
+	}
+	if !cached {
+		s.o.Cache.put(r, data)
+	}
+	return data, nil
+}
+
+// verifySkill verifies the frontmatter if r is the skill's SKILL.md. That of a
+// nested skill is an ordinary file.
+func (s *Source) verifySkill(e *Entry, r Resource, data []byte) error {
+	if r.Path != skill.FileName {
+		return nil
+	}
+	return e.VerifyFrontmatter(data)
+}
+
+// replace gets the current entry of a skill after its content failed the
+// verification, and returns the [*ChangedError].
+func (s *Source) replace(ctx context.Context, held *Entry, cause error) error {
+	changed := &ChangedError{Skill: s.Origin() + "/" + held.dir(), Cause: cause}
+	now, err := s.get(ctx, held.URI)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		s.update(held.dir(), nil)
+		changed.Cause = fmt.Errorf("%w; the server no longer serves the skill", cause)
+	case err != nil:
+		changed.Cause = fmt.Errorf("%w; %w", cause, err)
+		return changed
+	case !now.Equal(held):
+		changed.Changes = held.Compare(now)
+		s.update(now.dir(), now)
+	default:
+		return changed
+	}
+	s.notify()
+	return changed
+}
+
+// update replaces the entry of a skill, or removes it if now is nil, and stores the
+// listing.
+func (s *Source) update(dir string, now *Entry) {
+	s.mu.Lock()
+	l := *s.listing
+	l.Entries = slices.DeleteFunc(slices.Clone(l.Entries), func(e *Entry) bool { return e.dir() == dir })
+	delete(s.found, dir)
+	delete(s.entries, dir)
+	if now != nil {
+		l.Entries = append(l.Entries, now)
+		s.entries[dir] = now
+	}
+	s.listing = &l
+	s.mu.Unlock()
+	s.store(&l)
+}
+
+func (s *Source) store(l *Listing) {
+	if err := s.o.Cache.storeListing(l); err != nil {
+		s.o.Logger.Warn("could not store the skills of a server", "server", s.o.Label, "error", err)
+	}
+}
+
+// notify tells the catalog to list the skills again.
+func (s *Source) notify() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, changed := range s.watchers {
+		go changed() // it may call List, which waits for s.mu
+	}
+}
+
+// Watch implements [catalog.Watcher]. It lists the skills in the background if no
+// listing is stored, and when a connection was opened after the listing's time to
+// live.
+func (s *Source) Watch(ctx context.Context, changed func()) error {
+	s.mu.Lock()
+	s.watches++
+	id := s.watches
+	if s.watchers == nil {
+		s.watchers = map[int]func(){}
+	}
+	s.watchers[id] = changed
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.watchers, id)
+	}()
+	if s.current() == nil {
+		s.Connected()
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.wake:
+		}
+		if l := s.current(); l != nil && time.Since(l.At) < l.TTL {
+			continue
+		}
+		if _, err := s.refresh(ctx); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			s.o.Logger.Warn("could not list the skills of a server", "server", s.o.Label, "error", err)
+		}
+		s.notify() // of a failure, too, because it is a problem of the catalog
+	}
+}

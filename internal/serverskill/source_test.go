@@ -1,0 +1,516 @@
+package serverskill_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/serverskill"
+	"github.com/loadout-dev/loadout/loadouttest"
+	"github.com/loadout-dev/loadout/skill"
+)
+
+// server is a server in memory. It lists the skills in pages, and counts reads.
+type server struct {
+	mu     sync.Mutex
+	files  map[string]string   // by URI
+	skills map[string][]string // URIs of files by URI of SKILL.md
+	names  map[string]string
+	order  []string // listed skills
+	hidden map[string]bool
+	size   int // of a page; 0 means all
+	reads  []string
+	lists  int
+	list   func(cursor string) (string, error) // replaces skills/list
+	served bool
+}
+
+func newServer() *server {
+	return &server{files: map[string]string{}, skills: map[string][]string{}, names: map[string]string{}, hidden: map[string]bool{}, served: true}
+}
+
+// add adds a skill with further files, given as pairs of path and content.
+func (s *server) add(root, name string, more ...string) {
+	uri := root + "/SKILL.md"
+	if s.skills[uri] == nil {
+		s.order = append(s.order, uri)
+	}
+	s.names[uri], s.skills[uri] = name, []string{uri}
+	s.files[uri] = fmt.Sprintf("---\nname: %s\ndescription: Does it\n---\nText of %s.\n", name, root)
+	for i := 0; i < len(more); i += 2 {
+		s.skills[uri] = append(s.skills[uri], root+"/"+more[i])
+		s.files[root+"/"+more[i]] = more[i+1]
+	}
+}
+
+func (s *server) entry(uri string) string {
+	var rs []string
+	for _, f := range s.skills[uri] {
+		rs = append(rs, resource(f, s.files[f]))
+	}
+	return entryJSON(uri, s.names[uri], rs...)
+}
+
+func (s *server) Do(ctx context.Context, _ string, f func(context.Context, serverskill.Conn) error) error {
+	return f(ctx, s)
+}
+
+func (s *server) ServesSkills() bool { return s.served }
+
+func (s *server) ListSkills(_ context.Context, cursor string) (json.RawMessage, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lists++
+	if s.list != nil {
+		js, err := s.list(cursor)
+		return json.RawMessage(js), err
+	}
+	var all []string
+	for _, uri := range s.order {
+		if !s.hidden[uri] {
+			all = append(all, s.entry(uri))
+		}
+	}
+	next, from := "", 0
+	if s.size > 0 {
+		fmt.Sscan(cursor, &from)
+		if to := from + s.size; to < len(all) {
+			next, all = fmt.Sprint(to), all[from:to]
+		} else {
+			all = all[from:]
+		}
+	}
+	return json.RawMessage(fmt.Sprintf(`{"resultType":"complete","skills":[%s],"nextCursor":%q,"ttlMs":60000,"cacheScope":"public"}`, strings.Join(all, ","), next)), nil
+}
+
+func (s *server) GetSkill(_ context.Context, uri string) (json.RawMessage, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.skills[uri] == nil {
+		return nil, fs.ErrNotExist
+	}
+	return json.RawMessage(`{"resultType":"complete","skill":` + s.entry(uri) + `}`), nil
+}
+
+func (s *server) ReadSkillFile(_ context.Context, uri string) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reads = append(s.reads, uri)
+	text, ok := s.files[uri]
+	if !ok {
+		return nil, fs.ErrNotExist
+	}
+	return []byte(text), nil
+}
+
+func newSource(s *server) *serverskill.Source {
+	return serverskill.New(serverskill.Options{Label: "docs", Name: "Docs", Connector: s, Wait: true})
+}
+
+func newCatalog(t *testing.T, sources ...catalog.Source) *catalog.Catalog {
+	t.Helper()
+	c, err := catalog.New(sources, nil)
+	if err == nil {
+		err = c.Reload(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func names(c *catalog.Catalog) string {
+	var out []string
+	for _, e := range c.Snapshot().Skills() {
+		out = append(out, e.Name)
+	}
+	return strings.Join(out, " ")
+}
+
+func get(t *testing.T, c *catalog.Catalog, ref string) *catalog.Entry {
+	t.Helper()
+	e, err := c.Resolve(t.Context(), ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func readFile(c *catalog.Catalog, e *catalog.Entry, name string) (string, error) {
+	b, err := c.Open(context.Background(), e)
+	if err != nil {
+		return "", err
+	}
+	defer b.Close()
+	data, err := fs.ReadFile(b.FS, name)
+	return string(data), err
+}
+
+func TestSourceKeepsTheContract(t *testing.T) {
+	s := newServer()
+	s.add("skill://pdf", "pdf", "references/a.md", "A")
+	s.add("skill://acme/refunds", "refunds")
+	loadouttest.Source(t, newSource(s))
+}
+
+func TestNoFileIsFetchedBeforeItIsRead(t *testing.T) {
+	s := newServer()
+	s.add("skill://pdf", "pdf", "references/a.md", "A", "run.py", "print(1)")
+	c := newCatalog(t, newSource(s))
+	e := get(t, c, "mcp.docs/pdf")
+	if _, err := c.Search(t.Context(), "text", catalog.SearchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	files, err := c.ListFiles(t.Context(), e)
+	if err != nil || len(files) != 3 {
+		t.Fatalf("files %v, %v", files, err)
+	}
+	m, err := c.CompleteManifest(t.Context(), e)
+	if err != nil || len(m) != 3 {
+		t.Fatalf("manifest %v, %v", m, err)
+	}
+	if digest, err := c.Digest(t.Context(), e); err != nil || digest != m.Digest() {
+		t.Errorf("digest %s, %v; want that of the manifest %s", digest, err, m.Digest())
+	}
+	if len(s.reads) != 0 {
+		t.Fatalf("fetched %v before a read", s.reads)
+	}
+	if _, _, err := c.Read(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.reads) != 1 || s.reads[0] != pdfURI {
+		t.Errorf("reading SKILL.md fetched %v", s.reads)
+	}
+	for range 2 {
+		if text, err := readFile(c, e, "references/a.md"); text != "A" || err != nil {
+			t.Errorf("%q, %v", text, err)
+		}
+	}
+	if len(s.reads) != 2 {
+		t.Errorf("a file that was read is cached: fetched %v", s.reads)
+	}
+}
+
+func TestNamesCarryTheLabelAndShadowNothing(t *testing.T) {
+	s, other := newServer(), newServer()
+	s.add("skill://pdf", "pdf")
+	s.add("skill://acme/billing/refunds", "refunds")
+	s.add("skill://acme/support/refunds", "refunds")
+	s.add("github://o/r/refunds", "refunds")
+	other.add("skill://pdf", "pdf")
+	local := catalog.NewFS("user", catalog.User, os.DirFS(writeSkill(t, "pdf")))
+	second := serverskill.New(serverskill.Options{Label: "user", Connector: other, Wait: true})
+	c := newCatalog(t, second, newSource(s), local)
+	if got, want := names(c), "mcp.docs/acme/billing/refunds mcp.docs/acme/support/refunds mcp.docs/github:/o/r/refunds mcp.docs/pdf mcp.user/pdf pdf"; got != want {
+		t.Errorf("names %s, want %s", got, want)
+	}
+	if e := get(t, c, "pdf"); e.Server != "" {
+		t.Errorf("pdf resolves to %s", e.Key())
+	}
+	if e := get(t, c, "user/pdf"); e.Server != "" {
+		t.Errorf("user/pdf resolves to %s", e.Key())
+	}
+	if len(c.Snapshot().Shadowed()) != 0 {
+		t.Errorf("shadowed: %v", c.Snapshot().Shadowed())
+	}
+	only := newCatalog(t, newSource(s))
+	if e, err := only.Resolve(t.Context(), "pdf"); err == nil {
+		t.Errorf("without a local skill, pdf resolves to %s", e.Key())
+	}
+}
+
+func writeSkill(t *testing.T, name string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, name, "SKILL.md"), []byte("---\nname: "+name+"\ndescription: Local\n---\nLocal.\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestRequestsOfASkillAreIgnored(t *testing.T) {
+	s := newServer()
+	s.add("skill://pdf", "pdf")
+	s.files[pdfURI] = "---\nname: pdf\ndescription: Does it\nallowed-tools: Bash\nmodel: big\npreload: true\ndependencies: [local]\nmcpServers: {x: {command: sh}}\nhooks: {a: b}\n---\nText.\n"
+	s.list = func(string) (string, error) {
+		return `{"resultType":"complete","skills":[{"uri":"skill://pdf/SKILL.md","frontmatter":{"name":"pdf","description":"Does it","allowed-tools":"Bash","model":"big","preload":true,"dependencies":["local"],"mcpServers":{"x":{"command":"sh"}},"hooks":{"a":"b"}},"resources":[` + resource(pdfURI, s.files[pdfURI]) + `]}]}`, nil
+	}
+	c := newCatalog(t, newSource(s), catalog.NewFS("user", catalog.User, os.DirFS(writeSkill(t, "local"))))
+	e := get(t, c, "mcp.docs/pdf")
+	if e.Preload || len(e.Dependencies) != 0 || e.ProvidesTools {
+		t.Errorf("entry %+v requests something", e)
+	}
+	order, err := c.LoadOrder(t.Context(), e)
+	if err != nil || len(order) != 1 {
+		t.Fatalf("loads %d skills, %v", len(order), err)
+	}
+	sk := order[0].Skill
+	if len(sk.AllowedTools)+len(sk.MCPServers.Names)+len(sk.Dependencies)+len(sk.Tools) != 0 || sk.MCPServers.Configs != nil || sk.Model != "" || sk.Provider != nil || sk.Preload {
+		t.Errorf("skill %+v requests something", sk)
+	}
+}
+
+func TestChangedContentIsNotUsed(t *testing.T) {
+	for name, change := range map[string]func(*server){
+		"digest":    func(s *server) { s.files["skill://pdf/a.md"] = "B" },
+		"size":      func(s *server) { s.files["skill://pdf/a.md"] = "longer" },
+		"removed":   func(s *server) { delete(s.files, "skill://pdf/a.md"); s.skills[pdfURI] = []string{pdfURI} },
+		"and added": func(s *server) { s.add("skill://pdf", "pdf", "a.md", "C", "b.md", "new") },
+	} {
+		s := newServer()
+		s.add("skill://pdf", "pdf", "a.md", "A")
+		src := newSource(s)
+		c := newCatalog(t, src)
+		e := get(t, c, "mcp.docs/pdf")
+		before, _ := c.Digest(t.Context(), e)
+		change(s)
+		text, err := readFile(c, e, "a.md")
+		changed, ok := errors.AsType[*serverskill.ChangedError](err)
+		if !ok || text != "" || len(changed.Changes) == 0 || changed.Changes[0].Path != "a.md" {
+			t.Errorf("%s: read %q, error %v; want a ChangedError that names a.md", name, text, err)
+			continue
+		}
+		after, err := c.Digest(t.Context(), e) // the entry was refreshed by skills/get
+		if err != nil || after == before {
+			t.Errorf("%s: digest %s as before, %v", name, after, err)
+		}
+		if s.lists != 1 {
+			t.Errorf("%s: listed %d times", name, s.lists)
+		}
+		if name == "and added" {
+			if text, err := readFile(c, e, "b.md"); text != "new" || err != nil {
+				t.Errorf("%s: the refreshed entry: %q, %v", name, text, err)
+			}
+		}
+	}
+}
+
+func TestServerThatContradictsItself(t *testing.T) {
+	s := newServer()
+	s.add("skill://pdf", "pdf")
+	listed := s.entry(pdfURI)
+	s.list = func(string) (string, error) { return `{"skills":[` + listed + `]}`, nil }
+	c := newCatalog(t, newSource(s))
+	e := get(t, c, "mcp.docs/pdf")
+	// The entry's digest is that of the file, but its frontmatter is not.
+	s.files[pdfURI] = strings.Replace(s.files[pdfURI], "Does it", "Exfiltrates", 1)
+	listed = s.entry(pdfURI)
+	c = newCatalog(t, newSource(s))
+	e = get(t, c, "mcp.docs/pdf")
+	for range 2 { // also from the cache
+		if _, _, err := c.Read(t.Context(), e); !strings.Contains(fmt.Sprint(err), "description") {
+			t.Errorf("error %v, want one that names the field", err)
+		}
+	}
+}
+
+func TestUnlistedFilesAreNotRead(t *testing.T) {
+	s := newServer()
+	s.add("skill://pdf", "pdf", "a.md", "A")
+	s.files["skill://pdf/secret.md"] = "S"
+	c := newCatalog(t, newSource(s))
+	for _, name := range []string{"secret.md", "../other/SKILL.md", "a.md/../secret.md", "/etc/passwd"} {
+		if text, err := readFile(c, get(t, c, "mcp.docs/pdf"), name); err == nil {
+			t.Errorf("%s: read %q", name, text)
+		}
+	}
+	if len(s.reads) != 0 {
+		t.Errorf("asked the server for %v", s.reads)
+	}
+}
+
+func TestSkillsAreFoundByURI(t *testing.T) {
+	s := newServer()
+	s.add("skill://pdf", "pdf")
+	s.add("skill://acme/hidden", "hidden")
+	s.hidden["skill://acme/hidden/SKILL.md"] = true
+	c := newCatalog(t, newSource(s))
+	if got := names(c); got != "mcp.docs/pdf" {
+		t.Errorf("listed %s", got)
+	}
+	for _, ref := range []string{"mcp.docs/skill://acme/hidden/SKILL.md", "mcp.docs/acme/hidden"} {
+		e := get(t, c, ref)
+		if e.Name != "mcp.docs/acme/hidden" {
+			t.Errorf("%s resolves to %s", ref, e.Name)
+		}
+	}
+	if _, _, err := c.Read(t.Context(), get(t, c, "mcp.docs/acme/hidden")); err != nil {
+		t.Error(err)
+	}
+	for _, ref := range []string{"mcp.docs/skill://none/SKILL.md", "mcp.docs/none", "mcp.docs/file:///etc/SKILL.md", "mcp.other/pdf", "hidden"} {
+		if e, err := c.Resolve(t.Context(), ref); err == nil || !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v, %v; want not found", ref, e, err)
+		}
+	}
+}
+
+func TestListingIsBounded(t *testing.T) {
+	entryOf := func(i int) string {
+		uri := fmt.Sprintf("skill://s%d/SKILL.md", i)
+		return entryJSON(uri, fmt.Sprintf("s%d", i), resource(uri, "x"))
+	}
+	n := 0
+	for name, test := range map[string]struct {
+		limits  serverskill.Limits
+		list    func(cursor string) (string, error)
+		entries int
+		partial string
+	}{
+		"endless pages": {serverskill.Limits{Pages: 5}, func(string) (string, error) {
+			n++
+			return fmt.Sprintf(`{"skills":[%s],"nextCursor":"c%d"}`, entryOf(n), n), nil
+		}, 5, "too many pages"},
+		"repeated cursor": {serverskill.Limits{}, func(string) (string, error) { return `{"skills":[` + entryOf(1) + `],"nextCursor":"same"}`, nil }, 1, "repeats"},
+		"many entries": {serverskill.Limits{Entries: 2}, func(string) (string, error) {
+			return `{"skills":[` + entryOf(1) + `,` + entryOf(2) + `,` + entryOf(3) + `]}`, nil
+		}, 2, "too many skills"},
+		"many bytes": {serverskill.Limits{Bytes: 1000}, func(cursor string) (string, error) {
+			if cursor == "" {
+				return `{"skills":[` + entryOf(1) + `],"nextCursor":"b"}`, nil
+			}
+			return `{"skills":["` + strings.Repeat("x", 2000) + `"]}`, nil
+		}, 1, "too large"},
+		"failing page": {serverskill.Limits{}, func(cursor string) (string, error) {
+			if cursor == "" {
+				return `{"skills":[` + entryOf(1) + `],"nextCursor":"b"}`, nil
+			}
+			return "", errors.New("broken")
+		}, 1, "page 2 failed"},
+	} {
+		s := newServer()
+		s.list = test.list
+		l, err := serverskill.List(t.Context(), s, test.limits)
+		if err != nil || len(l.Entries) != test.entries || !strings.Contains(l.Partial, test.partial) {
+			t.Errorf("%s: %+v, %v; want %d entries, partial because %q", name, l, err, test.entries, test.partial)
+		}
+	}
+	s := newServer()
+	s.list = func(string) (string, error) {
+		return `{"skills":[{"uri":"skill://bad/SKILL.md"},` + entryOf(1) + `,` + entryOf(1) + `]}`, nil
+	}
+	c := newCatalog(t, newSource(s))
+	if names(c) != "mcp.docs/s1" || len(c.Snapshot().Problems()) != 2 {
+		t.Errorf("skills %s, problems %v; want the valid one, and a problem for each other", names(c), c.Snapshot().Problems())
+	}
+	s.served = false
+	if _, err := serverskill.List(t.Context(), s, serverskill.Limits{}); !errors.Is(err, serverskill.ErrNotServed) || s.lists != 1 {
+		t.Errorf("a server without the extension: %v, asked %d times", err, s.lists-1)
+	}
+}
+
+func TestAllPagesAreListed(t *testing.T) {
+	s := newServer()
+	for i := range 25 {
+		s.add(fmt.Sprintf("skill://s%d", i), fmt.Sprintf("s%d", i))
+	}
+	s.size = 10
+	if c := newCatalog(t, newSource(s)); len(c.Snapshot().Skills()) != 25 || s.lists != 3 {
+		t.Errorf("%d skills in %d pages", len(c.Snapshot().Skills()), s.lists)
+	}
+}
+
+func TestDynamicSkillsAreNotOffered(t *testing.T) {
+	s := newServer()
+	s.list = func(string) (string, error) {
+		return `{"skills":[{"uri":"skill://now/SKILL.md","frontmatter":{"name":"now","description":"d"},"resources":"dynamic"}]}`, nil
+	}
+	c := newCatalog(t, newSource(s))
+	if names(c) != "" || len(c.Snapshot().Problems()) != 1 || !strings.Contains(c.Snapshot().Problems()[0].Message, "cannot be verified") {
+		t.Errorf("skills %q, problems %v", names(c), c.Snapshot().Problems())
+	}
+}
+
+func TestCacheIsHashedAtEachAccess(t *testing.T) {
+	s := newServer()
+	s.add("skill://pdf", "pdf", "a.md", "A")
+	dir := filepath.Join(t.TempDir(), "docs")
+	open := func() *catalog.Catalog {
+		return newCatalog(t, serverskill.New(serverskill.Options{Label: "docs", Connector: s, Wait: true, Cache: &serverskill.Cache{Dir: dir}}))
+	}
+	c := open()
+	if text, err := readFile(c, get(t, c, "mcp.docs/pdf"), "a.md"); text != "A" || err != nil {
+		t.Fatal(text, err)
+	}
+	stored, err := filepath.Glob(filepath.Join(dir, "files", "*"))
+	if err != nil || len(stored) != 1 {
+		t.Fatalf("stored %v, %v", stored, err)
+	}
+	c = open() // another process
+	e := get(t, c, "mcp.docs/pdf")
+	if text, err := readFile(c, e, "a.md"); text != "A" || err != nil || len(s.reads) != 1 || s.lists != 1 || e.Server != "docs" {
+		t.Errorf("after a restart: %q, %v; %d reads, %d lists, server %q", text, err, len(s.reads), s.lists, e.Server)
+	}
+	if err := os.WriteFile(stored[0], []byte("E"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c = open()
+	if text, err := readFile(c, get(t, c, "mcp.docs/pdf"), "a.md"); text != "A" || err != nil || len(s.reads) != 2 {
+		t.Errorf("a changed file in the cache: %q, %v; %d reads", text, err, len(s.reads))
+	}
+	if err := serverskill.RemoveCaches(filepath.Dir(dir), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the cache of a removed server: %v", err)
+	}
+}
+
+var _ skill.ManifestFS = nil
+
+func TestNestedSkillsAreFiles(t *testing.T) {
+	s := newServer()
+	nested := "---\nname: inner\ndescription: Another\nallowed-tools: Bash\n---\nInner.\n"
+	s.add("skill://pdf/inner", "inner")
+	s.add("skill://pdf", "pdf", "inner/SKILL.md", nested)
+	s.hidden["skill://pdf/inner/SKILL.md"] = true
+	c := newCatalog(t, newSource(s))
+	if got := names(c); got != "mcp.docs/pdf" {
+		t.Errorf("listed %s", got)
+	}
+	outer := get(t, c, "mcp.docs/pdf")
+	if text, err := readFile(c, outer, "inner/SKILL.md"); text != nested || err != nil {
+		t.Errorf("a nested SKILL.md is a file: %q, %v", text, err)
+	}
+	inner := get(t, c, "mcp.docs/pdf/inner") // its own entry, with its own name for approvals
+	before, _ := c.Digest(t.Context(), outer)
+	if digest, err := c.Digest(t.Context(), inner); err != nil || digest == before || inner.Key() == outer.Key() {
+		t.Errorf("digest of the nested skill %s, %v", digest, err)
+	}
+}
+
+func TestEqualNamesAreShown(t *testing.T) {
+	s, other := newServer(), newServer()
+	s.add("skill://pdf", "pdf")
+	other.add("skill://pdf", "pdf")
+	other.add("skill://single", "single")
+	c := newCatalog(t, newSource(s), serverskill.New(serverskill.Options{Label: "two", Connector: other, Wait: true}), catalog.NewFS("user", catalog.User, os.DirFS(writeSkill(t, "pdf"))))
+	var problems []string
+	for _, p := range c.Snapshot().Problems() {
+		problems = append(problems, p.Message)
+	}
+	if got, want := strings.Join(problems, "; "), "mcp.docs/pdf has the name of user/pdf; mcp.two/pdf has the name of user/pdf"; got != want {
+		t.Errorf("problems %s, want %s", got, want)
+	}
+	var explained []string
+	for _, candidate := range c.Snapshot().Explain("pdf") {
+		explained = append(explained, fmt.Sprint(candidate.Name, " ", candidate.Chosen))
+	}
+	if got, want := strings.Join(explained, "; "), "pdf true; mcp.docs/pdf false; mcp.two/pdf false"; got != want {
+		t.Errorf("explained as %s, want %s", got, want)
+	}
+	_, err := c.Snapshot().Get("singel")
+	if !strings.Contains(fmt.Sprint(err), "mcp.two/single") {
+		t.Errorf("error %v, want a suggestion", err)
+	}
+}
