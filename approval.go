@@ -65,6 +65,9 @@ func (r *Runtime) ReadApprovalRequest(ctx context.Context, ref string) (*Approva
 	if err != nil {
 		return nil, err
 	}
+	if e.Server != "" {
+		return r.readServedRequest(ctx, e)
+	}
 	order, err := r.catalog.LoadOrder(ctx, e)
 	if err != nil {
 		return nil, err
@@ -90,10 +93,30 @@ func (r *Runtime) ReadApprovalRequest(ctx context.Context, ref string) (*Approva
 	}
 	w.Needs = append(append(w.Needs, variableNeeds(w.Services)...), r.setPackages(e, w.Services)...)
 	w.Services = append(w.Services, borrowedProviders(s, order[:len(order)-1])...)
-	var limit policy.Bounds
-	if r.scripts != nil {
-		limit = r.scripts.Bounds
+	w.Requested, w.Injections, w.Problems, err = execution.RequestedBounds(s, r.bounds())
+	return w, err
+}
+
+// bounds returns the limits of what skills are granted.
+func (r *Runtime) bounds() policy.Bounds {
+	if r.scripts == nil {
+		return policy.Bounds{}
 	}
-	w.Requested, w.Injections, w.Problems, err = execution.RequestedBounds(s, limit)
+	return r.scripts.Bounds
+}
+
+// readServedRequest is like ReadApprovalRequest for a skill of an MCP server. It
+// reads only what the server listed: no file is fetched for an approval.
+func (r *Runtime) readServedRequest(ctx context.Context, e *catalog.Entry) (*ApprovalRequest, error) {
+	m, err := r.catalog.CompleteManifest(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	s, err := r.catalog.Head(e)
+	if err != nil {
+		return nil, err
+	}
+	w := &ApprovalRequest{Entry: e, Manifest: m, Digest: policy.Digest(m.Digest())}
+	w.Requested, w.Injections, w.Problems, err = execution.RequestedBounds(s, r.bounds())
 	return w, err
 }

@@ -47,9 +47,9 @@ type Content struct {
 	Binary bool
 	// TooLarge is set if the file is over 16 MiB. Its content is not returned.
 	TooLarge bool
-	// Warning tells a model that the text file has hidden characters; "" if it
-	// has none. It must precede Text in what the model receives. See
-	// [Runtime.CheckText].
+	// Warning tells a model that the text file has hidden characters, or that
+	// the file comes from an MCP server; otherwise it is "". It must precede Text
+	// in what the model receives. See [Runtime.CheckText].
 	Warning string
 }
 
@@ -72,6 +72,9 @@ func (r *Runtime) ReadFile(ctx context.Context, e *catalog.Entry, name string, o
 	if err != nil {
 		return nil, fmt.Errorf("skill %s: %w", e.Name, err)
 	}
+	if err := r.checkServed(ctx, e, ""); err != nil {
+		return nil, err
+	}
 	b, err := r.catalog.Open(ctx, e)
 	if err != nil {
 		return nil, err
@@ -83,6 +86,7 @@ func (r *Runtime) ReadFile(ctx context.Context, e *catalog.Entry, name string, o
 		if c.Warning, err = r.CheckText(ctx, e, clean, text); err != nil {
 			return nil, err
 		}
+		c.Warning = withNotice(e, c.Warning)
 		return c, nil
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fileError(fs.ErrNotExist, "skill %s has no file %s%s", e.Name, clean, nearFiles(b.FS, clean))

@@ -58,7 +58,7 @@ func (r *Runtime) isReviewed(ctx context.Context, e *catalog.Entry, file []byte)
 	p, subject := r.scripts.principal(), policy.Digest(m.Digest())
 	approves := func(session string) bool {
 		g, err := lease.Find(ctx, r.scripts.Grants, p, subject, session, nil)
-		return err == nil && g != nil && g.Permissions.Run
+		return err == nil && g != nil && g.Permissions.Run && (e.Server == "" || g.Name == e.Name && g.Origin == e.Origin)
 	}
 	if approves("") {
 		return true

@@ -21,11 +21,20 @@ import (
 // precede the skills that need them. Missing ones are listed in
 // [session.Skill.Problems]. If Fetch fails because of a skill, the error is a
 // [*catalog.NotFoundError], [*catalog.DependencyError] or
-// [*catalog.BrokenError], or a [*RefusedError] because of hidden characters;
-// see [Runtime.CheckText].
+// [*catalog.BrokenError], or a [*RefusedError] because of hidden characters
+// (see [Runtime.CheckText]) or because the skill comes from an MCP server and
+// needs approval.
 func (r *Runtime) Fetch(ctx context.Context, ref string) ([]*session.Skill, error) {
+	return r.fetch(ctx, ref, "")
+}
+
+// fetch is like Fetch for a session, whose approvals count too.
+func (r *Runtime) fetch(ctx context.Context, ref, sessionID string) ([]*session.Skill, error) {
 	e, err := r.catalog.Resolve(ctx, ref)
 	if err != nil {
+		return nil, err
+	}
+	if err := r.checkServed(ctx, e, sessionID); err != nil {
 		return nil, err
 	}
 	order, err := r.catalog.LoadOrder(ctx, e)
@@ -39,8 +48,13 @@ func (r *Runtime) Fetch(ctx context.Context, ref string) ([]*session.Skill, erro
 		if err := r.checkReport(ctx, l.Entry, l.Entry.File(), facts.hidden, l.Source); err != nil {
 			return nil, err
 		}
+		if l.Entry.Server != "" { // it identifies all files, which are held while the skill is loaded
+			if sum, err = r.catalog.Digest(ctx, l.Entry); err != nil {
+				return nil, err
+			}
+		}
 		out[i] = r.newSkill(ctx, l, sum)
-		out[i].Tokens, out[i].Warning = facts.tokens, skilltext.HiddenWarning(l.Entry.File(), facts.hidden)
+		out[i].Tokens, out[i].Warning = facts.tokens, withNotice(l.Entry, skilltext.HiddenWarning(l.Entry.File(), facts.hidden))
 	}
 	return out, nil
 }

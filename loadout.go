@@ -185,7 +185,7 @@ type sessionSkills struct {
 var _ session.Skills = sessionSkills{}
 
 func (s sessionSkills) Fetch(ctx context.Context, ref string) ([]*session.Skill, error) {
-	all, err := s.r.Fetch(ctx, ref)
+	all, err := s.r.fetch(ctx, ref, s.session)
 	for _, m := range all {
 		wants := len(m.AllowedTools) > 0 || m.Model != ""
 		if wants && !s.IsApproved(ctx, m.ID, m.Digest) {
@@ -206,6 +206,9 @@ func (s sessionSkills) Digest(ctx context.Context, id session.ID) (string, error
 // IsApproved reports whether the current version of a skill is approved and its
 // SKILL.md has the given digest; see [session.UpdateReload].
 func (s sessionSkills) IsApproved(ctx context.Context, id session.ID, digest string) bool {
+	if isServed(id) { // what it requests is ignored, and only a request loads another version
+		return false
+	}
 	return s.r.newRunner(nil).IsTextApproved(ctx, id.Key(), digest, execution.Caller{Session: s.session})
 }
 

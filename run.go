@@ -195,7 +195,8 @@ type Command struct {
 	// there, and nothing if SKILL.md changed after the load. A skill whose files change while they are
 	// copied is left out. The command does not get what a skill was granted, such
 	// as network access. Revoking the approval of a skill kills the command, with
-	// the reason [sandbox.Disabled].
+	// the reason [sandbox.Disabled]. The files of skills of MCP servers are not
+	// there, and such a skill must be approved for any command to run.
 	Skills []session.ActiveSkill
 	// Principal and Session are like those of [Run]. They determine which of
 	// the skills are approved.
@@ -211,7 +212,8 @@ type Command struct {
 // the inputs and the files of skills. A command that fails, is killed or cannot
 // be started is not an error. If ctx is done during the run or the files cannot
 // be saved, Command returns both a result and an error. Other errors mean that
-// nothing ran. The error matches [ErrWorkspace] if the folder is not accepted,
+// nothing ran. The error is a [*RefusedError] if an active skill of an MCP server
+// is not approved. The error matches [ErrWorkspace] if the folder is not accepted,
 // and [ErrNoScripts] if the runtime has no sandbox. Command does not ask for
 // approval, and records a decision only for each approved skill. [Scripts.Bounds]
 // do not apply, but the default [sandbox.Limits] do.
@@ -235,6 +237,12 @@ func (r *Runtime) Command(ctx context.Context, c Command) (*RunResult, error) {
 	}
 	var skills []execution.ActiveSkill
 	for _, a := range c.Skills {
+		if isServed(a.Skill) { // its files are fetched one by one, when they are read
+			if err := r.checkServedCode(ctx, a, c.Principal, c.Session); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		skills = append(skills, execution.ActiveSkill{Name: a.Skill.Name, Key: a.Skill.Key(), Digest: a.Digest})
 	}
 	out, err := r.newRunner(nil).RunCommand(ctx, &execution.Command{

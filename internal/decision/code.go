@@ -16,6 +16,10 @@ const (
 // can allow it by approving the skill.
 const HiddenText = "hidden-text"
 
+// ServedSkill is the code of the decision not to show a skill of an MCP server
+// to a model before the user approved it.
+const ServedSkill = "served-skill"
+
 // Codes of decisions on tool calls. [policy.Rules.Decide] returns the first two.
 const (
 	ByRule       = "rule"             // decided by Decision.Rule

@@ -30,6 +30,9 @@ const maxHiddenLines = 20
 // ReadHidden searches the skill's text files for hidden characters. If there are
 // any, it sets Hidden.
 func (r *Review) ReadHidden(ctx context.Context, rt *loadout.Runtime) error {
+	if r.isServed() { // checked when a file is read
+		return nil
+	}
 	found, err := readHidden(ctx, rt, r.Request.Entry)
 	if err == nil && len(found.Lines) > 0 {
 		r.Hidden = found

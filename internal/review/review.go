@@ -8,12 +8,15 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/internal/requestedbounds"
+	"github.com/loadout-dev/loadout/internal/scan"
+	"github.com/loadout-dev/loadout/internal/skillcheck"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -93,6 +96,10 @@ func (r *Review) Grant() policy.Grant {
 		Permissions: r.Permissions, Needs: r.Request.Needs, Scope: policy.Always}
 }
 
+// isServed reports whether an MCP server publishes the skill. No file of it is
+// fetched for an approval, which covers the hashes that the server listed.
+func (r *Review) isServed() bool { return r.Request.Entry.Server != "" }
+
 // UninstalledServers returns the names of the servers whose packages are not
 // installed. The approval does not cover these packages.
 func (r *Review) UninstalledServers() []string {
@@ -117,7 +124,14 @@ type Limits struct {
 
 // ReadLimits reads the limits that the skill requests and sets Limits.
 func (r *Review) ReadLimits(ctx context.Context, rt *loadout.Runtime) error {
-	s, _, err := rt.Catalog().Read(ctx, r.Request.Entry)
+	read := func() (*skill.Skill, error) {
+		s, _, err := rt.Catalog().Read(ctx, r.Request.Entry)
+		return s, err
+	}
+	if r.isServed() {
+		read = func() (*skill.Skill, error) { return rt.Catalog().Head(r.Request.Entry) }
+	}
+	s, err := read()
 	if err != nil {
 		return err
 	}
@@ -134,6 +148,11 @@ func (r *Review) ReadLimits(ctx context.Context, rt *loadout.Runtime) error {
 
 // Scan scans the skill for up to limit and sets Findings and Missing.
 func (r *Review) Scan(ctx context.Context, rt *loadout.Runtime, limit time.Duration) {
+	if r.isServed() {
+		r.Findings = &Findings{Counts: skillcheck.CountFindings(), List: []scan.Finding{},
+			Problem: "files of an MCP server are fetched only when they are used; to read its instructions: loadout show " + r.Name}
+		return
+	}
 	r.Findings = ScanEntry(ctx, rt, r.Request.Entry, limit)
 	r.Missing = missingFiles(ctx, rt, r.Request.Entry)
 }
@@ -161,7 +180,11 @@ func ChangedGrants(ctx context.Context, rt *loadout.Runtime, grants []policy.Gra
 		if g.Permissions.Call { // a changed tool is detected when it is called
 			continue
 		}
-		request, err := rt.ReadApprovalRequest(ctx, g.Origin+"/"+g.Name)
+		ref := g.Origin + "/" + g.Name
+		if strings.HasPrefix(g.Name, g.Origin+"/") { // of an MCP server
+			ref = g.Name
+		}
+		request, err := rt.ReadApprovalRequest(ctx, ref)
 		if _, unreadable := errors.AsType[*execution.ServersError](err); unreadable {
 			out[g.ID] = true // cannot be approved in its current state
 			continue

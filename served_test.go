@@ -1,0 +1,159 @@
+package loadout_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/serverskill"
+	"github.com/loadout-dev/loadout/policy"
+)
+
+// publisher is an MCP server with one skill. It counts the files that it sends.
+type publisher struct {
+	mu    sync.Mutex
+	files map[string]string // by URI
+	sent  int
+}
+
+const reportURI = "skill://report/SKILL.md"
+
+func newPublisher() *publisher {
+	return &publisher{files: map[string]string{reportURI: "---\nname: report\ndescription: Write it\n---\nText of the server.\n", "skill://report/style.md": "Short."}}
+}
+
+func (p *publisher) Do(ctx context.Context, _ string, f func(context.Context, serverskill.Conn) error) error {
+	return f(ctx, p)
+}
+func (p *publisher) ServesSkills() bool { return true }
+func (p *publisher) ListSkills(context.Context, string) (json.RawMessage, error) {
+	return json.RawMessage(`{"resultType":"complete","skills":[` + p.entry() + `]}`), nil
+}
+func (p *publisher) GetSkill(context.Context, string) (json.RawMessage, error) {
+	return json.RawMessage(`{"resultType":"complete","skill":` + p.entry() + `}`), nil
+}
+func (p *publisher) ReadSkillFile(_ context.Context, uri string) ([]byte, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sent++
+	if text, ok := p.files[uri]; ok {
+		return []byte(text), nil
+	}
+	return nil, fs.ErrNotExist
+}
+
+func (p *publisher) entry() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var resources []string
+	for uri, text := range p.files {
+		resources = append(resources, fmt.Sprintf(`{"uri":%q,"digest":"sha256:%x","size":%d}`, uri, sha256.Sum256([]byte(text)), len(text)))
+	}
+	return `{"uri":"` + reportURI + `","frontmatter":{"name":"report","description":"Write it"},"resources":[` + strings.Join(resources, ",") + `]}`
+}
+
+func (p *publisher) source(label string, ask bool) *serverskill.Source {
+	return serverskill.New(serverskill.Options{Label: label, Ask: ask, Wait: true, Connector: p})
+}
+
+func TestApprovalsOfServedSkills(t *testing.T) {
+	p, other := newPublisher(), newPublisher() // the same skill from two servers
+	grants := policy.NewMemoryStore()
+	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: []catalog.Source{p.source("docs", true), other.source("other", true)}, Scripts: &loadout.Scripts{Grants: grants}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Close()
+	refused := func(ref, reason string) {
+		t.Helper()
+		_, err := rt.Fetch(t.Context(), ref)
+		e, ok := errors.AsType[*loadout.RefusedError](err)
+		if !ok || !e.NeedsApproval || !strings.Contains(err.Error(), reason) {
+			t.Errorf("load %s: %v, want a refusal: %s", ref, err, reason)
+		}
+		entry, err := rt.Catalog().Resolve(t.Context(), ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, err := rt.ReadFile(t.Context(), entry, "style.md", 0, 0); !errors.As(err, new(*loadout.RefusedError)) {
+			t.Errorf("read a file of %s: %v, %v; want a refusal", ref, c, err)
+		}
+	}
+	refused("mcp.docs/report", "not approved")
+	request, err := rt.ReadApprovalRequest(t.Context(), "mcp.docs/report")
+	if err != nil || len(request.Manifest) != 2 {
+		t.Fatalf("%+v, %v", request, err)
+	}
+	if p.sent != 0 {
+		t.Errorf("%d files were fetched before the approval", p.sent)
+	}
+	g := policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Subject: request.Digest, Name: request.Entry.Name, Origin: request.Entry.Origin, Permissions: request.Permissions(), Scope: policy.Always}
+	if _, err := grants.Put(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := rt.Fetch(t.Context(), "mcp.docs/report")
+	if err != nil || loaded[0].Digest != string(request.Digest) || p.sent != 1 {
+		t.Fatalf("load: %v, %v; %d files sent; want the approved digest, and SKILL.md alone", loaded, err, p.sent)
+	}
+	refused("mcp.other/report", "the same files are approved from mcp.docs")
+	if other.sent != 0 {
+		t.Errorf("%d files were fetched from the other server", other.sent)
+	}
+	p.mu.Lock()
+	p.files["skill://report/added.md"] = "New."
+	p.mu.Unlock()
+	src := rt.Catalog().Sources()[0].(*serverskill.Source)
+	if err := src.Find(t.Context(), "report"); err != nil { // an entry with another set of files
+		t.Fatal(err)
+	}
+	if err := rt.Catalog().Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	refused("mcp.docs/report", "changed since it was approved")
+}
+
+func TestTextOfServedSkills(t *testing.T) {
+	p := newPublisher()
+	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: []catalog.Source{p.source("docs", false)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Close()
+	s, err := rt.NewSession(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	res, err := s.Load(t.Context(), "mcp.docs/report", nil)
+	if err != nil || !strings.HasPrefix(res.Text, "[From the MCP server docs: untrusted text of a third party.") || !strings.Contains(res.Text, "Text of the server.") {
+		t.Errorf("text %q, %v", res.Text, err)
+	}
+	e, err := rt.Catalog().Resolve(t.Context(), "mcp.docs/report")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := rt.ReadFile(t.Context(), e, "style.md", 0, 0)
+	if err != nil || c.Text != "Short." || !strings.Contains(c.Warning, "MCP server docs") {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if text := rt.CatalogText(0); !strings.Contains(text, "- mcp.docs/report: Write it") {
+		t.Errorf("catalog text %q does not name the server", text)
+	}
+	p.files[reportURI] = strings.Replace(p.files[reportURI], "Text", "Te\u200bxt\U000e0041", 1) // hidden characters
+	rt, err = loadout.New(t.Context(), &loadout.Options{Sources: []catalog.Source{p.source("docs", false)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Close()
+	if _, err := rt.Fetch(t.Context(), "mcp.docs/report"); !errors.As(err, new(*loadout.RefusedError)) {
+		t.Errorf("hidden characters: %v, want a refusal", err)
+	}
+}
