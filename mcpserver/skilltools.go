@@ -521,7 +521,11 @@ func (s *Server) readFile(ctx context.Context, in readArgs) (*catalog.Entry, *lo
 		s.reportFailure(useFile, nil)
 		return nil, nil, errorResult(s.loadError(err, false)), nil
 	}
-	if in.Digest != "" {
+	if e.Server != "" {
+		if res, err := s.checkHeld(ctx, e, in.Digest); res != nil || err != nil {
+			return nil, nil, res, err
+		}
+	} else if in.Digest != "" {
 		_, src, err := s.rt.Catalog().Read(ctx, e)
 		switch {
 		case ctx.Err() != nil:
@@ -545,6 +549,31 @@ func (s *Server) readFile(ctx context.Context, in readArgs) (*catalog.Entry, *lo
 	}
 	s.reportFile(e, useFile, c.Text)
 	return e, c, nil, nil
+}
+
+// checkHeld returns a tool result that refuses to read a file of a skill of an MCP
+// server, unless the client names the version that it loaded. This server does
+// not know what its client has loaded, and a file of another version must not be
+// read. checkHeld fetches nothing.
+func (s *Server) checkHeld(ctx context.Context, e *catalog.Entry, held string) (*mcp.CallToolResult, error) {
+	if s.opts.HeldDigest != nil {
+		if held = s.opts.HeldDigest(e); held == "" {
+			return errorResult(fmt.Sprintf("Skill %s is not loaded: load it, then read its files.", e.Name)), nil
+		}
+	}
+	if held == "" {
+		return errorResult(fmt.Sprintf("Skill %s comes from an MCP server: give the digest that it was loaded with.", e.Name)), nil
+	}
+	now, err := s.rt.Catalog().Digest(ctx, e)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		return errorResult(s.loadError(err, false)), nil
+	case !matchesDigest(held, now):
+		return errorResult(fmt.Sprintf("Skill %s has changed since it was loaded: load it again, then read its files.", e.Name)), nil
+	}
+	return nil, nil
 }
 
 // fileContent converts a file to the content of a tool result. A warning is a

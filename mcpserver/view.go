@@ -77,6 +77,9 @@ func (v *view) index() {
 		at[e.Key()] = e
 	}
 	for e := range snap.All() {
+		if e.Server != "" { // only its own server publishes it
+			continue
+		}
 		if why := unportable(e); why != "" {
 			v.unserved = append(v.unserved, notServed{e, why})
 			continue
