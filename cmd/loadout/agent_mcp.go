@@ -153,7 +153,7 @@ func (a *app) runMCP(ctx context.Context, c *config.Config, o mcpFlags) error {
 	if err := o.checkGrow(c); err != nil {
 		return err
 	}
-	a.SkillWait = skillWait
+	a.SkillWait, a.ServerFiles = skillWait, o.files
 	var rt *loadout.Runtime
 	var roots *setup.Roots
 	if c.MCP.Address == "" && o.expose != "direct" { // one client, on this machine

@@ -112,7 +112,8 @@ func (a *app) approveSkill(ctx context.Context, name string, o *approveFlags) er
 		return err
 	}
 	defer rt.Close()
-	if _, err := a.resolveSkill(ctx, rt, name); err != nil {
+	entry, err := a.resolveSkill(ctx, rt, name)
+	if err != nil {
 		return a.approveTool(ctx, name, o, err)
 	}
 	presence := ""
@@ -124,7 +125,9 @@ func (a *app) approveSkill(ctx context.Context, name string, o *approveFlags) er
 		if err := a.CheckConfirmable(ctx, confirmation); err != nil {
 			return err
 		}
-		a.installServerPackages(ctx, rt, name) // the approval covers the code that npx and uvx start
+		if entry.Server == "" {
+			a.installServerPackages(ctx, rt, name) // the approval covers the code that npx and uvx start
+		}
 	}
 	r, err := a.reviewSkill(ctx, rt, name, o)
 	if err != nil {

@@ -67,7 +67,11 @@ func (a *app) printCandidates(name string, found []catalog.Candidate, err error)
 		if c.Version != "" {
 			version = " " + plain(c.Version)
 		}
-		fmt.Fprintf(&b, "%s%s%s (%s)\n    %s\n", mark, a.Bold(plain(c.Origin+"/"+c.Name)), version, c.Scope, plain(c.Path))
+		full := c.Origin + "/" + c.Name
+		if strings.HasPrefix(c.Name, c.Origin+"/") { // a skill of an MCP server
+			full = c.Name
+		}
+		fmt.Fprintf(&b, "%s%s%s (%s)\n    %s\n", mark, a.Bold(plain(full)), version, c.Scope, plain(c.Path))
 		a.WriteWrapped(&b, "    ", c.Reason, console.NoStyle)
 	}
 	if err != nil {

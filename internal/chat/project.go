@@ -121,7 +121,7 @@ const skillWait = 8 * time.Second
 // directory, but not those of excluded projects.
 func (h *Host) newChatRuntime(ctx context.Context, c *config.Config, o *Flags, chosen []string) (*loadout.Runtime, error) {
 	own := *c
-	h.SkillWait = skillWait
+	h.SkillWait, h.ServerFiles = skillWait, o.Files
 	var more []sources.Location
 	for _, dir := range o.excludedProjects {
 		if dir == h.skillProject(&catalog.Entry{}, o) {

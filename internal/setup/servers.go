@@ -13,7 +13,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout"
-	"github.com/loadout-dev/loadout/internal/address"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/configfile"
 	"github.com/loadout-dev/loadout/internal/exit"
@@ -33,6 +32,8 @@ import (
 type Toolset struct {
 	*tools.Set
 	rules policy.Rules // rules for the built-in server, applied after the user's rules
+	// unshare stops the sources of server skills from using the connections.
+	unshare func()
 }
 
 // ToolsetOptions selects servers and sets their limits.
@@ -89,8 +90,7 @@ func (s *Setup) NewToolsetWith(ctx context.Context, c *config.Config, rt *loadou
 		own = append([]*upstream.Config{{Name: BuiltinName, Dir: o.Folder, Safety: policy.High.String()}}, own...)
 	}
 	t := &Toolset{rules: o.Rules}
-	private, _ := address.ParsePrefixes(c.Sandbox.Private) // scriptOptions reports invalid ones
-	dialer := &upstream.Dialer{OAuth: s.NewOAuthHandler(given), Spawn: s.spawnInServerDir(spawn.New(nil).Start), Logger: s.Logger(), Private: private, Client: mcp.Implementation{Name: "loadout", Title: "Loadout", Version: ReadVersion().Version}}
+	dialer := s.newDialer(c, given)
 	var builtin map[string]*mcp.Server
 	if o.Builtin != nil {
 		builtin = map[string]*mcp.Server{BuiltinName: o.Builtin}
@@ -119,6 +119,7 @@ func (s *Setup) NewToolsetWith(ctx context.Context, c *config.Config, rt *loadou
 		OtherService: project.Service,
 		HowToAccept:  func(server string) string { return "loadout servers accept " + server },
 	}))
+	t.unshare = t.shareConnections(rt)
 	return t, findings, nil
 }
 

@@ -33,6 +33,7 @@ type Setup struct {
 	console.Console
 	Skills      []string // --skills; nil means the configured skills
 	ConfigFile  string   // --config
+	ServerFiles []string // --mcp-config, whose servers may publish skills
 	ByClient    bool     // whether a client's configuration, which the user wrote, starts the program
 	ProfileName string   // --profile
 	Verbose     bool     // --verbose

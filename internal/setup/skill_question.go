@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/console"
@@ -44,6 +45,9 @@ func (s *Setup) ReviewSkill(ctx context.Context, rt *loadout.Runtime, c *config.
 		return nil, nil
 	}
 	e, err := rt.Catalog().Resolve(ctx, name)
+	if err == nil && e.Server != "" {
+		return s.reviewServed(ctx, rt, c, format, e, session)
+	}
 	if err != nil || e.DisableModelInvocation || rt.Runner().CanAcquireLease(ctx, e.Key(), execution.Caller{Principal: policy.LocalUser(), Session: session}) {
 		return nil, nil
 	}
@@ -68,6 +72,29 @@ func (s *Setup) ReviewSkill(ctx context.Context, rt *loadout.Runtime, c *config.
 	q := &SkillQuestion{Review: r, Skill: sk, Text: formatSkillQuestion(r, sk, refused, c, format)}
 	if len(q.Text) > approval.MaxMessage {
 		return nil, fmt.Errorf("permissions too long for a prompt; review them with: loadout approve %s --dry-run", console.ShellQuote(r.Name))
+	}
+	return q, nil
+}
+
+// reviewServed is like ReviewSkill for a skill of an MCP server. It fetches no
+// file.
+func (s *Setup) reviewServed(ctx context.Context, rt *loadout.Runtime, c *config.Config, format FormatReview, e *catalog.Entry, session string) (*SkillQuestion, error) {
+	if e.DisableModelInvocation || rt.IsServedApproved(ctx, e, session) {
+		return nil, nil
+	}
+	request, err := rt.ReadApprovalRequest(ctx, e.Key())
+	if err != nil {
+		return nil, nil
+	}
+	sk, err := rt.Catalog().Head(e)
+	if err != nil {
+		return nil, nil
+	}
+	r := review.New(request, review.Options{})
+	q := &SkillQuestion{Review: r, Skill: sk}
+	q.Text = fmt.Sprintf("%s is a skill of the MCP server %s. Let the agent read and use it?\n\n%s", terminal.Plain(r.Name), terminal.Plain(e.Server), format(r, c))
+	if len(q.Text) > approval.MaxMessage {
+		return nil, fmt.Errorf("list of files too long for a prompt; review them with: loadout approve %s --dry-run", console.ShellQuote(r.Name))
 	}
 	return q, nil
 }

@@ -65,6 +65,7 @@ func (s *Setup) openRuntime(ctx context.Context, c *config.Config, watch bool, c
 	if err != nil {
 		return nil, nil, err
 	}
+	sources = append(sources, s.serverSkills(c, !watch || !c.Skills.Watch)...)
 	scripts, err := s.scriptOptions(c)
 	if err != nil {
 		return nil, nil, err
