@@ -15,7 +15,7 @@ import (
 var translated = map[string]string{
 	"../README.md": "../README.zh.md", "README.md": "zh/README.md", "getting.md": "zh/getting.md", "terminal.md": "zh/terminal.md", "web.md": "zh/web.md",
 	"hub.md": "zh/hub.md", "mcp-clients.md": "zh/mcp-clients.md", "servers.md": "zh/servers.md", "sandbox.md": "zh/sandbox.md", "authors.md": "zh/authors.md",
-	"scan.md": "zh/scan.md", "trust.md": "zh/trust.md", "migrate.md": "zh/migrate.md", "configuration.md": "zh/configuration.md",
+	"scan.md": "zh/scan.md", "trust.md": "zh/trust.md", "migrate.md": "zh/migrate.md", "configuration.md": "zh/configuration.md", "skills-over-mcp.md": "zh/skills-over-mcp.md",
 }
 
 // part is the content below one heading that is the same in each language.
