@@ -102,6 +102,16 @@ client() {
 	"$work/report" -name "client $revision" -scored "$work/scored" -expected "$expected" "$dir" || failed=1
 }
 
+# clientskills runs the client scenarios of the Skills extension, which is of no
+# revision. Their server speaks the newer era only.
+clientskills() {
+	local scenario dir=$results/client-skills
+	for scenario in no-prefetch verify-digest verify-size verify-frontmatter; do
+		conformance client --command "$work/client" --scenario "sep-2640-client-$scenario" -o "$dir" >>"$dir.log" 2>&1 || true # the report judges
+	done
+	"$work/report" -name "client, skills" -expected "$here/client.yaml" "$dir" || failed=1
+}
+
 # skills NAME EXPECTED runs the scenarios of the Skills extension, which is of
 # no revision, in both eras.
 skills() {
@@ -133,4 +143,5 @@ requirements through 2026-07-28 through.yaml
 stop
 client 2025-11-25
 client 2026-07-28
+clientskills
 exit $failed

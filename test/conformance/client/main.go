@@ -57,6 +57,15 @@ var scenarios = map[string]scenario{
 	"http-invalid-tool-headers":           callAll,
 }
 
+// skillScenarios are the scenarios of the Skills extension. true means that the
+// client loads the skills and reads their files.
+var skillScenarios = map[string]bool{
+	"sep-2640-client-no-prefetch":        false,
+	"sep-2640-client-verify-digest":      true,
+	"sep-2640-client-verify-size":        true,
+	"sep-2640-client-verify-frontmatter": true,
+}
+
 func run(ctx context.Context, args []string, name, given string) error {
 	if len(args) != 1 || name == "" {
 		return fmt.Errorf("missing server URL, or MCP_CONFORMANCE_SCENARIO not set to one of: %s", strings.Join(slices.Sorted(maps.Keys(scenarios)), ", "))
@@ -72,6 +81,9 @@ func run(ctx context.Context, args []string, name, given string) error {
 	if strings.HasPrefix(name, "auth/") {
 		do, ok = calling("test-tool", nil), true
 		d.OAuth = authorizer(c)
+	}
+	if loads, isSkills := skillScenarios[name]; isSkills {
+		return useSkills(ctx, d, args[0], loads)
 	}
 	if !ok {
 		return fmt.Errorf("unknown scenario %q", name)
