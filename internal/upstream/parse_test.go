@@ -270,7 +270,9 @@ func TestW24BadEntryHidesNoOthers(t *testing.T) {
 		{`"` + strings.Repeat("x", 129) + `": {"command": "a"}`, "error 2:1 server-name", "longer than 128"},
 		{`"x\u202ey": {"command": "a"}`, "error 2:1 server-name", "invisible character"},
 		{`"": {"command": "a"}`, "error 2:1 server-name", "is empty"},
+		{`"x": {"command": "a", "label": "My Docs"}`, "error 2:32 server-label", "the label \"My Docs\" is not"},
 		// The server is there, and something about it disappoints.
+		{`"x": {"command": "a", "skills": "all"}`, "warning 2:33 server-skills", "off is used"},
 		{`"x": {"command": "a", "colour": "secret"}`, "info 2:23 server-key", `"colour" is unknown`},
 		{`"x": {"command": "npx -y a"}`, "warning 2:18 server-command", "not split by a shell"},
 		{`"x": {"command": "a", "args": "secret b"}`, "warning 2:31 server-args", "single argument"},
@@ -349,5 +351,19 @@ func TestDiagnosticsAreShort(t *testing.T) {
 	}
 	if len(ds) == 0 || total > 5000*len(ds) {
 		t.Errorf("%d diagnostics have %d bytes", len(ds), total)
+	}
+}
+
+func TestSkillSettings(t *testing.T) {
+	for value, want := range map[string]string{`"ask"`: upstream.SkillsAsk, `"Allow"`: upstream.SkillsAllow, `"off"`: upstream.SkillsOff, `false`: upstream.SkillsOff} {
+		f, ds := upstream.Parse([]byte(`{"mcpServers": {"x": {"command": "a", "skills": `+value+`, "label": "docs-1"}}}`), upstream.ParseOptions{Name: "x.json"})
+		if len(f.Servers) != 1 || len(ds) > 0 || f.Servers[0].Skills != want || f.Servers[0].Label != "docs-1" {
+			t.Errorf("%s: %+v, %v; want %s", value, f.Servers, ds, want)
+			continue
+		}
+		plain, _ := upstream.Parse([]byte(`{"mcpServers": {"x": {"command": "a"}}}`), upstream.ParseOptions{Name: "x.json"})
+		if plain.Servers[0].Digest() != f.Servers[0].Digest() {
+			t.Errorf("%s: the settings are part of the digest, so cached tools would be lost", value)
+		}
 	}
 }
