@@ -21,10 +21,10 @@ import (
 // their instructions and list their files with few system calls. Other skills
 // are read through [skill.Bundle], which confines symlinks to the skill.
 
-// readLinked reads the start of a symlinked file. The target must be in the
+// readSymlinked reads the start of a symlinked file. The target must be in the
 // directory that contains the symlink, or below it. If within is not nil, that
 // directory must be inside that boundary.
-func readLinked(path string, within *boundary, buf []byte) (int, stamp, error) {
+func readSymlinked(path string, within *boundary, buf []byte) (int, stamp, error) {
 	root, err := within.openRoot(filepath.Dir(path))
 	if err != nil {
 		return 0, stamp{}, err

@@ -235,7 +235,7 @@ func (d *dirfd) self() (stamp, error) {
 func (d *dirfd) readHead(name string, buf []byte) (n int, st stamp, err error) {
 	fd, err := openat(d.fd, name, unix.O_NOFOLLOW)
 	if errors.Is(err, unix.ELOOP) && !d.noLinks {
-		return readLinked(d.path+"/"+name, d.within, buf)
+		return readSymlinked(d.path+"/"+name, d.within, buf)
 	}
 	if err != nil {
 		return 0, stamp{}, &fs.PathError{Op: "open", Path: d.path + "/" + name, Err: err}

@@ -156,7 +156,7 @@ func (d *dirfd) readHead(name string, buf []byte) (int, stamp, error) {
 	case err != nil:
 		return 0, stamp{}, err
 	case fi.Mode()&fs.ModeSymlink != 0:
-		return readLinked(path, d.within, buf)
+		return readSymlinked(path, d.within, buf)
 	case !fi.Mode().IsRegular(): // opening a pipe would block
 		return 0, stamp{}, fmt.Errorf("read %s: not a regular file", path)
 	}

@@ -45,7 +45,7 @@ func (s *Snapshot) confirmProjectSkills(confirm func(ProjectSkill) string) {
 func (s *Snapshot) confirmName(candidates []*Entry, confirm func(ProjectSkill) string) {
 	e := s.winner(candidates)
 	for e != nil && e.Scope == Project {
-		r := ProjectSkill{Entry: e, Replaced: s.belowProject(candidates)}
+		r := ProjectSkill{Entry: e, Replaced: s.firstBelowProject(candidates)}
 		r.Reason = confirm(r)
 		if r.Replaced != nil || r.Reason != "" {
 			s.projectSkills = append(s.projectSkills, r)
@@ -63,9 +63,9 @@ func (s *Snapshot) confirmName(candidates []*Entry, confirm func(ProjectSkill) s
 	}
 }
 
-// belowProject returns the first available skill whose scope is lower than
+// firstBelowProject returns the first available skill whose scope is lower than
 // [Project], or nil.
-func (s *Snapshot) belowProject(candidates []*Entry) *Entry {
+func (s *Snapshot) firstBelowProject(candidates []*Entry) *Entry {
 	for _, e := range candidates {
 		if e.Scope < Project && s.hidden(e) == "" {
 			return e

@@ -221,7 +221,7 @@ func leadsTo(path, target string) bool {
 func (x *watching) update() {
 	wanted := x.wanted()
 	for p := range x.have {
-		if x.vanished(p) {
+		if x.wasRemoved(p) {
 			delete(x.have, p) // the system removed the watch
 		} else if x.at[p] == nil {
 			_ = x.w.Remove(p) // an error means that the watch no longer exists
@@ -245,8 +245,8 @@ func (x *watching) update() {
 	}
 }
 
-// vanished reports whether path or one of its parents was removed or renamed.
-func (x *watching) vanished(path string) bool {
+// wasRemoved reports whether path or one of its parents was removed or renamed.
+func (x *watching) wasRemoved(path string) bool {
 	for len(x.gone) > 0 {
 		if x.gone[path] {
 			return true

@@ -56,7 +56,7 @@ func (v *view) served() iter.Seq[*catalog.Entry] {
 	}
 	return func(yield func(*catalog.Entry) bool) {
 		for e := range v.snap.All() {
-			if unportable(e) == "" && !yield(e) {
+			if unportableReason(e) == "" && !yield(e) {
 				return
 			}
 		}
@@ -80,7 +80,7 @@ func (v *view) index() {
 		if e.Server != "" { // only its own server publishes it
 			continue
 		}
-		if why := unportable(e); why != "" {
+		if why := unportableReason(e); why != "" {
 			v.unserved = append(v.unserved, notServed{e, why})
 			continue
 		}
@@ -93,10 +93,10 @@ func (v *view) index() {
 	}
 }
 
-// unportable returns the reason why a skill cannot be served, or "" if it can.
+// unportableReason returns the reason why a skill cannot be served, or "" if it can.
 // The extension requires conformance to the specification, which every client
 // would check.
-func unportable(e *catalog.Entry) string {
+func unportableReason(e *catalog.Entry) string {
 	switch {
 	case !e.HasOwnName:
 		return "its frontmatter has no name; see loadout validate"
@@ -175,7 +175,7 @@ func (v *view) isFree(p string) bool {
 // uriOf returns the root URI of a skill, or "" if the skill is not served.
 func (v *view) uriOf(e *catalog.Entry) string {
 	if v.snap.IsFlat() {
-		if unportable(e) != "" {
+		if unportableReason(e) != "" {
 			return ""
 		}
 		return scheme + escapePath(v.flatPath(e))
@@ -205,7 +205,7 @@ func (v *view) skillAt(p string) *catalog.Entry {
 	if strings.Contains(p, "/") {
 		e = v.snap.ByKey(strings.TrimPrefix(p, "from."))
 	}
-	if e == nil || unportable(e) != "" || v.flatPath(e) != p {
+	if e == nil || unportableReason(e) != "" || v.flatPath(e) != p {
 		return nil
 	}
 	return e

@@ -83,7 +83,7 @@ func TestEachSkillHasItsOwnPath(t *testing.T) {
 			}
 		}
 		for _, e := range v.snap.Skills() {
-			if unportable(e) == "" && !slices.Contains(slices.Collect(v.served()), e) {
+			if unportableReason(e) == "" && !slices.Contains(slices.Collect(v.served()), e) {
 				t.Fatalf("%s is not served", e.Key())
 			}
 		}

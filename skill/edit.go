@@ -39,7 +39,7 @@ func (d Diagnostic) SuggestEdit(src []byte, folder string) *Edit {
 	}
 	m := newFixer(string(src), folder, d)
 	edited := fix.apply(m)
-	if edited == "" || edited == m.src || !m.improves(edited, fix.formOnly) {
+	if edited == "" || edited == m.src || !m.isImprovement(edited, fix.formOnly) {
 		return nil
 	}
 	if e := newEdit(m.src, edited); len(e.Text) <= maxEditText {
@@ -65,10 +65,10 @@ func newFixer(src, folder string, d Diagnostic) *fixer {
 	return m
 }
 
-// improves reports whether the edited text has fewer diagnostics with the code
+// isImprovement reports whether the edited text has fewer diagnostics with the code
 // that the edit is meant to fix, still loads if it loaded before, and breaks no
 // other rule. If formOnly is set, the content must not change.
-func (m *fixer) improves(edited string, formOnly bool) bool {
+func (m *fixer) isImprovement(edited string, formOnly bool) bool {
 	if strings.HasPrefix(m.d.Code, "body-") {
 		return true // ParseHead does not check the body
 	}

@@ -90,7 +90,7 @@ func (s *Set) applyApproval(ctx context.Context, t *Tool, c *Call, d policy.Deci
 		*t = *now
 		d = s.decide(t, c)
 	case t.definition != nil:
-		return d, false, s.recordUnknown(ctx, c, &UnknownToolError{Name: t.Name, Similar: s.SimilarNames(t.Name)})
+		return d, false, s.recordUnknownTool(ctx, c, &UnknownToolError{Name: t.Name, Similar: s.SimilarNames(t.Name)})
 	}
 	switch {
 	case d.Effect != policy.Ask:

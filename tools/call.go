@@ -218,13 +218,13 @@ func (s *Set) resolveTool(ctx context.Context, c *Call) (*Tool, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return nil, s.recordUnknown(ctx, c, &UnknownToolError{Name: c.Name, Similar: s.SimilarNames(c.Name), Problems: problems})
+		return nil, s.recordUnknownTool(ctx, c, &UnknownToolError{Name: c.Name, Similar: s.SimilarNames(c.Name), Problems: problems})
 	}
 	now, err := s.recheckTool(ctx, t)
 	switch e := err.(type) {
 	case nil:
 	case *UnknownToolError:
-		return nil, s.recordUnknown(ctx, c, e)
+		return nil, s.recordUnknownTool(ctx, c, e)
 	case *loadout.RefusedError:
 		d := policy.Decision{Effect: policy.Deny, Code: leaseRevoked, Reason: e.Decision.Reason}
 		s.recordRefusal(ctx, d, s.policyCall(t, c.Arguments), c)
@@ -232,8 +232,8 @@ func (s *Set) resolveTool(ctx context.Context, c *Call) (*Tool, error) {
 	return now, err
 }
 
-// recordUnknown records a call to an unknown tool and returns e.
-func (s *Set) recordUnknown(ctx context.Context, c *Call, e *UnknownToolError) error {
+// recordUnknownTool records a call to an unknown tool and returns e.
+func (s *Set) recordUnknownTool(ctx context.Context, c *Call, e *UnknownToolError) error {
 	d := policy.Decision{Effect: policy.Deny, Code: decision.UnknownTool, Reason: "no such tool"}
 	s.recordRefusal(ctx, d, policy.ToolCall{Tool: c.Name, Arguments: c.Arguments}, c)
 	return e

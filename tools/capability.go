@@ -70,7 +70,7 @@ func (s *Set) Capabilities(ctx context.Context, c *Call) (all []Capability, prob
 		if ctx.Err() != nil {
 			return nil, nil, context.Cause(ctx)
 		}
-		if p := s.unlistedProblem(sv); p != "" {
+		if p := s.missingToolsReason(sv); p != "" {
 			problems = append(problems, p)
 		}
 		known := s.knownTools(sv)
@@ -82,9 +82,9 @@ func (s *Set) Capabilities(ctx context.Context, c *Call) (all []Capability, prob
 	return all, problems, nil
 }
 
-// unlistedProblem returns the reason why tools of a server are missing, or ""
+// missingToolsReason returns the reason why tools of a server are missing, or ""
 // if none are missing.
-func (s *Set) unlistedProblem(sv *server) string {
+func (s *Set) missingToolsReason(sv *server) string {
 	switch {
 	case sv.Server == nil:
 		return sv.notConfigured()

@@ -97,6 +97,6 @@ func (s *Set) ResolveApprovals(ctx context.Context, all []Tool, c *Call) {
 			d = decision.WithGrants(ctx, d, s.opts.Grants, s.policyCall(t, nil), c.Principal, c.Session)
 		}
 		t.NeedsApproval = d.Effect == policy.Ask
-		t.ReadOnly = d.Effect != policy.Deny && s.whyNotReadOnly(ctx, t, c) == ""
+		t.ReadOnly = d.Effect != policy.Deny && s.notReadOnlyReason(ctx, t, c) == ""
 	}
 }

@@ -48,23 +48,23 @@ func (s *Set) resolveReadOnly(ctx context.Context, t *Tool, c *Call) (*Tool, err
 	case err != nil:
 		return nil, &FailedError{Tool: *t, Err: err}
 	case now == nil:
-		return nil, s.recordUnknown(ctx, c, &UnknownToolError{Name: t.Name, Similar: s.SimilarNames(t.Name)})
+		return nil, s.recordUnknownTool(ctx, c, &UnknownToolError{Name: t.Name, Similar: s.SimilarNames(t.Name)})
 	}
 	return now, s.checkReadOnly(ctx, now, c)
 }
 
 func (s *Set) checkReadOnly(ctx context.Context, t *Tool, c *Call) error {
-	if why := s.whyNotReadOnly(ctx, t, c); why != "" {
+	if why := s.notReadOnlyReason(ctx, t, c); why != "" {
 		return &NotReadOnlyError{Tool: *t, Reason: why, Approvable: t.declaresReadOnly() && s.opts.Grants != nil}
 	}
 	return nil
 }
 
-// whyNotReadOnly returns the reason why the tool is not known to be read-only,
+// notReadOnlyReason returns the reason why the tool is not known to be read-only,
 // or "" if it is. A server of a skill, a project or a hub may declare anything.
 // Its declaration counts only if the user saw the declaration and approved this
 // definition.
-func (s *Set) whyNotReadOnly(ctx context.Context, t *Tool, c *Call) string {
+func (s *Set) notReadOnlyReason(ctx context.Context, t *Tool, c *Call) string {
 	a := t.Definition.Annotations
 	switch {
 	case a == nil || !a.ReadOnlyHint:
@@ -82,7 +82,7 @@ func (s *Set) whyNotReadOnly(ctx context.Context, t *Tool, c *Call) string {
 func (s *Set) IsReadOnly(ctx context.Context, c *Call) bool {
 	for _, sv := range s.allServers() {
 		if t := s.knownTool(sv, c.Name); t != nil {
-			return s.whyNotReadOnly(ctx, t, c) == ""
+			return s.notReadOnlyReason(ctx, t, c) == ""
 		}
 	}
 	return false

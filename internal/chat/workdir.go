@@ -70,9 +70,9 @@ func (h *Host) skillProjectDir(named string) string {
 // approveChanges asks the user whether to apply the changes made by a command.
 type approveChanges func(context.Context, []loadout.HeldChange) (bool, error)
 
-// agree returns ask as an [execution.Agree] callback, for changes that the agent
+// agreeCallback returns ask as an [execution.Agree] callback, for changes that the agent
 // makes without running a command. It returns nil if ask is nil.
-func (ask approveChanges) agree() execution.Agree {
+func (ask approveChanges) agreeCallback() execution.Agree {
 	if ask == nil {
 		return nil
 	}

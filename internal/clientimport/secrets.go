@@ -82,7 +82,7 @@ func moveSecrets(c *upstream.Config, pick func(name, value string) (string, erro
 	}
 	if c.OAuth != nil {
 		client := *c.OAuth
-		if c.OAuth = &client; looksSecret(client.Secret) {
+		if c.OAuth = &client; looksLikeSecret(client.Secret) {
 			client.Secret = m.moveValue("oauth client secret", "client secret", client.Secret)
 		}
 	}
@@ -115,28 +115,28 @@ func (m *secretMover) moveValue(where, key, value string) string {
 	return "${{secrets." + name + "}}"
 }
 
-// looksSecret reports whether a value may be a secret if the name of its field
+// looksLikeSecret reports whether a value may be a secret if the name of its field
 // suggests one.
-func looksSecret(value string) bool {
+func looksLikeSecret(value string) bool {
 	return len(value) >= 4 && !strings.Contains(value, "${") && !keyID.MatchString(value)
 }
 
-// likelySecret is like looksSecret but rejects paths and plain words, which are
+// likelySecret is like looksLikeSecret but rejects paths and plain words, which are
 // common in flags and parameters.
 func likelySecret(value string) bool {
-	return looksSecret(value) && !pathLike.MatchString(value) && !plainWord.MatchString(value)
+	return looksLikeSecret(value) && !pathLike.MatchString(value) && !plainWord.MatchString(value)
 }
 
 // moveFromVariable moves the secrets in an environment variable.
 func (m *secretMover) moveFromVariable(where, key, value string) string {
 	isURL := aURL.MatchString(value)
 	switch {
-	case secretKey.MatchString(key) && looksSecret(value) && (!isURL || strings.Contains(strings.ToLower(key), "webhook")):
+	case secretKey.MatchString(key) && looksLikeSecret(value) && (!isURL || strings.Contains(strings.ToLower(key), "webhook")):
 		return m.moveValue(where, key, value)
 	case isURL:
 		return m.moveFromURL(where, value)
 	}
-	if p := userPassword.FindStringSubmatchIndex(value); p != nil && looksSecret(value[p[4]:p[5]]) && !notUsers.MatchString(value) {
+	if p := userPassword.FindStringSubmatchIndex(value); p != nil && looksLikeSecret(value[p[4]:p[5]]) && !notUsers.MatchString(value) {
 		return value[:p[4]] + m.moveValue(where, "password", value[p[4]:p[5]]) + value[p[5]:]
 	}
 	return m.moveTokens(where, key, value)
@@ -146,7 +146,7 @@ func (m *secretMover) moveFromVariable(where, key, value string) string {
 // scheme.
 func (m *secretMover) moveFromHeader(where, key, value string) string {
 	head := scheme.FindString(value)
-	if rest := value[len(head):]; secretKey.MatchString(key) && looksSecret(rest) {
+	if rest := value[len(head):]; secretKey.MatchString(key) && looksLikeSecret(rest) {
 		return head + m.moveValue(where, key, rest)
 	}
 	return m.moveTokens(where, key, value)
@@ -238,7 +238,7 @@ func (m *secretMover) moveTokens(where, key, text string) string {
 // moveFromURL moves the password, secret parameters and tokens in a URL. It
 // edits the text in order to preserve the rest of the URL.
 func (m *secretMover) moveFromURL(where, u string) string {
-	if hook.MatchString(u) && looksSecret(u) {
+	if hook.MatchString(u) && looksLikeSecret(u) {
 		return m.moveValue(where, "webhook", u)
 	}
 	begin := strings.Index(u, "://") + len("://")

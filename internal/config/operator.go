@@ -79,7 +79,7 @@ func (l *loader) applyOperator(from *Config) {
 	if theirs := from.Policy; from.Managed() {
 		mine.Presence = Managed
 		mine.Approved = l.dropApproved(mine.Approved)
-		mine.Rules = l.dropAllowing(mine.Rules)
+		mine.Rules = l.removeAllowRules(mine.Rules)
 		threshold := nonEmpty(theirs.Threshold, defaults().Policy.Threshold)
 		_ = lowerLevel(&threshold, &mine.Threshold) // a higher one is not applied
 		mine.Threshold = threshold
@@ -104,22 +104,22 @@ func (l *loader) operatorPath() string {
 // note about them.
 func (l *loader) dropApproved(approved []string) []string {
 	if len(approved) > 0 {
-		l.noteManaged("policy.approved", fmt.Sprintf("%d approvals are ignored", len(approved)))
+		l.addManagedNote("policy.approved", fmt.Sprintf("%d approvals are ignored", len(approved)))
 	}
 	return nil
 }
 
-// dropAllowing returns rules without those that allow calls, and adds a note
+// removeAllowRules returns rules without those that allow calls, and adds a note
 // about the removed ones.
-func (l *loader) dropAllowing(rules []string) []string {
+func (l *loader) removeAllowRules(rules []string) []string {
 	kept := WithoutAllowing(rules)
 	if n := len(rules) - len(kept); n > 0 {
-		l.noteManaged("policy.rules", fmt.Sprintf("%d rules that allow calls are ignored", n))
+		l.addManagedNote("policy.rules", fmt.Sprintf("%d rules that allow calls are ignored", n))
 	}
 	return kept
 }
 
-func (l *loader) noteManaged(key, what string) {
+func (l *loader) addManagedNote(key, what string) {
 	l.c.Notes = append(l.c.Notes, Note{nonEmpty(l.c.from[key], key), key + ": " + what + ", because only those in " + l.operatorPath() + " count"})
 	delete(l.c.from, key)
 }

@@ -138,12 +138,12 @@ func (w *workspace) apply(ctx context.Context, box sandbox.Sandbox) error {
 			w.held = held
 			note := heldNote(held, why)
 			if !declined {
-				note += "; " + w.storeHeld(ctx, set)
+				note += "; " + w.storeHeldChanges(ctx, set)
 			}
 			w.notes = append(w.notes, note)
 		}
 	}
-	w.noteLost(set, failed)
+	w.noteFailedChanges(set, failed)
 	return nil
 }
 
@@ -164,9 +164,9 @@ func (w *workspace) ask(ctx context.Context, held []HeldChange) (why string, dec
 	return "", false
 }
 
-// storeHeld stores the changes of a set that wait for the user's decision. It
+// storeHeldChanges stores the changes of a set that wait for the user's decision. It
 // returns a text that says what the user can do with them.
-func (w *workspace) storeHeld(ctx context.Context, set *overlay.Set) (next string) {
+func (w *workspace) storeHeldChanges(ctx context.Context, set *overlay.Set) (next string) {
 	const byHand = "the user can make these changes, or run this with loadout run in their own terminal"
 	if w.store == nil {
 		return byHand
@@ -236,8 +236,8 @@ func heldNote(held []HeldChange, why string) string {
 	return fmt.Sprintf("changes to files that configure programs or agents were not applied (%d), because %s: %s", len(held), why, strings.Join(names, ", "))
 }
 
-// noteLost adds a note about changes that were refused or failed.
-func (w *workspace) noteLost(set *overlay.Set, failed []overlay.Failure) {
+// noteFailedChanges adds a note about changes that were refused or failed.
+func (w *workspace) noteFailedChanges(set *overlay.Set, failed []overlay.Failure) {
 	var lost []string
 	count := 0
 	add := func(c *overlay.Change, reason string) {

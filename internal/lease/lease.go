@@ -167,7 +167,7 @@ func (g *Group) watch() error {
 		select {
 		case <-g.ctx.Done():
 			return nil
-		case <-time.After(g.untilCheck()):
+		case <-time.After(g.timeUntilCheck()):
 		}
 		g.mu.Lock()
 		grants := g.grants
@@ -178,9 +178,9 @@ func (g *Group) watch() error {
 	}
 }
 
-// untilCheck returns the time until the next check: the interval, or less if a
+// timeUntilCheck returns the time until the next check: the interval, or less if a
 // grant expires before.
-func (g *Group) untilCheck() time.Duration {
+func (g *Group) timeUntilCheck() time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	wait := g.interval

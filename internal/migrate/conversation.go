@@ -166,7 +166,9 @@ func (c *PastConversation) quotedTitle() string { return `"` + printable.Text(c.
 
 // Last returns the time of the last message. It returns the zero time if that is
 // unknown or in the future.
-func (c *PastConversation) Last() time.Time { return pastTime(c.Messages[len(c.Messages)-1].Time) }
+func (c *PastConversation) Last() time.Time {
+	return dropFutureTime(c.Messages[len(c.Messages)-1].Time)
+}
 
 // isBranched reports whether the conversation has messages on other branches.
 func (c *PastConversation) isBranched() bool {
@@ -188,9 +190,9 @@ func (c *PastConversation) currentBranch() []int {
 	return out
 }
 
-// pastTime returns t, or the zero time if t is more than a day in the future, and
+// dropFutureTime returns t, or the zero time if t is more than a day in the future, and
 // therefore wrong.
-func pastTime(t time.Time) time.Time {
+func dropFutureTime(t time.Time) time.Time {
 	if time.Until(t) > 24*time.Hour {
 		return time.Time{}
 	}
@@ -226,7 +228,7 @@ func (c *PastConversation) events(all bool) []*session.Event {
 		if at[i+1] = after; m.isEmpty() {
 			continue
 		}
-		continueAfter(after, pastTime(m.Time))
+		continueAfter(after, dropFutureTime(m.Time))
 		out = append(out, m.event(m.Images))
 		at[i+1] = int64(len(out))
 	}
@@ -236,7 +238,7 @@ func (c *PastConversation) events(all bool) []*session.Event {
 
 // event returns the message as an event with the given images.
 func (m *PastMessage) event(images []llm.Image) *session.Event {
-	return &session.Event{Time: pastTime(m.Time), Message: &session.Message{Role: m.Role, Text: m.Text, Images: images}}
+	return &session.Event{Time: dropFutureTime(m.Time), Message: &session.Message{Role: m.Role, Text: m.Text, Images: images}}
 }
 
 // count returns the number of messages that events(all) returns, and the numbers of

@@ -69,7 +69,7 @@ type lostError struct{ reason string }
 
 func (e *lostError) Error() string { return e.reason }
 
-func lostf(format string, args ...any) error { return &lostError{fmt.Sprintf(format, args...)} }
+func lostErrorf(format string, args ...any) error { return &lostError{fmt.Sprintf(format, args...)} }
 
 // parseEvents adds a Loadout conversation that was exported as JSON lines. It
 // ignores the skill texts and permissions in the export: the skills that were
@@ -119,7 +119,7 @@ func (r *reader) currentPath(p string) ([]span, error) {
 			}
 		}
 		if len(parents) > maxBranches {
-			return false, lostf("too many branches (limit %d)", maxBranches)
+			return false, lostErrorf("too many branches (limit %d)", maxBranches)
 		}
 		return true, nil
 	})
@@ -178,7 +178,7 @@ func (r *reader) eventsOn(p string, path []span, all bool) (*pastEvents, error) 
 			return true, nil
 		}
 		if hasManyValues(line) {
-			return false, lostf("line %d has too many JSON values (limit %d)", n, maxValues)
+			return false, lostErrorf("line %d has too many JSON values (limit %d)", n, maxValues)
 		}
 		var event struct {
 			session.Event
@@ -192,7 +192,7 @@ func (r *reader) eventsOn(p string, path []span, all bool) (*pastEvents, error) 
 				isLog = false
 				return false, nil
 			}
-			return false, lostf("line %d is not an event of a conversation", n)
+			return false, lostErrorf("line %d is not an event of a conversation", n)
 		}
 		if event.Used != nil {
 			event.Used.Tools = nil // not needed, and each event would copy those of the earlier ones
@@ -201,14 +201,14 @@ func (r *reader) eventsOn(p string, path []span, all bool) (*pastEvents, error) 
 			loads++
 		}
 		if loads > maxLoads {
-			return false, lostf("line %d: too many loads of skills (limit %d)", n, maxLoads)
+			return false, lostErrorf("line %d: too many loads of skills (limit %d)", n, maxLoads)
 		}
 		if about := event.Conversation; n == 1 && about != nil {
 			c.Title, c.TitleSource = printable.Text(untrusted.New(about.Title).ForModel(), maxTitle), about.TitleSource
 		}
 		r.addEvent(c, &event.Event)
 		if r.bytes > r.maxBytes {
-			return false, lostf("not read: more than %d bytes of messages in all; migrate fewer conversations at once", r.maxBytes)
+			return false, lostErrorf("not read: more than %d bytes of messages in all; migrate fewer conversations at once", r.maxBytes)
 		}
 		return true, nil
 	})
@@ -223,7 +223,7 @@ func (r *reader) eventsOn(p string, path []span, all bool) (*pastEvents, error) 
 func (r *reader) addEvent(c *pastEvents, event *session.Event) {
 	current := c.isOnPath(event.Seq)
 	if event.Branched != nil && c.all {
-		c.tip = c.tipAt(event.Parent())
+		c.tip = c.lastMessageAt(event.Parent())
 		c.tips = append(c.tips, tip{event.Seq, c.tip})
 	}
 	m := event.Message
@@ -252,7 +252,7 @@ func (r *reader) addEvent(c *pastEvents, event *session.Event) {
 		return
 	}
 	r.bytes += int64(len(m.Text))
-	past := PastMessage{PastMessage: session.PastMessage{Role: m.Role, Text: c.clean(m.Text)}, Time: knownTime(event.Time), Images: images, sums: sums}
+	past := PastMessage{PastMessage: session.PastMessage{Role: m.Role, Text: c.clean(m.Text)}, Time: validTime(event.Time), Images: images, sums: sums}
 	if c.tip != len(c.Messages) {
 		follows := c.tip
 		past.follows = &follows
@@ -291,8 +291,8 @@ func (c *pastEvents) isOnPath(seq int64) bool {
 	return found
 }
 
-// tipAt returns the number of the last message up to an event, or 0.
-func (c *pastEvents) tipAt(seq int64) int {
+// lastMessageAt returns the number of the last message up to an event, or 0.
+func (c *pastEvents) lastMessageAt(seq int64) int {
 	i := sort.Search(len(c.tips), func(i int) bool { return c.tips[i].seq > seq })
 	if i == 0 {
 		return 0

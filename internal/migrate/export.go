@@ -200,12 +200,12 @@ func (e *exported) addTurn(m map[string]any) {
 		first, further := len(e.Messages), e.further
 		for _, one := range chain {
 			if part, ok := one.(map[string]any); ok {
-				e.addOne(part, m["created_at"])
+				e.addOneMessage(part, m["created_at"])
 			}
 		}
 		said := slices.ContainsFunc(e.Messages[first:], func(m PastMessage) bool { return m.Role == llm.Assistant && m.Text != "" })
 		if !said && e.further == further {
-			e.addOne(map[string]any{"role": m["role"], "content": result["value"]}, m["created_at"])
+			e.addOneMessage(map[string]any{"role": m["role"], "content": result["value"]}, m["created_at"])
 		}
 		for i := len(e.Messages) - 1; i >= first; i-- { // the last message of the turn has the skills of the turn
 			if e.Messages[i].Role == llm.Assistant {
@@ -215,12 +215,12 @@ func (e *exported) addTurn(m map[string]any) {
 		}
 		return
 	}
-	e.addOne(m, m["created_at"])
+	e.addOneMessage(m, m["created_at"])
 }
 
-// addOne adds a single message from the user or from a model. It only counts
+// addOneMessage adds a single message from the user or from a model. It only counts
 // other messages.
-func (e *exported) addOne(m map[string]any, at any) {
+func (e *exported) addOneMessage(m map[string]any, at any) {
 	role := roleOf(m)
 	if role != llm.User && role != llm.Assistant {
 		e.others++
@@ -373,21 +373,21 @@ func skillNames(v any) []string {
 }
 
 // timeOf parses a time, with or without a zone. It returns the zero time if v is
-// not a time that [knownTime] accepts.
+// not a time that [validTime] accepts.
 func timeOf(v any) time.Time {
 	s, _ := v.(string)
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
 		if t, err := time.Parse(layout, s); err == nil {
-			return knownTime(t)
+			return validTime(t)
 		}
 	}
 	return time.Time{}
 }
 
-// knownTime returns t in UTC, or the zero time if t is before 1970 or after 9999,
+// validTime returns t in UTC, or the zero time if t is before 1970 or after 9999,
 // which JSON cannot encode. It does not depend on the current time, because the
 // order of the messages, and so the ID of the conversation, depends on t.
-func knownTime(t time.Time) time.Time {
+func validTime(t time.Time) time.Time {
 	if t = t.UTC(); t.Unix() < 0 || t.Year() > 9999 {
 		return time.Time{}
 	}

@@ -24,7 +24,7 @@ func (r *reader) parseConfig(p string, data []byte) {
 	}
 	docs, err := configfile.Parse(data, configfile.FormatOf(p, data))
 	if err != nil {
-		if servers || own && r.seemsOwn(p, data) {
+		if servers || own && r.mayHaveOwnFormat(p, data) {
 			r.plan.addLost(File, path.Base(p), p, "invalid file: %s; no servers or documents were read", err.Message)
 		}
 		return
@@ -58,10 +58,10 @@ func (r *reader) ownFormat() (word string, add func(p string, doc any)) {
 	return "", nil
 }
 
-// seemsOwn reports whether a file probably contains documents in the system's own
+// mayHaveOwnFormat reports whether a file probably contains documents in the system's own
 // format. It is for files that contain the word from ownFormat but are invalid or too
 // large.
-func (r *reader) seemsOwn(p string, data []byte) bool {
+func (r *reader) mayHaveOwnFormat(p string, data []byte) bool {
 	switch r.plan.System {
 	case Wegent:
 		return namesResource(data)

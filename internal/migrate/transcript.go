@@ -21,7 +21,7 @@ func (e *exported) addText(role llm.Role, text string, at time.Time) {
 		return
 	}
 	text = e.clean(text)
-	if text != "" && !e.add(PastMessage{PastMessage: session.PastMessage{Role: role, Text: text}, Time: knownTime(at)}) {
+	if text != "" && !e.add(PastMessage{PastMessage: session.PastMessage{Role: role, Text: text}, Time: validTime(at)}) {
 		e.further++
 	}
 }

@@ -69,14 +69,14 @@ func (h *Handler) Authorize(ctx context.Context, req *http.Request, res *http.Re
 	}
 	if res.StatusCode == http.StatusForbidden && h.store != nil {
 		if err := h.store.addWanted(ctx, h.server, missingScopes(res.Header)); err != nil {
-			return h.withNext("record required scopes", err)
+			return h.addNextStep("record required scopes", err)
 		}
 	}
 	return errors.New(h.next)
 }
 
-// withNext adds the failed operation and the user's next step to err.
-func (h *Handler) withNext(operation string, err error) error {
+// addNextStep adds the failed operation and the user's next step to err.
+func (h *Handler) addNextStep(operation string, err error) error {
 	if broken, ok := errors.AsType[*StorageError](err); ok { // signing in does not help
 		return &StorageError{fmt.Errorf("%s: %w; try again in a moment", operation, broken.Err)}
 	}
@@ -128,7 +128,7 @@ func (h *Handler) usableGrant(ctx context.Context, rejected string) (*grant, err
 		g, err = h.refresh(ctx, rejected)
 	}
 	if err != nil {
-		return nil, h.withNext("use stored sign-in", err)
+		return nil, h.addNextStep("use stored sign-in", err)
 	}
 	return g, nil
 }

@@ -14,4 +14,4 @@ func unsafeReason(string, fs.FileInfo) string { return "owner unknown on this sy
 
 func repair(path string) string { return "remove " + path }
 
-func programsCheckedFrom(dir string) string { return dir }
+func topCheckedDir(dir string) string { return dir }

@@ -21,9 +21,9 @@ func systemDir() string {
 // file is trusted.
 func checkedFrom() string { return "/" }
 
-// programsCheckedFrom returns the topmost directory to check before a directory
+// topCheckedDir returns the topmost directory to check before a directory
 // of a search path is trusted.
-func programsCheckedFrom(string) string { return "/" }
+func topCheckedDir(string) string { return "/" }
 
 // unsafeReason returns the reason why a user other than root could have written
 // the file, or "" if none could.

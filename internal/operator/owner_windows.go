@@ -24,11 +24,11 @@ func systemDir() string {
 // directories there, but cannot rename those of other users.
 func checkedFrom() string { return filepath.Join(systemDir(), "loadout") }
 
-// programsCheckedFrom returns the topmost directory to check before a directory
+// topCheckedDir returns the topmost directory to check before a directory
 // of a search path is trusted. The directories above it are not checked: users
 // can create directories at the top of a volume, but cannot rename those of
 // other users.
-func programsCheckedFrom(dir string) string { return dir }
+func topCheckedDir(dir string) string { return dir }
 
 // writeRights lists the rights to change a file or a directory, including its
 // permissions.

@@ -15,7 +15,7 @@ func SafePath(list string) string {
 			continue
 		}
 		real, err := filepath.EvalSymlinks(dir)
-		if err == nil && checkDirs(programsCheckedFrom(real), real) == nil {
+		if err == nil && checkDirs(topCheckedDir(real), real) == nil {
 			out = append(out, real)
 		}
 	}

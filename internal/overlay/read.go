@@ -50,7 +50,7 @@ func Read(lower, upper string, start time.Time) (*Set, error) {
 	}
 	if err == nil {
 		r := &comparer{set: s, top: newTop(lower), since: start, now: time.Now()}
-		err = r.readTop()
+		err = r.readRoot()
 	}
 	if err != nil {
 		s.Close()
@@ -91,7 +91,7 @@ type pair struct {
 	moved bool // another program moved lower, or a directory above
 }
 
-func (r *comparer) readTop() error {
+func (r *comparer) readRoot() error {
 	top := &pair{at: r.top.at, upper: r.set.upper, lower: r.set.lower}
 	names, err := readNames(top.upper)
 	if err != nil || len(names) == 0 {

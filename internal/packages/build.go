@@ -37,7 +37,7 @@ func (b *Builder) build(ctx context.Context, j *job, st *store, progress func(st
 	if err != nil {
 		return nil, err
 	}
-	progress(fmt.Sprintf("installing %s with %s from %s", shortList(j.names), r.tool, r.from.host))
+	progress(fmt.Sprintf("installing %s with %s from %s", formatNames(j.names), r.tool, r.from.host))
 	in := &fileCollector{draft: d, limits: b.limits, prefix: r.result + "/"}
 	if err := b.install(ctx, j, r, tree, in); err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (b *Builder) install(ctx context.Context, j *job, r *recipe, tree sandbox.T
 	}
 	if res.Reason != sandbox.OK {
 		s.Close() // completes the network log
-		return b.installError(j, r, res, said.String(), seen.unreached())
+		return b.installError(j, r, res, said.String(), seen.unreachedHosts())
 	}
 	if r.after != nil {
 		if _, err := execute.RunIn(ctx, s, spec, &sandbox.Cmd{Args: r.after, Env: maps.Clone(r.env), Timeout: time.Minute}, nil); err != nil {
@@ -91,15 +91,15 @@ func (b *Builder) install(ctx context.Context, j *job, r *recipe, tree sandbox.T
 }
 
 // installError returns the error for a failed installer.
-func (b *Builder) installError(j *job, r *recipe, res *execute.Result, output string, unreached []string) error {
+func (b *Builder) installError(j *job, r *recipe, res *execute.Result, output string, unreachedHosts []string) error {
 	if res.Reason == sandbox.StartFailed {
 		return &FailedError{Tool: r.tool, Needs: j.names, Reason: res.Detail}
 	}
 	if r.tool == "pip" && strings.Contains(output, "No module named pip") {
 		return &MissingToolError{Tool: "uv or pip", Needs: j.names, Hint: hintUV}
 	}
-	if res.Reason == sandbox.Exited && res.Signal == "" && len(unreached) > 0 {
-		return &OfflineError{Needs: j.names, Source: j.needs.Source, Hosts: unreached}
+	if res.Reason == sandbox.Exited && res.Signal == "" && len(unreachedHosts) > 0 {
+		return &OfflineError{Needs: j.names, Source: j.needs.Source, Hosts: unreachedHosts}
 	}
 	e := &FailedError{Tool: r.tool, Needs: j.names, Reason: res.Detail, Output: output, Denied: res.Denied}
 	switch {

@@ -20,7 +20,7 @@ type MissingToolError struct {
 
 func (e *MissingToolError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s is required to install %s but not installed", e.Tool, shortList(e.Needs))
+	fmt.Fprintf(&b, "%s is required to install %s but not installed", e.Tool, formatNames(e.Needs))
 	for _, t := range e.Tried[:min(len(e.Tried), 3)] {
 		fmt.Fprintf(&b, "; %s cannot be used: %s", t.Path, t.Reason)
 	}
@@ -43,7 +43,7 @@ func (e *OfflineError) Error() string {
 	} else if e.Err != nil {
 		why = "the installed packages are not usable: " + e.Err.Error()
 	}
-	return fmt.Sprintf("%s, required by %s, cannot be installed: %s; the script was not run", shortList(e.Needs), e.Source, why)
+	return fmt.Sprintf("%s, required by %s, cannot be installed: %s; the script was not run", formatNames(e.Needs), e.Source, why)
 }
 
 func (e *OfflineError) Unwrap() error { return e.Err }
@@ -59,7 +59,7 @@ type FailedError struct {
 }
 
 func (e *FailedError) Error() string {
-	s := fmt.Sprintf("%s could not install %s: %s", e.Tool, shortList(e.Needs), e.Reason)
+	s := fmt.Sprintf("%s could not install %s: %s", e.Tool, formatNames(e.Needs), e.Reason)
 	if len(e.Denied) > 0 {
 		s += "; blocked connections: " + strings.Join(e.Denied, ", ")
 	}
@@ -86,8 +86,8 @@ func (e *ChangedError) Error() string {
 	return e.Path + " " + e.Reason
 }
 
-// shortList formats the first few names of a list for a message.
-func shortList(names []string) string {
+// formatNames formats the first few names of a list for a message.
+func formatNames(names []string) string {
 	const most = 6
 	switch {
 	case len(names) == 0:

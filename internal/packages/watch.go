@@ -73,9 +73,9 @@ func (w *networkWatch) WithGroup(name string) slog.Handler {
 	return &networkWatch{w.next.WithGroup(name), w.reachedHosts}
 }
 
-// unreached returns the sorted hosts that were allowed but could not be
+// unreachedHosts returns the sorted hosts that were allowed but could not be
 // reached.
-func (s *reachedHosts) unreached() []string {
+func (s *reachedHosts) unreachedHosts() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []string

@@ -63,7 +63,7 @@ func FindSecrets(text string) []string {
 	text = rest.String() + text[from:]
 	lower := lowerASCII(text)
 	each := func(re *lazyregexp.Regexp, words []string, f func(m []string, before byte)) {
-		eachAt(text, lower, re, words, f)
+		eachWordMatch(text, lower, re, words, f)
 	}
 	each(keyFormats, formatWords, func(m []string, before byte) {
 		if v := strings.TrimRight(m[0], "."); !isWordByte(before) && hasDigit(v) && (m[2] == "" || hasRandomPart(v)) {
@@ -130,10 +130,10 @@ var (
 	nameWords   = []string{"pass", "pwd", "secret", "_pass", "-pass", "api", "access", "account", "private", "auth", "signing", "encryption", "master", "token", "key", "密码", "口令", "密钥", "令牌"}
 )
 
-// eachAt calls f with each match of re that starts at the start of a word, and with
+// eachWordMatch calls f with each match of re that starts at the start of a word, and with
 // the byte before the match, or a space. re must be anchored. Matching only at words
 // is much faster than searching the whole text.
-func eachAt(text, lower string, re *lazyregexp.Regexp, words []string, f func(m []string, before byte)) {
+func eachWordMatch(text, lower string, re *lazyregexp.Regexp, words []string, f func(m []string, before byte)) {
 	for _, word := range words {
 		for from := 0; ; {
 			i := strings.Index(lower[from:], word)

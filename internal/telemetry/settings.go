@@ -37,9 +37,9 @@ func (e environment) lookup(signal, name string) string {
 	return strings.TrimSpace(e.getenv("OTEL_EXPORTER_OTLP_" + signal + name))
 }
 
-// readBoth calls apply with the value for all signals and then with the value for traces. It
+// applyVariable calls apply with the value for all signals and then with the value for traces. It
 // skips variables that are not set.
-func (e environment) readBoth(name string, apply func(value string) error) {
+func (e environment) applyVariable(name string, apply func(value string) error) {
 	for _, signal := range []string{"", "TRACES_"} {
 		if v := e.lookup(signal, name); v != "" {
 			e.warn(signal+name, apply(v))
@@ -57,15 +57,15 @@ func (e environment) warn(name string, err error) {
 func (e environment) readSettings() settings {
 	s := settings{endpoint: url.URL{Scheme: "https", Host: "localhost:4318", Path: "/v1/traces"}, timeout: 10 * time.Second}
 	e.readEndpoint(&s.endpoint)
-	e.readBoth("HEADERS", func(v string) (err error) {
+	e.applyVariable("HEADERS", func(v string) (err error) {
 		s.headers, err = parseHeaders(v)
 		return err
 	})
-	e.readBoth("COMPRESSION", func(v string) error {
+	e.applyVariable("COMPRESSION", func(v string) error {
 		s.gzip = v == "gzip"
 		return nil
 	})
-	e.readBoth("TIMEOUT", func(v string) error {
+	e.applyVariable("TIMEOUT", func(v string) error {
 		n, err := strconv.Atoi(v)
 		if err == nil {
 			s.timeout = time.Duration(n) * time.Millisecond
@@ -98,7 +98,7 @@ func (e environment) readEndpoint(endpoint *url.URL) {
 			endpoint.Path = "/" + endpoint.Path
 		}
 	}
-	e.readBoth("INSECURE", func(v string) error {
+	e.applyVariable("INSECURE", func(v string) error {
 		endpoint.Scheme = "https"
 		if strings.EqualFold(v, "true") {
 			endpoint.Scheme = "http"
@@ -130,7 +130,7 @@ func parseHeaders(list string) (map[string]string, error) {
 // certificate.
 func (e environment) readTLS() *tls.Config {
 	c := &tls.Config{}
-	e.readBoth("CERTIFICATE", func(file string) error {
+	e.applyVariable("CERTIFICATE", func(file string) error {
 		pem, err := os.ReadFile(file)
 		if err != nil {
 			return err

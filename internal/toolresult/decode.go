@@ -48,7 +48,7 @@ func (c *encoded) MarshalJSON() ([]byte, error) { return c.text, nil }
 func Decode(ctx context.Context, text json.RawMessage) (*mcp.CallToolResult, error) {
 	if m, ok := Forwarding(ctx); ok && len(text) >= large {
 		if len(text) >= veryLarge {
-			m.releaseSoon()
+			m.scheduleRelease()
 		}
 		if res := decodeOutline(text); res != nil {
 			return res, nil

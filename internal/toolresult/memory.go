@@ -27,8 +27,8 @@ type Memory struct {
 	closed bool
 }
 
-// releaseSoon releases memory after releaseDelay, unless it is called again before then.
-func (m *Memory) releaseSoon() {
+// scheduleRelease releases memory after releaseDelay, unless it is called again before then.
+func (m *Memory) scheduleRelease() {
 	if m == nil {
 		return
 	}

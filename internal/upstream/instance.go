@@ -92,7 +92,7 @@ func (i *instance) attempt(ctx context.Context) bool {
 	if err == nil {
 		i.setConnected(conn, l)
 		err = i.watchConn(ctx, conn)
-		i.setLost(conn, err, time.Since(start))
+		i.recordDisconnect(conn, err, time.Since(start))
 		conn.Close()
 		s.pool.releaseConn()
 		if errors.Is(err, errIdle) || ctx.Err() != nil {
@@ -208,8 +208,8 @@ func (i *instance) setConnected(conn *Conn, l *Listing) {
 	s.pool.notify(s)
 }
 
-// setLost records that an established connection has ended.
-func (i *instance) setLost(conn *Conn, why error, life time.Duration) {
+// recordDisconnect records that an established connection has ended.
+func (i *instance) recordDisconnect(conn *Conn, why error, life time.Duration) {
 	s := i.server
 	again := !errors.Is(why, errIdle) && s.pool.ctx.Err() == nil
 	s.mu.Lock()

@@ -298,14 +298,14 @@ func (p *parser) parseName(name string, n *configfile.Node) {
 		p.add(skill.Error, "server-name", n, fmt.Sprintf("the name %s of a server %s", quoteText(name), why), "choose another name")
 	case slices.Contains(p.found.Names, name):
 		p.add(skill.Info, "server-duplicate", n, fmt.Sprintf("duplicate server name %s", quoteText(name)), "")
-	case p.hasRoom(n):
+	case p.canAddServer(n):
 		p.found.Names = append(p.found.Names, name)
 	}
 }
 
-// hasRoom reports whether the file may contain another server. The first time
+// canAddServer reports whether the file may contain another server. The first time
 // that the limit is exceeded, it adds a diagnostic.
-func (p *parser) hasRoom(n *configfile.Node) bool {
+func (p *parser) canAddServer(n *configfile.Node) bool {
 	if len(p.found.Servers)+len(p.found.Names) < maxServers {
 		return true
 	}
@@ -324,7 +324,7 @@ func (p *parser) addServer(c *Config, n *configfile.Node) {
 		p.found.Servers[i] = c
 		return
 	}
-	if p.hasRoom(n) {
+	if p.canAddServer(n) {
 		p.index[c.Name] = len(p.found.Servers)
 		p.found.Servers = append(p.found.Servers, c)
 	}

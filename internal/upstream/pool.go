@@ -142,7 +142,7 @@ func (p *Pool) Dial(ctx context.Context, c *Config, o *DialOptions) (*Conn, erro
 	s := p.Server(c, "")
 	conn, err := p.o.Dialer.Dial(ctx, c, o)
 	if ctx.Err() == nil || err == nil {
-		s.setDialed(conn, err)
+		s.recordDial(conn, err)
 	}
 	if err != nil {
 		s.Release()

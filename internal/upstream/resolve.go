@@ -250,7 +250,7 @@ func (r *resolver) misplacedValue(where string, parts []part) string {
 				return "" // the host is complete
 			case p.v == nil:
 			case i == 0 && p.v.kind == FromPlatform && (len(parts) == 1 || strings.HasPrefix(parts[1].literal, "/") || strings.HasPrefix(parts[1].literal, "?")):
-				return r.wholeAddress(p.v)
+				return r.checkWholeAddress(p.v)
 			case uses(p):
 				return "a platform value must be the whole address with its host, or come after the host"
 			}
@@ -259,10 +259,10 @@ func (r *resolver) misplacedValue(where string, parts []part) string {
 	return ""
 }
 
-// wholeAddress returns an error message unless the value of v is a URL with a
+// checkWholeAddress returns an error message unless the value of v is a URL with a
 // host and without user information. It returns "" if the value is such a URL,
 // or if v has no value.
-func (r *resolver) wholeAddress(v *variable) string {
+func (r *resolver) checkWholeAddress(v *variable) string {
 	if r.v.Platform == nil {
 		return ""
 	}

@@ -357,8 +357,8 @@ func (s *Server) Status() Status {
 	return st
 }
 
-// setDialed records the outcome of [Pool.Dial].
-func (s *Server) setDialed(conn *Conn, err error) {
+// recordDial records the outcome of [Pool.Dial].
+func (s *Server) recordDial(conn *Conn, err error) {
 	s.mu.Lock()
 	i := s.instances[0]
 	if err == nil {

@@ -70,9 +70,9 @@ func (h *Handlers) acceptSkillTools(ctx context.Context, in *struct {
 	return api.BodyOf(acceptedJSON{names}, err)
 }
 
-// withLive adds to each server its connection state on this node and its
+// addLiveState adds to each server its connection state on this node and its
 // pending tools.
-func (h *Handlers) withLive(ctx context.Context, p account.Principal, servers []serverJSON) error {
+func (h *Handlers) addLiveState(ctx context.Context, p account.Principal, servers []serverJSON) error {
 	digests := make([]string, len(servers))
 	for i, s := range servers {
 		digests[i] = s.Digest

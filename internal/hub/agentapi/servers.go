@@ -119,7 +119,7 @@ func (h *Handlers) listServers(ctx context.Context, in *api.Paging) (*api.Body[a
 	found, next, err := h.Agents.ListServers(ctx, p, in.Page())
 	out, err := api.PageOf(found, next, err, newDefinedServerJSON)
 	if err == nil {
-		err = h.withLive(ctx, p, out.Body.Items)
+		err = h.addLiveState(ctx, p, out.Body.Items)
 	}
 	if err == nil {
 		err = h.withSignIns(ctx, p, found, out.Body.Items)
@@ -160,7 +160,7 @@ func (h *Handlers) getServers(ctx context.Context, in *DefiningPath) (*api.Body[
 		return newDefinedServerJSON(agents.ServerDefinition{Server: s, Namespace: in.Namespace, Resource: in.Name})
 	})
 	if err == nil {
-		err = h.withLive(ctx, p, out.Body.Items)
+		err = h.addLiveState(ctx, p, out.Body.Items)
 	}
 	if err == nil {
 		err = h.withSignIns(ctx, p, definitions(found), out.Body.Items)

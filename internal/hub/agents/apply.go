@@ -353,7 +353,7 @@ func (a *documentBatch) saveDocument(ctx context.Context, i int, old store.Kind,
 		return a.refuseStale(ctx, i, old, before.By)
 	}
 	if d.MustBeNew && !same {
-		if refused, err := a.refuseTaken(ctx, i, old); refused || err != nil {
+		if refused, err := a.refuseTakenName(ctx, i, old); refused || err != nil {
 			return err
 		}
 	}
@@ -363,7 +363,7 @@ func (a *documentBatch) saveDocument(ctx context.Context, i int, old store.Kind,
 	}
 	switch {
 	case err != nil:
-		return a.refuseUnfit(i, err)
+		return a.refuseOverQuota(i, err)
 	case old.ID == "":
 		c.Outcome = Created
 		old, err = a.Kinds.Create(ctx, store.Kind{Kind: d.Kind, Namespace: a.namespaces[i], Name: d.Name, Spec: raw, CreatedBy: string(a.p.User)})
@@ -385,11 +385,11 @@ func (a *documentBatch) saveDocument(ctx context.Context, i int, old store.Kind,
 	return a.recordAllowed(ctx, applyAction(d.Kind), a.namespaces[i], d.Kind+"/"+d.Name, map[string]any{"outcome": c.Outcome, "fields": fieldPaths(c.Diff)})
 }
 
-// refuseTaken refuses a document that must be new if its name is taken by old, or by
+// refuseTakenName refuses a document that must be new if its name is taken by old, or by
 // a resource or an operator's server that documents in its namespace can use:
 // references by name would then resolve to the new document. It reports whether it
 // refused the document.
-func (a *documentBatch) refuseTaken(ctx context.Context, i int, old store.Kind) (bool, error) {
+func (a *documentBatch) refuseTakenName(ctx context.Context, i int, old store.Kind) (bool, error) {
 	if old.ID != "" {
 		a.refuseExisting(i)
 		return true, nil
@@ -411,9 +411,9 @@ func (a *documentBatch) refuseExisting(i int) {
 	a.addRefusal(i, "document-exists", fmt.Sprintf("there is another %s with this name", a.docs[i].Kind), "rename one of them to keep both")
 }
 
-// refuseUnfit refuses a document that must be new if err means that it exceeds a
+// refuseOverQuota refuses a document that must be new if err means that it exceeds a
 // quota. Otherwise it returns err.
-func (a *documentBatch) refuseUnfit(i int, err error) error {
+func (a *documentBatch) refuseOverQuota(i int, err error) error {
 	full, ok := errors.AsType[*quota.ExceededError](err)
 	if !ok || !a.docs[i].MustBeNew {
 		return err
@@ -484,7 +484,7 @@ func (a *documentBatch) applySkill(ctx context.Context, i int) error {
 		return nil
 	}
 	if err != nil {
-		return a.refuseUnfit(i, err)
+		return a.refuseOverQuota(i, err)
 	}
 	if d.MustBeNew && applied.Outcome == Updated {
 		a.refuseExisting(i)

@@ -122,7 +122,7 @@ func (c *fileChanges) store(ctx context.Context, path string, data []byte) error
 	if len(data) > MaxFile {
 		return fmt.Errorf("file %q: %w: too large (limit %d bytes)", path, ErrInvalid, MaxFile)
 	}
-	kept, err := c.keepQueued(ctx, path)
+	kept, err := c.keepQueuedImage(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func (c *fileChanges) store(ctx context.Context, path string, data []byte) error
 
 // delete deletes a file if it exists.
 func (c *fileChanges) delete(ctx context.Context, path string) error {
-	if _, err := c.keepQueued(ctx, path); err != nil {
+	if _, err := c.keepQueuedImage(ctx, path); err != nil {
 		return err
 	}
 	if !c.forget(path) {
@@ -163,10 +163,10 @@ func (c *fileChanges) delete(ctx context.Context, path string) error {
 	return c.Attachments.Delete(ctx, c.id, path, c.step)
 }
 
-// keepQueued is called before a file is replaced or deleted at the step at which it
+// keepQueuedImage is called before a file is replaced or deleted at the step at which it
 // was written. If a running or queued message contains the file as an image, it keeps
 // the content and returns true.
-func (c *fileChanges) keepQueued(ctx context.Context, path string) (bool, error) {
+func (c *fileChanges) keepQueuedImage(ctx context.Context, path string) (bool, error) {
 	at := slices.IndexFunc(c.current, func(a store.Attachment) bool { return a.Path == path && a.Step == c.step })
 	if at < 0 {
 		return false, nil

@@ -74,11 +74,11 @@ func (k *indexedSkill) changesNeeded(last store.SourceCheck) []Attention {
 	return why
 }
 
-// teamUses returns how often the principal and the members of its groups used each
+// countTeamUses returns how often the principal and the members of its groups used each
 // skill, by ID, if the principal may see their usage. It counts the uses of those who
 // used the skill in the period. The uses of other members count only if at least two of
 // them used the skill.
-func (l *Library) teamUses(ctx context.Context, p account.Principal, since time.Time) (map[string]int64, error) {
+func (l *Library) countTeamUses(ctx context.Context, p account.Principal, since time.Time) (map[string]int64, error) {
 	if !account.Can(p, account.UsageRead, account.OwnedBy(p.User)) {
 		return nil, nil
 	}

@@ -29,7 +29,7 @@ const (
 	ByTokens    Order = "tokens"
 	ByCreation  Order = "created"
 	ByApproval  Order = "approved" // when a reviewer approved the current version
-	ByTeamUses  Order = "team"     // uses by the principal's groups; see [Library.teamUses]
+	ByTeamUses  Order = "team"     // uses by the principal's groups; see [Library.countTeamUses]
 )
 
 // Query selects skills for [Library.List].
@@ -381,7 +381,7 @@ func (l *Library) order(ctx context.Context, p account.Principal, q Query, ranks
 	case ByApproval:
 		return latest(func(k *indexedSkill) time.Time { return k.approved }), nil
 	case ByTeamUses:
-		team, err := l.teamUses(ctx, p, q.Since)
+		team, err := l.countTeamUses(ctx, p, q.Since)
 		return highest(func(k *indexedSkill) float64 { return float64(team[k.id]) }), err
 	case ByUses:
 		return highest(func(k *indexedSkill) float64 { return float64(uses[k.id]) }), nil

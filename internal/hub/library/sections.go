@@ -40,7 +40,7 @@ func (l *Library) Overview(ctx context.Context, p account.Principal, since time.
 	if err != nil {
 		return nil, err
 	}
-	team, err := l.teamUses(ctx, p, since)
+	team, err := l.countTeamUses(ctx, p, since)
 	if err != nil {
 		return nil, err
 	}

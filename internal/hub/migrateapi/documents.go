@@ -71,9 +71,9 @@ func (d *documents) report() (items []migrate.Item, unset []string) {
 	return items, slices.Compact(unset)
 }
 
-// comingSkills returns the skills of the upload that are stored before the documents,
+// uploadedSkills returns the skills of the upload that are stored before the documents,
 // as in [agents.Document].
-func (d *documents) comingSkills() map[string]string {
+func (d *documents) uploadedSkills() map[string]string {
 	out := map[string]string{}
 	for _, s := range d.plan.Drafts {
 		out[s.Name] = ""
@@ -112,11 +112,11 @@ func (d *documents) addServers(ctx context.Context, p *migrate.Plan) error {
 			text, err = json.Marshal(map[string]any{"apiVersion": agents.APIVersion, "kind": agents.ServerKind, "metadata": map[string]string{"name": s.As}, "spec": config})
 		}
 		if err != nil {
-			doc.lose("its configuration cannot be encoded")
+			doc.markLost("its configuration cannot be encoded")
 			continue
 		}
 		if !d.fits(text) {
-			doc.lose("%s", tooLarge)
+			doc.markLost("%s", tooLarge)
 			continue
 		}
 		doc.Document = agents.Parse(text, "server.json")[0]
@@ -135,7 +135,7 @@ func (d *documents) addFile(f migrate.ResourceFile) error {
 	}
 	if !d.fits(data) {
 		lost := &uploadedDocument{item: migrate.Item{Kind: migrate.File, Name: path.Base(f.From), From: f.From}}
-		lost.lose("%s", tooLarge)
+		lost.markLost("%s", tooLarge)
 		d.all = append(d.all, lost)
 		return nil
 	}
@@ -155,12 +155,12 @@ func (d *uploadedDocument) describe() {
 	var does []string
 	for _, c := range d.Servers() {
 		if where := clientimport.PlainSecrets(c); len(where) > 0 {
-			d.lose("server %q: %s is a secret in plain text; store it as a secret of the hub and use ${{secrets.NAME}}", c.Name, where[0])
+			d.markLost("server %q: %s is a secret in plain text; store it as a secret of the hub and use ${{secrets.NAME}}", c.Name, where[0])
 			return
 		}
 		text, complete := clientimport.DescribeServer(c)
 		if !complete {
-			d.lose("what server %q runs or receives is too long to show (limit %d bytes)", c.Name, clientimport.MaxDescription)
+			d.markLost("what server %q runs or receives is too long to show (limit %d bytes)", c.Name, clientimport.MaxDescription)
 			return
 		}
 		does = append(does, text)
@@ -195,7 +195,7 @@ func (d *documents) fits(text []byte) bool {
 // skills of the upload will be added first. If a document is refused, others that refer to it
 // use an existing one with its name; without one, the next dry run refuses them too.
 func (d *documents) findNew(ctx context.Context, skillsComing bool) error {
-	skills := d.comingSkills()
+	skills := d.uploadedSkills()
 	files := map[[2]string]string{} // by kind and name of the documents
 	count := 0
 	for _, doc := range d.all {
@@ -211,11 +211,11 @@ func (d *documents) findNew(ctx context.Context, skillsComing bool) error {
 		file, twice := files[id]
 		switch {
 		case twice && doc.Name != "":
-			doc.lose("duplicate of the %s with this name in %s; remove one", doc.Kind, file)
+			doc.markLost("duplicate of the %s with this name in %s; remove one", doc.Kind, file)
 		case count == agents.MaxDocuments:
-			doc.lose("too many documents (limit %d)", agents.MaxDocuments)
+			doc.markLost("too many documents (limit %d)", agents.MaxDocuments)
 		case doc.Kind == agents.SkillKind && taken:
-			doc.lose("the files have another skill with this name")
+			doc.markLost("the files have another skill with this name")
 		default:
 			files[id] = doc.item.From
 			count++
@@ -253,7 +253,7 @@ func (d *documents) compareLost() {
 			lost[[2]string{agents.SkillKind, s.Name}] = true
 		}
 	}
-	for name := range d.comingSkills() {
+	for name := range d.uploadedSkills() {
 		kept[[2]string{agents.SkillKind, name}] = true
 	}
 	for _, doc := range d.all {
@@ -305,9 +305,9 @@ func (d *uploadedDocument) update(c agents.Change) bool {
 	}
 	switch c.Outcome {
 	case agents.Skipped:
-		d.lose("a hub has no documents of this kind")
+		d.markLost("a hub has no documents of this kind")
 	case agents.Refused:
-		d.lose("%s", refusal(c))
+		d.markLost("%s", refusal(c))
 	}
 	return d.item.Outcome == migrate.Lost
 }
@@ -322,8 +322,8 @@ func refusal(c agents.Change) string {
 	return "it is invalid"
 }
 
-func (d *uploadedDocument) lose(format string, args ...any) {
-	lose(&d.item, fmt.Sprintf(format, args...))
+func (d *uploadedDocument) markLost(format string, args ...any) {
+	markLost(&d.item, fmt.Sprintf(format, args...))
 }
 
 // Apply implements [migrate.Documents]. It compares the documents again, because some
@@ -348,10 +348,10 @@ func (d *documents) Apply(ctx context.Context) (written, problems []string, err 
 	for i, c := range result.Changes {
 		switch doc := docs[i]; {
 		case c.Outcome == agents.Refused:
-			doc.lose("%s", refusal(c))
+			doc.markLost("%s", refusal(c))
 			problems = append(problems, doc.item.Name+" was not added: "+refusal(c))
 		case !result.Committed && doc.item.New:
-			doc.lose("it was not added, because another document was refused; migrate the files again")
+			doc.markLost("it was not added, because another document was refused; migrate the files again")
 		case result.Committed && c.Outcome == agents.Created:
 			written = append(written, doc.item.Name)
 		}

@@ -116,13 +116,13 @@ func (m *migration) updateItems(stopped bool) {
 	const notReached = "it was not stored, because the migration stopped; migrate the files again"
 	for i := range m.skills {
 		if s := &m.skills[i]; s.item.New && s.id == "" {
-			lose(&s.item, notReached)
+			markLost(&s.item, notReached)
 		}
 	}
 	if stopped && len(m.change.Written(migrate.Resources)) == 0 { // all documents are stored, or none
 		for _, doc := range m.docs.all {
 			if doc.item.New {
-				doc.lose(notReached)
+				doc.markLost(notReached)
 			}
 		}
 	}
@@ -140,7 +140,7 @@ func (m *migration) updateItems(stopped bool) {
 		case m.ids[key] != "": // stored by another request
 			item.New = false
 		default:
-			lose(item, cmp.Or(m.skipped[key], notReached))
+			markLost(item, cmp.Or(m.skipped[key], notReached))
 		}
 	}
 	docs, unset := m.docs.report()
@@ -151,8 +151,8 @@ func (m *migration) updateItems(stopped bool) {
 	m.change.Unset = unset
 }
 
-// lose records that an item is not stored.
-func lose(i *migrate.Item, why string) {
+// markLost records that an item is not stored.
+func markLost(i *migrate.Item, why string) {
 	i.Outcome, i.New, i.Does, i.Details = migrate.Lost, false, "", []string{why}
 	i.Clip()
 }
@@ -215,10 +215,10 @@ func (m *migration) compareSkills(ctx context.Context) error {
 	m.provided = map[string]bool{}
 	for _, s := range m.files.Skills {
 		out := uploadedSkill{Skill: s, item: migrate.Item{Kind: migrate.Skill, Name: s.Name, From: s.Dir, Outcome: migrate.Kept}}
-		lose := func(why string) { out.item.Outcome, out.item.Details = migrate.Lost, []string{why} }
+		markLost := func(why string) { out.item.Outcome, out.item.Details = migrate.Lost, []string{why} }
 		other, twice := dirs[s.Name]
 		if twice {
-			lose("it has the same name as the skill in " + other)
+			markLost("it has the same name as the skill in " + other)
 			m.skills = append(m.skills, out)
 			continue
 		}
@@ -227,11 +227,11 @@ func (m *migration) compareSkills(ctx context.Context) error {
 		case err != nil:
 			return err
 		case found.Problem != "":
-			lose(found.Problem)
+			markLost(found.Problem)
 		case found.ID == "":
 			out.item.New = true
 		case !found.Same:
-			lose("a skill with this name and other files exists; to replace its files, upload them as a version of that skill")
+			markLost("a skill with this name and other files exists; to replace its files, upload them as a version of that skill")
 		}
 		if out.id, out.digest = found.ID, found.Digest; found.Problem == "" {
 			dirs[s.Name] = s.Dir

@@ -110,7 +110,7 @@ type Status struct {
 // server has several addresses, States returns the worst of their states. States
 // omits servers that need no sign-in and servers whose addresses contain variables.
 func (s *Servers) States(ctx context.Context, user account.UserID, servers []*upstream.Config) (map[string]Status, error) {
-	seen, err := s.readKnown(ctx, user, servers)
+	seen, err := s.readServerData(ctx, user, servers)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ type knownServers struct {
 	required map[string]bool
 }
 
-func (s *Servers) readKnown(ctx context.Context, user account.UserID, servers []*upstream.Config) (*knownServers, error) {
+func (s *Servers) readServerData(ctx context.Context, user account.UserID, servers []*upstream.Config) (*knownServers, error) {
 	mine, err := s.o.DB.SignIns.StartTimes(ctx, string(user))
 	if err != nil {
 		return nil, err
@@ -181,7 +181,7 @@ func (s *Servers) readKnown(ctx context.Context, user account.UserID, servers []
 // is not "", users must not share connections to the server. The servers' variables
 // must be resolved.
 func (s *Servers) Fingerprints(ctx context.Context, user account.UserID, servers []*upstream.Config) ([]string, error) {
-	known, err := s.readKnown(ctx, user, servers)
+	known, err := s.readServerData(ctx, user, servers)
 	if err != nil {
 		return nil, err
 	}

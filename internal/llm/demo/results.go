@@ -205,11 +205,11 @@ func readInstructions(text string) (available []hit, loaded []*skill) {
 			available = append(available, h)
 		}
 	}
-	return available, readLoaded(text)
+	return available, parseLoadedSkills(text)
 }
 
-// readLoaded returns the skills that text describes as loaded.
-func readLoaded(text string) []*skill {
+// parseLoadedSkills returns the skills that text describes as loaded.
+func parseLoadedSkills(text string) []*skill {
 	const before = "\n" // not a valid skill name: stands for the text before the first skill
 	var out []*skill
 	for _, k := range readLoadText(text, before) {

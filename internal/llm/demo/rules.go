@@ -70,7 +70,7 @@ func readTurn(r *llm.Request) *turn {
 			}
 		}
 		if m.Role == llm.Notice { // the user loaded a skill, or it was loaded at the start
-			for _, k := range readLoaded(truncate(m.Text(), maxRead)) {
+			for _, k := range parseLoadedSkills(truncate(m.Text(), maxRead)) {
 				t.skills = append(removeSkill(t.skills, k), k)
 			}
 		}
@@ -161,7 +161,7 @@ func (t *turn) next() (name string, args map[string]any, ok bool) {
 	if t.asksForOverview() {
 		return t.callOnce(search, map[string]any{})
 	}
-	if t.hasActed() {
+	if t.hasMadeFinalCall() {
 		return "", nil, false
 	}
 	if name, args, ok := t.finalCall(); ok {
@@ -190,8 +190,8 @@ func (t *turn) findStep(name string) *step {
 	return nil
 }
 
-// hasActed reports whether this turn has already made its final call.
-func (t *turn) hasActed() bool {
+// hasMadeFinalCall reports whether this turn has already made its final call.
+func (t *turn) hasMadeFinalCall() bool {
 	return t.findStep(runScript) != nil || t.findStep(callTool) != nil || t.findStep(readFile) != nil
 }
 

@@ -102,7 +102,7 @@ func (t *turn) report(l *phrases) []string {
 		out = append(out, t.describeStep(l, s)...)
 	}
 	last := t.steps[len(t.steps)-1]
-	if !last.failed && last.answered && !t.hasActed() && t.findStep(load) == nil && !t.asksForOverview() {
+	if !last.failed && last.answered && !t.hasMadeFinalCall() && t.findStep(load) == nil && !t.asksForOverview() {
 		out = append(out, l.noFit)
 	}
 	return out
@@ -128,7 +128,7 @@ func (t *turn) describeStep(l *phrases, s *step) []string {
 	case readFile:
 		return []string{fmt.Sprintf(l.looked, s.text("path"), s.text("skill")), quote(s.result)}
 	case findTools:
-		if names := toolNames(t.tools); len(names) > 0 && !t.hasActed() {
+		if names := toolNames(t.tools); len(names) > 0 && !t.hasMadeFinalCall() {
 			return []string{fmt.Sprintf(l.toolsFound, list(names))}
 		}
 	}
@@ -149,7 +149,7 @@ func (t *turn) describeSearch(l *phrases, s *step) []string {
 	hits := readHits(s.result)
 	query := s.text("query")
 	if query != "" {
-		if t.findStep(load) == nil && !t.hasActed() {
+		if t.findStep(load) == nil && !t.hasMadeFinalCall() {
 			return nil // what it found does not fit
 		}
 		text := fmt.Sprintf(l.searched, query)
@@ -175,7 +175,7 @@ func describeList(l *phrases, hits []hit) string {
 func (t *turn) describeLoad(l *phrases, s *step) []string {
 	out := []string{fmt.Sprintf(l.loaded, s.text("name"))}
 	k := findOrAdd(t.skills, s.text("name"))
-	if k == nil || t.hasActed() {
+	if k == nil || t.hasMadeFinalCall() {
 		return out
 	}
 	if body := strings.TrimSpace(k.instructions); body != "" {

@@ -209,7 +209,7 @@ func (b *Dir) createLayout(opts Options, spec *sandbox.Spec) error {
 		}
 	}
 	for _, d := range []string{mountpoint.Work, mountpoint.In, mountpoint.Out, mountpoint.Tmp} {
-		if err := b.giveToUser(os.Mkdir(b.HostPath(d), 0o755), d); err != nil {
+		if err := b.chownToUser(os.Mkdir(b.HostPath(d), 0o755), d); err != nil {
 			return err
 		}
 	}
@@ -226,16 +226,16 @@ func (b *Dir) createLayout(opts Options, spec *sandbox.Spec) error {
 	}
 	for _, s := range spec.Secrets {
 		p := mountpoint.Secrets + "/" + s.Name
-		if err := b.giveToUser(os.WriteFile(b.HostPath(p), []byte(s.Reveal()), 0o400), p); err != nil {
+		if err := b.chownToUser(os.WriteFile(b.HostPath(p), []byte(s.Reveal()), 0o400), p); err != nil {
 			return err
 		}
 	}
 	return b.addMounts(opts.Backend, spec)
 }
 
-// giveToUser makes the sandbox's user the owner of the new file or directory at
+// chownToUser makes the sandbox's user the owner of the new file or directory at
 // p. If err is not nil, it just returns err.
-func (b *Dir) giveToUser(err error, p string) error {
+func (b *Dir) chownToUser(err error, p string) error {
 	if err == nil && b.uid != 0 {
 		err = os.Lchown(b.HostPath(p), b.uid, b.uid)
 	}
@@ -289,7 +289,7 @@ func (b *Dir) copyTree(t *sandbox.Tree) error {
 		if err = errors.Join(err, w.Close()); err != nil {
 			return err
 		}
-		if err := b.giveToUser(nil, "/"+p); err != nil {
+		if err := b.chownToUser(nil, "/"+p); err != nil {
 			return err
 		}
 	}
@@ -303,7 +303,7 @@ func (b *Dir) parents(root *os.Root, dir string) error {
 	if err := b.parents(root, filepath.Dir(dir)); err != nil {
 		return err
 	}
-	return b.giveToUser(root.Mkdir(dir, 0o755), "/"+dir)
+	return b.chownToUser(root.Mkdir(dir, 0o755), "/"+dir)
 }
 
 // addMounts creates a symlink in the layout to the workspace, if it is mounted.

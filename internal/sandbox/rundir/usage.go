@@ -46,14 +46,14 @@ func (b *Dir) CheckLimits(l sandbox.Limits) (why string, again time.Duration) {
 		case err != nil:
 			return fmt.Sprintf("cannot count the files in %s: %v", d.path, err), shortest
 		}
-		again = min(again, untilFull(d.size-size, bytesPerSecond), untilFull(int64(l.Inodes-n), filesPerSecond))
+		again = min(again, timeToFill(d.size-size, bytesPerSecond), timeToFill(int64(l.Inodes-n), filesPerSecond))
 	}
 	return "", max(again, shortest)
 }
 
-// untilFull returns how long it takes to write n more bytes or files at the
+// timeToFill returns how long it takes to write n more bytes or files at the
 // given rate, but at most one second.
-func untilFull(n, perSecond int64) time.Duration {
+func timeToFill(n, perSecond int64) time.Duration {
 	return time.Duration(min(n, perSecond)) * time.Second / time.Duration(perSecond)
 }
 
