@@ -18,10 +18,10 @@ import (
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
-// CompareFrontmatter compares the frontmatter with a JSON object that another
-// program made of it. It returns the path of the first field that differs, such
-// as "metadata.version", or "" if all fields are equal. Fields that only one of
-// them has differ. Programs read unquoted values such as dates, yes and 012 by
+// CompareFrontmatter compares the frontmatter with a JSON object that another program
+// derived from it. It returns the path of the first field that differs, such as
+// "metadata.version", or "" if all fields are equal. A field that only one of them
+// has is a difference. Programs read unquoted values such as dates, yes and 012 by
 // YAML 1.1 or by YAML 1.2, so a value is equal if it is one of the two readings.
 //
 // CompareFrontmatter returns an error if the frontmatter was repaired or js is

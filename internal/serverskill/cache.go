@@ -26,10 +26,10 @@ const (
 	listingVersion = 1
 )
 
-// Cache stores the listing of a server and the files that were read. A file is
-// stored under its hash, which is computed again at each access, so that nobody
-// can change what the cache returns. It has no names of files of skills, so that
-// no discovery finds one. It is safe for concurrent use, even by several
+// Cache stores the listing of a server and the files that were read. A file is stored
+// under its hash, which is computed again at each access, so that nobody can change
+// what the cache returns. The files have other names than in skills, so that no
+// search for skills finds them. It is safe for concurrent use, even by several
 // processes. A Cache with an empty Dir keeps files in memory only.
 type Cache struct {
 	Dir string // private to the user; created if necessary

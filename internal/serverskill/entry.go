@@ -291,7 +291,7 @@ func (e *Entry) Find(path string) (Resource, bool) {
 
 // ErrDynamic is returned for the files of a skill whose content the server
 // generates. It cannot be verified, so it is not used.
-var ErrDynamic = errors.New("the server generates this skill's content, so that it cannot be verified")
+var ErrDynamic = errors.New("the server generates this skill's content, so it cannot be verified")
 
 // Manifest returns the files of the skill with their hashes. Its digest
 // identifies the files that a user approves. The error is [ErrDynamic].

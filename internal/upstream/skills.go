@@ -108,11 +108,11 @@ func notExist(err error) error {
 // shorter one.
 const requestTimeout = time.Minute
 
-// Do calls f with a connection to the server, and connects first if necessary. f
-// may send requests that are safe to repeat, because Do calls it again once
-// if the connection breaks. The context of f ends with ctx or after a minute, or
-// after [Config.CallTimeout] if that is less. Errors are redacted; an error of
-// the protocol wraps a [*jsonrpc.Error]. what says what f does, for errors.
+// Do calls f with a connection to the server, and connects first if necessary. f may
+// send requests that are safe to repeat, because Do calls it again once if the
+// connection breaks. The context of f ends with ctx or after a minute, or after
+// [Config.CallTimeout] if that is less. Errors are redacted; an error of the protocol
+// wraps a [*jsonrpc.Error]. what describes the operation in errors.
 func (s *Server) Do(ctx context.Context, what string, f func(context.Context, *Conn) error) error {
 	limit := requestTimeout
 	if s.config.CallTimeout > 0 {
