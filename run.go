@@ -130,6 +130,9 @@ func (r *Runtime) Run(ctx context.Context, run Run) (*RunResult, error) {
 		return nil, ErrNoScripts
 	}
 	c := execution.Caller{Principal: run.Principal, Session: run.Session, ByUser: run.ByUser, WriteWorkspace: run.WriteWorkspace, HostNetwork: run.HostNetwork}
+	if err := r.checkServedRun(ctx, run.Skill, run.Script, c); err != nil {
+		return nil, err
+	}
 	req := &execution.Request{
 		Skill: run.Skill, Script: run.Script, Args: run.Args, Inputs: executionInputs(run.Inputs), Caller: c,
 		Streams:   execution.Streams{Stdin: run.Stdin, Stdout: run.Stdout, Stderr: run.Stderr, Unlimited: run.ByUser || run.FullOutput},

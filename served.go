@@ -92,6 +92,32 @@ func (r *Runtime) IsServedApproved(ctx context.Context, e *catalog.Entry, sessio
 	return err == nil && refused == nil
 }
 
+// checkServedRun returns a [*RefusedError] if ref is a skill of an MCP server whose
+// scripts the user did not approve. The runner decides again; this check is made
+// first, because the runner would fetch SKILL.md.
+func (r *Runtime) checkServedRun(ctx context.Context, ref, script string, c execution.Caller) error {
+	e, err := r.catalog.Resolve(ctx, ref)
+	if err != nil || e.Server == "" || c.ByUser || r.scripts.Grants == nil {
+		return nil // the runner reports what is wrong
+	}
+	m, err := r.catalog.CompleteManifest(ctx, e)
+	if err != nil {
+		return err
+	}
+	if c.Principal == (policy.Principal{}) {
+		c.Principal = r.scripts.principal()
+	}
+	d := decision.ForRun(ctx, r.scripts.Grants, decision.RunRequest{Principal: c.Principal, Session: c.Session, Subject: policy.Digest(m.Digest()), Name: e.Name, Origin: e.Origin, Enabled: true})
+	if d.Effect == policy.Allow {
+		return nil
+	}
+	refused := newRefusedError(&execution.RefusedError{Skill: e.Name, Decision: d.Decision})
+	if r.approve == nil {
+		return refused
+	}
+	return r.requestApproval(ctx, refused, execution.Attempt{Skill: e.Key(), Script: script, Caller: c})
+}
+
 // isServed reports whether an MCP server publishes the skill: its name then
 // contains its origin. This holds even if the server was removed.
 func isServed(id session.ID) bool { return strings.HasPrefix(id.Name, id.Origin+"/") }

@@ -103,6 +103,9 @@ func TestApprovalsOfServedSkills(t *testing.T) {
 	if err != nil || loaded[0].Digest != string(request.Digest) || p.sent != 1 {
 		t.Fatalf("load: %v, %v; %d files sent; want the approved digest, and SKILL.md alone", loaded, err, p.sent)
 	}
+	if _, err := rt.Run(t.Context(), loadout.Run{Skill: "mcp.other/report", Script: "run.sh"}); !errors.Is(err, loadout.ErrNoScripts) {
+		t.Errorf("without a sandbox: %v", err)
+	}
 	refused("mcp.other/report", "the same files are approved from mcp.docs")
 	if other.sent != 0 {
 		t.Errorf("%d files were fetched from the other server", other.sent)
