@@ -1,6 +1,7 @@
 package serverskill
 
 import (
+	"bytes"
 	"container/list"
 	"crypto/sha256"
 	"encoding/hex"
@@ -172,12 +173,12 @@ func (c *Cache) shrink(root *os.Root, limit int64) {
 
 // storedListing is the file format of a listing.
 type storedListing struct {
-	Version  int               `json:"version"`
-	At       time.Time         `json:"at"`
-	TTL      time.Duration     `json:"ttl"`
-	Partial  string            `json:"partial,omitempty"`
-	Problems []string          `json:"problems,omitempty"`
-	Skills   []json.RawMessage `json:"skills"`
+	Version  int           `json:"version"`
+	At       time.Time     `json:"at"`
+	TTL      time.Duration `json:"ttl"`
+	Partial  string        `json:"partial,omitempty"`
+	Problems []string      `json:"problems,omitempty"`
+	Skills   []any         `json:"skills"` // entries
 }
 
 func (c *Cache) listingFile() *privatefile.File {
@@ -195,7 +196,9 @@ func (c *Cache) loadListing() *Listing {
 		return nil
 	}
 	var s storedListing
-	if json.Unmarshal(data, &s) != nil || s.Version != listingVersion {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if d.Decode(&s) != nil || s.Version != listingVersion {
 		return nil
 	}
 	l := &Listing{At: s.At, TTL: s.TTL, Partial: s.Partial}
@@ -211,12 +214,12 @@ func (c *Cache) storeListing(l *Listing) error {
 	if c.Dir == "" {
 		return nil
 	}
-	s := storedListing{Version: listingVersion, At: l.At, TTL: l.TTL, Partial: l.Partial, Skills: []json.RawMessage{}}
+	s := storedListing{Version: listingVersion, At: l.At, TTL: l.TTL, Partial: l.Partial, Skills: []any{}}
 	for _, p := range l.Problems {
 		s.Problems = append(s.Problems, p.Error())
 	}
 	for _, e := range l.Entries {
-		s.Skills = append(s.Skills, e.raw)
+		s.Skills = append(s.Skills, e)
 	}
 	data, err := json.Marshal(s)
 	if err == nil && len(data) > maxListingFile {

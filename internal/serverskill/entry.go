@@ -14,10 +14,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -40,14 +42,34 @@ const (
 type Entry struct {
 	URI         string          // of SKILL.md
 	Name        string          // from the frontmatter
-	Frontmatter json.RawMessage // a JSON object, as the server sent it
+	Frontmatter json.RawMessage // a JSON object, with sorted keys
 	// Resources lists all files, sorted by path. It is nil if Dynamic is set.
 	Resources []Resource
 	// Dynamic is set if the server generates the content, so that it has no
 	// hashes.
 	Dynamic bool
+}
 
-	raw json.RawMessage // the entry as the server sent it
+// MarshalJSON implements [json.Marshaler]. [ParseEntry] reverses it.
+func (e *Entry) MarshalJSON() ([]byte, error) {
+	type file struct {
+		URI    string `json:"uri"`
+		Digest string `json:"digest"`
+		Size   int64  `json:"size"`
+	}
+	out := struct {
+		URI         string          `json:"uri"`
+		Frontmatter json.RawMessage `json:"frontmatter"`
+		Resources   any             `json:"resources"`
+	}{e.URI, e.Frontmatter, "dynamic"}
+	if !e.Dynamic {
+		list := make([]file, len(e.Resources))
+		for i, r := range e.Resources {
+			list[i] = file{r.URI, "sha256:" + r.SHA256, r.Size}
+		}
+		out.Resources = list
+	}
+	return json.Marshal(out)
 }
 
 // Resource is a file of a skill.
@@ -98,20 +120,41 @@ func ParseEntry(raw json.RawMessage) (*Entry, error) {
 	if len(raw) > maxEntryBytes {
 		return nil, &InvalidError{Reason: fmt.Sprintf("too large (%d bytes, limit %d)", len(raw), maxEntryBytes)}
 	}
-	// A map distinguishes keys by case; a struct would not.
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &fields); err != nil || fields == nil {
+	v, err := decode(raw)
+	if err != nil {
+		return nil, &InvalidError{Reason: "not JSON"}
+	}
+	return parseEntry(v)
+}
+
+// decode decodes JSON into maps, which distinguish keys by case, and keeps the
+// text of numbers.
+func decode(raw []byte) (v any, err error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if err = d.Decode(&v); err == nil {
+		if _, more := d.Token(); !errors.Is(more, io.EOF) {
+			err = errors.New("more than one JSON value")
+		}
+	}
+	return v, err
+}
+
+// parseEntry is like ParseEntry for decoded JSON.
+func parseEntry(v any) (*Entry, error) {
+	fields, ok := v.(map[string]any)
+	if !ok {
 		return nil, &InvalidError{Reason: "not a JSON object"}
 	}
-	e := &Entry{raw: bytes.Clone(raw), Frontmatter: bytes.Clone(fields["frontmatter"])}
-	if err := json.Unmarshal(fields["uri"], &e.URI); err != nil {
+	e := &Entry{}
+	if e.URI, ok = fields["uri"].(string); !ok {
 		return nil, &InvalidError{Reason: "uri is not a string"}
 	}
 	root, err := ParseURI(e.URI)
-	if err != nil {
-		return nil, &InvalidError{e.URI, err.Error()}
+	if err == nil {
+		err = e.parseFrontmatter(fields["frontmatter"])
 	}
-	if e.Name, err = parseName(e.Frontmatter); err != nil {
+	if err != nil {
 		return nil, &InvalidError{e.URI, err.Error()}
 	}
 	if last := root[strings.LastIndexByte(root, '/')+1:]; last != e.Name {
@@ -165,59 +208,75 @@ func unescape(p string) (string, error) {
 	return strings.Join(parts, "/"), nil
 }
 
-// parseName checks the frontmatter and returns the skill's name.
-func parseName(frontmatter json.RawMessage) (string, error) {
-	if len(frontmatter) > maxFrontmatterBytes {
-		return "", fmt.Errorf("frontmatter too large (%d bytes, limit %d)", len(frontmatter), maxFrontmatterBytes)
+// parseFrontmatter checks the frontmatter and sets it and the name.
+func (e *Entry) parseFrontmatter(v any) error {
+	fields, ok := v.(map[string]any)
+	if !ok {
+		return errors.New("frontmatter is not an object")
 	}
-	if depth(frontmatter) > maxFrontmatterDepth {
-		return "", fmt.Errorf("frontmatter nests deeper than %d levels", maxFrontmatterDepth)
+	if depth(v, maxFrontmatterDepth) > maxFrontmatterDepth {
+		return fmt.Errorf("frontmatter nests deeper than %d levels", maxFrontmatterDepth)
 	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(frontmatter, &fields); err != nil || fields == nil {
-		return "", errors.New("frontmatter is not an object")
-	}
-	var name, description string
-	if json.Unmarshal(fields["name"], &name) != nil || json.Unmarshal(fields["description"], &description) != nil || description == "" {
-		return "", errors.New("frontmatter has no name and description")
+	name, ok := fields["name"].(string)
+	description, ok2 := fields["description"].(string)
+	if !ok || !ok2 || description == "" {
+		return errors.New("frontmatter has no name and description")
 	}
 	if !skillname.IsPortable(name) {
-		return "", fmt.Errorf("name %q is not 1 to 64 lower-case letters, digits and single hyphens", short(name))
+		return fmt.Errorf("name %q is not 1 to 64 lower-case letters, digits and single hyphens", short(name))
 	}
-	return name, nil
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false) // so that it is YAML, too
+	if err := enc.Encode(v); err != nil {
+		return errors.New("frontmatter cannot be encoded")
+	}
+	if buf.Len() > maxFrontmatterBytes {
+		return fmt.Errorf("frontmatter too large (%d bytes, limit %d)", buf.Len(), maxFrontmatterBytes)
+	}
+	e.Name, e.Frontmatter = name, bytes.Clone(bytes.TrimSuffix(buf.Bytes(), []byte("\n")))
+	return nil
 }
 
-// depth returns the nesting depth of JSON.
-func depth(js []byte) int {
-	d := json.NewDecoder(bytes.NewReader(js))
-	deepest, now := 0, 0
-	for {
-		t, err := d.Token()
-		if err != nil {
-			return deepest
-		}
-		switch t {
-		case json.Delim('{'), json.Delim('['):
-			now++
-			deepest = max(deepest, now)
-		case json.Delim('}'), json.Delim(']'):
-			now--
+// depth returns the nesting depth of a decoded value, or more than limit.
+func depth(v any, limit int) int {
+	deepest := 0
+	below := func(v any) {
+		if deepest <= limit {
+			deepest = max(deepest, depth(v, limit-1))
 		}
 	}
+	switch v := v.(type) {
+	case map[string]any:
+		for _, item := range v {
+			below(item)
+		}
+	case []any:
+		for _, item := range v {
+			below(item)
+		}
+	default:
+		return 0
+	}
+	return deepest + 1
 }
 
 // parseResources parses the list of files of a skill with the given root.
-func (e *Entry) parseResources(raw json.RawMessage, root string) error {
-	if string(raw) == `"dynamic"` {
+func (e *Entry) parseResources(v any, root string) error {
+	if v == "dynamic" {
 		e.Dynamic = true
 		return nil
 	}
 	invalid := func(format string, args ...any) error { return &InvalidError{e.URI, fmt.Sprintf(format, args...)} }
-	var list []map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &list); err != nil || list == nil {
+	list, ok := v.([]any)
+	if !ok {
 		return invalid(`resources is neither a list of files nor "dynamic"`)
 	}
-	total, paths := int64(0), map[string]bool{}
+	if len(list) > 20*skillfile.PortableFiles { // further ones are not even counted
+		return &TooLargeError{e.URI, len(list), 0}
+	}
+	total, paths := int64(0), make(map[string]bool, len(list))
+	e.Resources = make([]Resource, 0, len(list))
 	for i, item := range list {
 		r, err := parseResource(item, root)
 		if err != nil {
@@ -247,37 +306,41 @@ func (e *Entry) parseResources(raw json.RawMessage, root string) error {
 	return nil
 }
 
-var digestPattern = lazyregexp.New(`^sha256:[0-9a-f]{64}$`)
-
-func parseResource(fields map[string]json.RawMessage, root string) (Resource, error) {
-	var r Resource
-	var digest string
-	if err := json.Unmarshal(fields["uri"], &r.URI); err != nil {
+func parseResource(v any, root string) (r Resource, err error) {
+	fields, ok := v.(map[string]any)
+	if !ok {
+		return r, errors.New("not an object")
+	}
+	if r.URI, ok = fields["uri"].(string); !ok {
 		return r, errors.New("uri is not a string")
 	}
 	rest, ok := strings.CutPrefix(r.URI, root+"/")
 	if !ok || len(r.URI) > maxURI {
 		return r, fmt.Errorf("%s is not a file below %s", short(r.URI), short(root))
 	}
-	path, err := unescape(rest)
-	if err != nil {
+	if r.Path, err = unescape(rest); err != nil {
 		return r, err
 	}
-	if r.Path = path; !fs.ValidPath(path) {
+	if !fs.ValidPath(r.Path) {
 		return r, fmt.Errorf("%s is not a path", short(r.URI))
 	}
-	switch code, why := skillpath.Check(path); code { // other rules are for files on a disk
+	switch code, why := skillpath.Check(r.Path); code { // other rules are for files on a disk
 	case "name-control", "name-encoding", "path-too-long":
 		return r, fmt.Errorf("%s: %s", short(r.URI), why)
 	}
-	if err := json.Unmarshal(fields["digest"], &digest); err != nil || !digestPattern.MatchString(digest) {
+	digest, _ := fields["digest"].(string)
+	if r.SHA256, ok = strings.CutPrefix(digest, "sha256:"); !ok || !isHash(r.SHA256) {
 		return r, fmt.Errorf("%s has no digest of the form sha256: and 64 lower-case hexadecimal digits", short(r.URI))
 	}
-	r.SHA256 = strings.TrimPrefix(digest, "sha256:")
-	if err := json.Unmarshal(fields["size"], &r.Size); err != nil || fields["size"] == nil || string(fields["size"]) == "null" || r.Size < 0 {
+	size, _ := fields["size"].(json.Number)
+	if r.Size, err = strconv.ParseInt(string(size), 10, 64); err != nil || r.Size < 0 {
 		return r, fmt.Errorf("%s has no size in bytes", short(r.URI))
 	}
 	return r, nil
+}
+
+func isHash(s string) bool {
+	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 // Find returns the file at a path inside the skill.
@@ -308,22 +371,12 @@ func (e *Entry) Manifest() (skill.Manifest, error) {
 
 // Head returns the skill that the frontmatter describes, without instructions.
 func (e *Entry) Head() (*skill.Skill, skill.Diagnostics) {
-	// JSON without escapes for HTML is YAML.
-	var fields any
-	d := json.NewDecoder(bytes.NewReader(e.Frontmatter))
-	d.UseNumber()
-	if d.Decode(&fields) != nil {
-		return nil, nil
-	}
-	var buf bytes.Buffer
-	buf.WriteString("---\n")
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(fields) != nil {
-		return nil, nil
-	}
-	buf.WriteString("---\n")
-	return skill.ParseBytes(buf.Bytes(), "", e.Name)
+	text := make([]byte, 0, len(e.Frontmatter)+10)
+	text = append(text, "---\n"...) // JSON without escapes for HTML is YAML
+	text = append(text, e.Frontmatter...)
+	text = append(text, "\n---\n"...)
+	s, ds, _ := skill.ParseHead(text, true, "", e.Name)
+	return s, ds
 }
 
 // Equal reports whether two entries list the same frontmatter and files.

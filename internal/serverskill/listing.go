@@ -1,6 +1,7 @@
 package serverskill
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -78,10 +79,10 @@ type Listing struct {
 
 // page is the result of skills/list.
 type page struct {
-	ResultType string            `json:"resultType"`
-	Skills     []json.RawMessage `json:"skills"`
-	NextCursor string            `json:"nextCursor"`
-	TTLMs      *float64          `json:"ttlMs"`
+	ResultType string   `json:"resultType"`
+	Skills     []any    `json:"skills"`
+	NextCursor string   `json:"nextCursor"`
+	TTLMs      *float64 `json:"ttlMs"`
 }
 
 // List lists the skills of a server. It fetches no files. If it reaches a limit
@@ -95,12 +96,12 @@ func List(ctx context.Context, c Conn, limits Limits) (*Listing, error) {
 	defer cancel()
 	l := &Listing{At: time.Now(), TTL: defaultTTL}
 	seen, cursors := map[string]bool{}, map[string]bool{"": true}
-	bytes, cursor := 0, ""
+	size, cursor := 0, ""
 	for n := 1; ; n++ {
 		raw, err := c.ListSkills(ctx, cursor)
 		var p page
 		if err == nil {
-			if bytes += len(raw); bytes > limits.Bytes {
+			if size += len(raw); size > limits.Bytes {
 				l.Partial = fmt.Sprintf("listing too large (limit %d bytes)", limits.Bytes)
 				return l, nil
 			}
@@ -140,7 +141,9 @@ func List(ctx context.Context, c Conn, limits Limits) (*Listing, error) {
 
 func parsePage(raw json.RawMessage) (page, error) {
 	var p page
-	if err := json.Unmarshal(raw, &p); err != nil {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if err := d.Decode(&p); err != nil {
 		return p, errors.New("invalid result of skills/list")
 	}
 	if p.ResultType != "" && p.ResultType != "complete" {
@@ -162,12 +165,12 @@ func ttl(ms float64) time.Duration {
 
 // add adds the valid entries of a page. It returns false if the limit is
 // reached.
-func (l *Listing) add(skills []json.RawMessage, seen map[string]bool, limit int) bool {
-	for _, raw := range skills {
+func (l *Listing) add(skills []any, seen map[string]bool, limit int) bool {
+	for _, v := range skills {
 		if len(seen) >= limit {
 			return false
 		}
-		e, err := ParseEntry(raw)
+		e, err := parseEntry(v)
 		if err == nil && seen[e.URI] {
 			err = &InvalidError{e.URI, "listed twice; the first entry counts"}
 		} else if err == nil {
@@ -194,13 +197,12 @@ func Get(ctx context.Context, c Conn, uri string) (*Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	var res struct {
-		Skill json.RawMessage `json:"skill"`
-	}
-	if len(raw) > 2*maxEntryBytes || json.Unmarshal(raw, &res) != nil {
+	v, err := decode(raw)
+	res, ok := v.(map[string]any)
+	if err != nil || !ok || len(raw) > 2*maxEntryBytes {
 		return nil, &InvalidError{uri, "invalid result of skills/get"}
 	}
-	e, err := ParseEntry(res.Skill)
+	e, err := parseEntry(res["skill"])
 	if err != nil {
 		return nil, err
 	}
