@@ -103,13 +103,16 @@ client() {
 }
 
 # clientskills runs the client scenarios of the Skills extension, which is of no
-# revision. Their server speaks the newer era only.
+# revision, in both eras.
 clientskills() {
-	local scenario dir=$results/client-skills
-	for scenario in no-prefetch verify-digest verify-size verify-frontmatter; do
-		conformance client --command "$work/client" --scenario "sep-2640-client-$scenario" -o "$dir" >>"$dir.log" 2>&1 || true # the report judges
+	local era scenario dir
+	for era in legacy modern; do
+		dir=$results/client-skills-$era
+		for scenario in no-prefetch verify-digest verify-size verify-frontmatter; do
+			LOADOUT_CONFORMANCE_ERA=$era conformance client --command "$work/client" --scenario "sep-2640-client-$scenario" -o "$dir" >>"$dir.log" 2>&1 || true # the report judges
+		done
+		"$work/report" -name "client, skills, $era" -expected "$here/client.yaml" "$dir" || failed=1
 	done
-	"$work/report" -name "client, skills" -expected "$here/client.yaml" "$dir" || failed=1
 }
 
 # skills NAME EXPECTED runs the scenarios of the Skills extension, which is of

@@ -15,9 +15,7 @@ import (
 // loads each skill and, if that succeeds, reads its files. It reports what was
 // refused, and succeeds anyway, because the suite checks the requests.
 func useSkills(ctx context.Context, d *upstream.Dialer, url string, loads bool) error {
-	config := &upstream.Config{Name: "suite", Type: upstream.HTTP, URLs: []string{url}}
-	source := serverskill.New(serverskill.Options{Label: "suite", Name: "suite", Wait: true,
-		Connector: serverskill.OwnConnection(d, func() (*upstream.Config, error) { return config, nil })})
+	source := serverskill.New(serverskill.Options{Label: "suite", Name: "suite", Wait: true, Connector: connector{d, url, os.Getenv("LOADOUT_CONFORMANCE_ERA")}})
 	rt, err := loadout.New(ctx, &loadout.Options{Sources: []catalog.Source{source}})
 	if err != nil {
 		return err
@@ -43,4 +41,20 @@ func useSkills(ctx context.Context, d *upstream.Dialer, url string, loads bool) 
 		}
 	}
 	return nil
+}
+
+// connector connects in one protocol era, or detects it if era is "".
+type connector struct {
+	dialer   *upstream.Dialer
+	url, era string
+}
+
+// Do implements [serverskill.Connector].
+func (c connector) Do(ctx context.Context, _ string, f func(context.Context, serverskill.Conn) error) error {
+	conn, err := c.dialer.Dial(ctx, &upstream.Config{Name: "suite", Type: upstream.HTTP, URLs: []string{c.url}}, &upstream.DialOptions{Era: c.era})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	return f(ctx, conn)
 }
