@@ -1,5 +1,5 @@
 import preact from "@preact/preset-vite";
-import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { defineConfig, type Plugin } from "vite";
 
@@ -80,7 +80,7 @@ const compressPackages: Plugin = {
 
 /** The compressed files of the last build, which Vite deletes before it writes. */
 const compressed = new Map(
-  readdirSync(`${dist}/assets`)
+  (existsSync(`${dist}/assets`) ? readdirSync(`${dist}/assets`) : []) // a build that failed deleted it
     .filter((name) => name.endsWith(".gz"))
     .map((name) => [`assets/${name}`, readFileSync(`${dist}/assets/${name}`)]),
 );

@@ -291,17 +291,23 @@ test("a version is tried by its uploader, and reviewed by as many others as the 
   await root.goto(`/review/${id}/3`);
   await root.getByText("Needs 1 more approval from owners of harbour or administrators").waitFor();
   await root.getByRole("button", { name: "Reject" }).waitFor();
-  assert.equal(await root.getByRole("button", { name: "Approve code" }).count(), 0); // the uploader's does not count
+  assert.ok(await root.getByRole("button", { name: "Approve code" }).isDisabled());
+  await root.getByText("You uploaded this version, so your approval does not count.").waitFor();
   const ada = pages.ada;
   ada.allowed = [...root.allowed, /status of 500/];
   await ada.route("**/versions/3/review", (route) => route.fulfill({ status: 500, body: "broken" }));
   await ada.goto(`/review/${id}/3`);
   await ada.getByText("Couldn't load the required approvals").waitFor();
-  assert.equal(await ada.getByRole("button", { name: "Approve code" }).count(), 0);
+  assert.ok(await ada.getByRole("button", { name: "Approve code" }).isDisabled());
   await ada.unroute("**/versions/3/review");
   await ada.getByRole("button", { name: "Try again" }).click();
+  await ada.getByText("Your approval does not count for this version.").waitFor(); // she is no owner
+  assert.ok(await ada.getByRole("button", { name: "Approve code" }).isDisabled());
+  await as(root, "PATCH", `/groups/${group.id}`, { requiredApprovers: 2, approverRole: "maintainer" });
+  await ada.reload();
   await ada.getByRole("button", { name: "Approve code" }).click();
   await ada.getByText("Approval saved. More approvals needed").waitFor();
-  await ada.getByRole("button", { name: "Approve code" }).waitFor({ state: "detached" });
+  await ada.getByText("You approved this version. It awaits others.").waitFor();
+  assert.ok(await ada.getByRole("button", { name: "Approve code" }).isDisabled());
   for (const page of [root, ...Object.values(pages)]) page.calm();
 });

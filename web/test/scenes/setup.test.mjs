@@ -322,8 +322,9 @@ test("connect: a model that the server does not list; an error while the models 
   assert.equal(await page.getByText("the models are gone").count(), 0);
   await card.getByLabel("Base URL").fill(vendor.url);
   await card.getByLabel(/API key/).fill("k-secret");
-  await card.getByRole("button", { name: "Connect" }).click();
+  await card.getByRole("button", { name: "Next" }).click();
   await card.getByRole("alert").getByText(/403/).waitFor();
+  assert.equal(await page.evaluate(() => document.activeElement.name), "model");
   await card.getByLabel("Model", { exact: true }).fill("fake");
   await page.screenshot({ path: join(pictures, "model-not-listed.png") });
   await card.getByRole("button", { name: "Connect" }).click();
@@ -366,7 +367,7 @@ test("first minute: a model is connected on the page, and an example gets an ans
   await card.getByLabel("Provider").selectOption("other");
   await card.getByLabel("Base URL").fill(vendor.url);
   await card.getByLabel(/API key/).fill("k-secret");
-  await card.getByRole("button", { name: "Connect" }).click();
+  await card.getByRole("button", { name: "Next" }).click();
   await page.getByText(/Model: fake/).waitFor();
   await page.getByRole("button", { name: /Analyze a table/ }).click();
   await page.getByRole("button", { name: "Send", exact: true }).click();
@@ -387,7 +388,7 @@ test("first minute: a model is connected on the page, and an example gets an ans
 
   // A long list has a filter, and the hub asks before it replaces the model of all users.
   vendor.models = Array.from({ length: 30 }, (_, i) => `fake-${i}`);
-  await card.getByRole("button", { name: "Connect" }).click();
+  await card.getByRole("button", { name: "Next" }).click();
   await card.getByLabel("Filter models").fill("E-17");
   const list = card.getByLabel("Model", { exact: true });
   assert.deepEqual(await list.locator("option").allTextContents(), ["Choose a model", "fake-17"]);

@@ -31,7 +31,7 @@ task("connect a model", withoutModel, async ({ hand, page, vendor }) => {
   await hand.choose(card.getByLabel("Provider"), "other");
   await hand.write(card.getByLabel("Base URL"), vendor.url);
   await hand.write(card.getByLabel(/API key/), "k-secret");
-  await hand.press(card.getByRole("button", { name: "Connect" }));
+  await hand.press(card.getByRole("button", { name: "Next" }));
   await page.getByText(/Model: fake/).waitFor();
   assert.deepEqual([...vendor.keys], ["Bearer k-secret"]);
 });

@@ -1,7 +1,8 @@
 import { same, test } from "../../../test/units/check";
 import type { NewUser } from "../../features/csv/newusers";
 import { api, away, signedOut } from "../../shared/api/client";
-import { createUsers, newImport, type Result } from "./createusers";
+import { me } from "../../shared/api/me";
+import { createUsers, keepImport, keptImport, newImport, type Result } from "./createusers";
 
 /** hub answers the creation of users with these statuses in order, then with success. */
 function hub(...statuses: number[]) {
@@ -30,11 +31,11 @@ function hub(...statuses: number[]) {
 const user = (name: string, line: number): NewUser => ({ line, name, display: "", email: "", groups: [], errors: [] });
 
 async function create(...statuses: number[]) {
-  const made = newImport([user("ada", 2), user("bob", 3)], false);
+  const made = newImport([user("ada", 2), user("bob", 3)], false, true);
   const { sent, end } = hub(...statuses);
   const keep = (line: number, result: Result) => (made.results[line] = result);
   const run = () =>
-    createUsers(made.users, true, made.results, keep, new AbortController().signal).then(
+    createUsers(made, keep, new AbortController().signal).then(
       () => "",
       (e: Error) => e.message,
     );
@@ -73,4 +74,16 @@ test("creating users: it waits for a busy hub, goes on after a refusal, and stop
     same([await gone.run(), gone.sent.length, gone.made.results[2]!.refused], ["no", 1, false]);
     gone.end();
   }
+});
+
+test("creating users: an import that goes on after a new sign-in still creates users without passwords", async () => {
+  const before = me.value;
+  me.value = { user: { id: "root" } } as typeof me.value;
+  keepImport({ ...newImport([user("ada", 2)], false, false), began: true });
+  const { sent, end } = hub();
+  await createUsers(keptImport()!, () => {}, new AbortController().signal);
+  end();
+  same([sent.length, sent[0]!.password], [1, undefined]);
+  keepImport(undefined);
+  me.value = before;
 });

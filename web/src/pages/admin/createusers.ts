@@ -20,6 +20,8 @@ export interface UserImport {
   users: NewUser[];
   /** The results by line. They have the passwords before the users are created. */
   results: Record<number, Result>;
+  /** Whether the users are created with passwords. */
+  withPasswords: boolean;
   /** Whether the file was read as GB 18030, which is a guess. */
   guessed: boolean;
   /** Whether any user was sent to the hub. */
@@ -29,8 +31,9 @@ export interface UserImport {
 }
 
 /** newImport returns the import of the users of a file. */
-export const newImport = (users: NewUser[], guessed: boolean): UserImport => ({
+export const newImport = (users: NewUser[], guessed: boolean, withPasswords: boolean): UserImport => ({
   users,
+  withPasswords,
   results: Object.fromEntries(
     users.filter((u) => !u.errors.length).map((u) => [u.line, { key: newPassword(), password: newPassword() }]),
   ),
@@ -50,17 +53,16 @@ export const keptImport = (): UserImport | undefined =>
   unfinished?.by === me.value?.user.id ? unfinished?.import : undefined;
 
 /**
- * createUsers creates users and adds them to their groups. It continues after an earlier attempt. If no further user
- * can be created, because the hub cannot be reached or the permission is gone, it throws the reason.
+ * createUsers creates the users of a file that are not done, and adds them to their groups. If no further user can be
+ * created, because the hub cannot be reached or the permission is gone, it throws the reason.
  */
 export async function createUsers(
-  users: NewUser[],
-  withPasswords: boolean,
-  results: Readonly<Record<number, Result>>,
+  { users, withPasswords, results }: UserImport,
   onResult: (line: number, result: Result) => void,
   stop: AbortSignal,
 ) {
   for (const u of users) {
+    if (!results[u.line] || results[u.line]!.done) continue;
     if (stop.aborted) return;
     const result = { ...results[u.line]!, error: undefined, refused: undefined };
     try {

@@ -22,7 +22,8 @@ export function ImportUsers({ onMade, onClose }: { onMade: () => void; onClose: 
   }, []);
   const [all, setAll] = useState(keptImport);
   const [error, setError] = useState<unknown>();
-  const [passwords, setPasswords] = useState(ways.value?.password !== false);
+  const [chosen, choose] = useState(ways.value?.password !== false);
+  const passwords = all?.withPasswords ?? chosen;
   const [busy, setBusy] = useState(false);
   const [leaving, setLeaving] = useState(false);
   const latest = useRef(all);
@@ -40,7 +41,7 @@ export function ImportUsers({ onMade, onClose }: { onMade: () => void; onClose: 
     try {
       if (file.size > 1 << 20) throw new Error(msg("admin.csvTooLarge"));
       const { text, guessed } = readText(await file.arrayBuffer());
-      set(newImport(readUsers(text, known.data), guessed));
+      set(newImport(readUsers(text, known.data), guessed, passwords));
     } catch (e) {
       setError(e);
     }
@@ -54,7 +55,7 @@ export function ImportUsers({ onMade, onClose }: { onMade: () => void; onClose: 
     stop.current = new AbortController();
     const keep = (line: number, result: Result) =>
       set({ ...latest.current!, results: { ...latest.current!.results, [line]: result } });
-    await createUsers(left, passwords, all!.results, keep, stop.current.signal).catch(setError);
+    await createUsers(all!, keep, stop.current.signal).catch(setError);
     setBusy(false);
     onMade();
   };
@@ -122,7 +123,10 @@ export function ImportUsers({ onMade, onClose }: { onMade: () => void; onClose: 
               label={msg("admin.csvWithPasswords")}
               hint={msg("admin.csvWithPasswordsHint")}
               checked={passwords}
-              onCheck={setPasswords}
+              onCheck={(on) => {
+                choose(on);
+                if (all) set({ ...all, withPasswords: on });
+              }}
             />
           )}
         </>

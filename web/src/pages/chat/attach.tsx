@@ -4,8 +4,8 @@ import { Button } from "../../shared/ui";
 import { laterPart } from "../../shared/ui/lazypart";
 import type { AttachedProps } from "./attached";
 
-/** fit returns the files that can be attached, and reports the others. Pictures are prepared for models. */
-async function fit(files: Iterable<File>, pasted?: boolean, asTheyAre?: boolean): Promise<File[]> {
+/** readFiles returns the files that can be attached, and reports the others. Pictures are prepared for models. */
+async function readFiles(files: Iterable<File>, pasted?: boolean, asTheyAre?: boolean): Promise<File[]> {
   const all = [...files]; // clearing the input also empties its list
   const { readAttachments } = await import("./attachment");
   return readAttachments(all, pasted, asTheyAre);
@@ -37,7 +37,7 @@ export function Attach({ onFiles, disabled, asTheyAre }: AttachProps) {
         hidden
         aria-label={msg("chat.attach")}
         onChange={(e) => {
-          onFiles(fit(e.currentTarget.files ?? [], false, asTheyAre));
+          onFiles(readFiles(e.currentTarget.files ?? [], false, asTheyAre));
           e.currentTarget.value = "";
         }}
       />
@@ -61,7 +61,7 @@ export function useFiles(inside: { current: HTMLElement | null }, onFiles: (file
   useEffect(() => {
     const form = inside.current!;
     const area = form.closest<HTMLElement>(".chat-talk") ?? form;
-    const take = (files: Iterable<File>, pasted?: boolean) => latest.current(fit(files, pasted));
+    const take = (files: Iterable<File>, pasted?: boolean) => latest.current(readFiles(files, pasted));
     const has = (e: DragEvent) => e.dataTransfer?.types.includes("Files");
     const over = (e: DragEvent) => {
       if (!has(e)) return;

@@ -25,9 +25,9 @@ export async function readAttachments(
     try {
       const bytes = await snapshot(isPasted ? pasted(f) : f);
       const { file, small } = asTheyAre ? { file: bytes, small: undefined } : await prepared(bytes);
-      const kept = file.size > most && small ? small : file; // the hub cannot store the picture itself
-      if (kept.size > most) throw new Error(msg("chat.tooLarge", { name: f.name, most: size(most) }));
-      out.push(kept);
+      // A model that reads images gets the small form. For others, sending a too large picture fails.
+      if ((small ?? file).size > most) throw new Error(msg("chat.tooLarge", { name: f.name, most: size(most) }));
+      out.push(file);
     } catch (error) {
       failed(error);
     }

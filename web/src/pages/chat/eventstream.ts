@@ -70,6 +70,7 @@ class Heartbeat {
   private since = 0; // when it was last open
   private timer = 0;
   private batch: ChatEvent[] = [];
+  private requests: ChatEvent[] = []; // and answers, which are applied once all earlier events are known
   private due = 0;
 
   constructor(private w: Watching) {
@@ -162,7 +163,7 @@ class Heartbeat {
 
   private add(e: ChatEvent) {
     this.last = e.seq;
-    if (e.ask || e.answer) handleEvent(this.w.session, e);
+    if (e.ask || e.answer) this.requests.push(e);
     this.batch.push(e);
   }
 
@@ -172,6 +173,7 @@ class Heartbeat {
     const events = this.batch;
     this.batch = [];
     if (events.length) this.w.onEvents(events);
+    if (this.complete) for (const e of this.requests.splice(0)) handleEvent(this.w.session, e);
   }
 
   private retry(link: Partial<Link> = {}) {

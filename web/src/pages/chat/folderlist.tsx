@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { api, got } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 import { done, Icon, Menu, MenuItem, useConfirm, Waiting } from "../../shared/ui";
-import { keepPlace } from "./listfocus";
+import { keepFocus } from "./listfocus";
 import { NameField } from "./namefield";
 import { type ListProps, MoreSessions, Rows } from "./sessionlist";
 import {
@@ -40,7 +40,7 @@ function FolderPart({ folder, ...rest }: ListProps & { folder: Folder }) {
     await refreshFolders();
   };
   const drop = async () => {
-    const focus = keepPlace(folder.id);
+    const focus = keepFocus(folder.id);
     await got(api.DELETE("/api/v1/folders/{folder}", { params }));
     if (open) toggleFolder(folder.id);
     await Promise.all([refreshFolders(), reloadShown(unfiled)]);

@@ -20,31 +20,36 @@ interface ForModel {
 }
 
 /** The pictures that models read in another form. The files themselves stay as they are. */
-const others = new WeakMap<File, ForModel>();
+const formsForModels = new WeakMap<File, ForModel>();
 
-const made = new WeakMap<File, ForModel>();
+const madeForms = new WeakMap<File, ForModel>();
 
 export function keepForModel(file: File, other: ForModel) {
-  others.set(file, other);
-  made.set(other.file, other);
+  formsForModels.set(file, other);
+  madeForms.set(other.file, other);
 }
 
 /** formForModel returns the form in which models read a picture, if it is another one. */
-export const formForModel = (file: File): ForModel | undefined => others.get(file);
+export const formForModel = (file: File): ForModel | undefined => formsForModels.get(file);
 
 /** madeForModel returns how a file was made from a picture, if it was. */
-export const madeForModel = (file: File): ForModel | undefined => made.get(file);
+export const madeForModel = (file: File): ForModel | undefined => madeForms.get(file);
 
 /** filesFor returns the files of a message as they are sent to a model that reads images or not. */
 export const filesFor = (files: readonly File[], readsImages: boolean): File[] =>
-  files.map((f) => (readsImages && others.get(f)?.file) || f);
+  files.map((f) => (readsImages && formsForModels.get(f)?.file) || f);
 
 /** asImages returns the files that a model gets as images. It gets the names of the others. */
 export function asImages(files: readonly File[]): File[] {
   let left = imageLimits.all;
   return files
     .filter(
-      (f) => isImage(f) && !others.has(f) && f.size <= imageLimits.each && f.size <= left && ((left -= f.size), true),
+      (f) =>
+        isImage(f) &&
+        !formsForModels.has(f) &&
+        f.size <= imageLimits.each &&
+        f.size <= left &&
+        ((left -= f.size), true),
     )
     .slice(0, imageLimits.count);
 }

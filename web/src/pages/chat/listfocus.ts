@@ -1,10 +1,10 @@
 const list = ".chat-sessions";
 
 /**
- * keepPlace returns a function that focuses the menu of a row of the list after the row was moved, or of the row after
+ * keepFocus returns a function that focuses the menu of a row of the list after the row was moved, or of the row after
  * it if it is gone. It does nothing if the focus was not lost.
  */
-export function keepPlace(id: string): () => void {
+export function keepFocus(id: string): () => void {
   const rows = [...document.querySelectorAll<HTMLElement>(`${list} [data-row]`)].map((e) => e.dataset.row!);
   const at = rows.indexOf(id);
   if (at < 0) return () => {};

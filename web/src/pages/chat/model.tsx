@@ -1,4 +1,4 @@
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Submit, useSend } from "../../features/users/form";
 import { api, got, Refusal } from "../../shared/api/client";
 import { isAdmin, ways } from "../../shared/api/me";
@@ -143,8 +143,17 @@ function Connect(props: { current?: Model; onConnected: (m: Model) => void; onCa
     done(msg("chat.modelConnected", { name: model }));
     onConnected(connected);
   });
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => {
+    if (names) (form.current?.elements.namedItem("model") as HTMLElement | null)?.focus();
+  }, [names]);
   return (
-    <form class="card stack chat-connect" aria-label={msg("chat.connectModel")} onSubmit={(e) => void send(e)}>
+    <form
+      ref={form}
+      class="card stack chat-connect"
+      aria-label={msg("chat.connectModel")}
+      onSubmit={(e) => void send(e)}
+    >
       <h2>{msg("chat.connectModel")}</h2>
       {!current && <p class="small muted">{msg("chat.noModel")}</p>}
       {ways.value?.mode !== "single" && <p class="small muted">{msg("chat.modelForAll")}</p>}
@@ -197,6 +206,7 @@ function Connect(props: { current?: Model; onConnected: (m: Model) => void; onCa
               )}
               <SelectField
                 label={msg("chat.model")}
+                name="model"
                 value={name}
                 options={[["", msg("chat.chooseModel")], ...matching.map((n): [string, string] => [n, n])]}
                 onText={setName}
@@ -205,6 +215,7 @@ function Connect(props: { current?: Model; onConnected: (m: Model) => void; onCa
           ) : (
             <TextField
               label={msg("chat.model")}
+              name="model"
               hint={msg("chat.modelNotListed")}
               value={name}
               required
@@ -235,11 +246,11 @@ function Connect(props: { current?: Model; onConnected: (m: Model) => void; onCa
       {error !== undefined && !isTaken(error) && <Problem error={error} />}
       <div class="row">
         <Submit busy={busy} disabled={!ready}>
-          {msg("chat.connect")}
+          {names ? msg("chat.connect") : msg("chat.connectNext")}
         </Submit>
         {busy && (
           <span class="small muted" role="status">
-            {msg("chat.testingModel")}
+            {names ? msg("chat.testingModel") : msg("chat.listingModels")}
           </span>
         )}
         {onCancel && <Button onClick={onCancel}>{msg("ui.cancel")}</Button>}

@@ -2,7 +2,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { api, got, useLoad } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, Button, Dialog, Problem, SelectField, TextField, Waiting } from "../../shared/ui";
-import { keepPlace } from "./listfocus";
+import { keepFocus } from "./listfocus";
 import { change, folders, refreshFolders, type Session } from "./sessions";
 
 const fresh = "new";
@@ -10,7 +10,7 @@ const fresh = "new";
 /** MoveDialog moves a conversation into a folder, which may be a new one, or out of its folder. */
 export default function MoveDialog({ session, onClose }: { session: Session; onClose: () => void }) {
   const load = useLoad(refreshFolders, []);
-  const focus = useMemo(() => keepPlace(session.id), []);
+  const focus = useMemo(() => keepFocus(session.id), []);
   useEffect(() => focus, []);
   const all = folders.value;
   const has = (id: string | undefined) => id === "" || id === fresh || all?.some((f) => f.id === id);
@@ -31,6 +31,7 @@ export default function MoveDialog({ session, onClose }: { session: Session; onC
       onClose();
     } catch (refused) {
       setError(refused); // shown here, because the page behind a dialog cannot be read
+      void refreshFolders().catch(() => {}); // another tab may have deleted the folder
     }
   };
   return (

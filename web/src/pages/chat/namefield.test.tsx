@@ -1,7 +1,7 @@
 import { render } from "preact";
 import { act } from "preact/test-utils";
 import { holds, same, test, until } from "../../../test/units/check";
-import { keepPlace } from "./listfocus";
+import { keepFocus } from "./listfocus";
 import { NameField } from "./namefield";
 
 /** field shows a name field in a row, with a menu button beside it once the field is closed. */
@@ -53,6 +53,20 @@ test("renaming: a refused name stays in the field with its error, and the next o
   f.end();
 });
 
+test("renaming: Escape does not hide that a name is refused", async () => {
+  let refuse: (e: Error) => void;
+  const f = await field(() => new Promise((_, reject) => (refuse = reject)));
+  await f.type("taken");
+  await f.press("Enter");
+  await f.press("Escape");
+  same(f.isOpen(), true);
+  await act(async () => refuse!(new Error("a folder has this name")));
+  same(f.box.querySelector("[role=alert]")?.textContent, "a folder has this name");
+  await f.press("Escape");
+  same(f.isOpen(), false);
+  f.end();
+});
+
 test("renaming: half a name is not saved when the window loses the focus", async () => {
   const saved: string[] = [];
   const f = await field((text) => Promise.resolve(saved.push(text)));
@@ -86,15 +100,15 @@ test("the focus stays in the list: on the row in its new place, or on the next o
     holds(list.contains(document.activeElement), "in the list");
   };
   draw("a", "b", "c");
-  let restore = keepPlace("b");
+  let restore = keepFocus("b");
   draw("b", "a", "c");
   restore();
   await focused("b");
-  restore = keepPlace("a");
+  restore = keepFocus("a");
   draw("b", "c");
   restore();
   await focused("c");
-  restore = keepPlace("c");
+  restore = keepFocus("c");
   draw("b");
   restore();
   await focused("b");

@@ -76,7 +76,7 @@ export function NameField({ label, value, maxLength, save, onDone }: NameFieldPr
           if (e.key !== "Escape") return;
           e.preventDefault();
           e.stopPropagation();
-          close();
+          if (!over.current) close(); // a name that is being saved may be refused
         }}
       />
       {error && (

@@ -1,18 +1,18 @@
 import { refusal, Unreachable } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 import { done, failed } from "../../shared/ui";
-import { keepPlace } from "./listfocus";
+import { keepFocus } from "./listfocus";
 import { change, remove, type Session } from "./sessions";
 import { forget } from "./transcriptcache";
 
 export async function pin(s: Session) {
-  const focus = keepPlace(s.id);
+  const focus = keepFocus(s.id);
   await change(s.id, { pinned: !s.pinned }).catch(failed);
   focus();
 }
 
 export async function archive(s: Session) {
-  const focus = keepPlace(s.id);
+  const focus = keepFocus(s.id);
   try {
     await change(s.id, { archived: !s.archived });
     done(s.archived ? msg("chat.unarchived") : msg("chat.archivedDone"));
@@ -24,7 +24,7 @@ export async function archive(s: Session) {
 
 /** drop deletes a conversation and what the page knows of it. */
 export async function drop(id: string) {
-  const focus = keepPlace(id);
+  const focus = keepFocus(id);
   await remove(id);
   forget(id);
   done(msg("chat.removed"));

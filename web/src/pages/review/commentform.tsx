@@ -68,6 +68,7 @@ export function CommentForm({ label, button, draft, text: before = "", send, onC
         rows={3}
         maxLength={longest}
         value={text}
+        readOnly={busy}
         aria-describedby={`${id}-hint`}
         onInput={(e) => write(e.currentTarget.value)}
         onKeyDown={(e) => {

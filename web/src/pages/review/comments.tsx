@@ -1,7 +1,7 @@
 import { msg } from "../../shared/i18n/messages";
 import { Problem } from "../../shared/ui";
 import { useDiscussion } from "./discussion";
-import { anchorOf } from "./place";
+import { anchorOf } from "./position";
 import { ThreadView } from "./thread";
 
 /** Comments shows the comments on the whole version. */

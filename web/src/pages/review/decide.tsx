@@ -1,6 +1,6 @@
-import { useState } from "preact/hooks";
+import { useId, useState } from "preact/hooks";
 import { api, got, type Load, type Schema } from "../../shared/api/client";
-import { mayReview } from "../../shared/api/me";
+import { me, mayReview } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, AreaField, done } from "../../shared/ui";
 import { CommentForm } from "./commentform";
@@ -26,30 +26,35 @@ export function Decide({
     showNote(text);
   };
   const [missing, setMissing] = useState<string>();
+  const [busy, setBusy] = useState(false);
+  const why = useId();
   const decide = async (decision: Schema["Decision"]["decision"], message: string) => {
     const lacks = (decision === "rejected" || decision === "changes-requested") && !note.trim();
     setMissing(lacks ? msg("review.noteNeeded") : undefined);
     if (lacks) return;
-    await got(
-      api.PUT("/api/v1/skills/{skill}/versions/{version}/review", {
-        params: { path: { skill: skill.id, version: String(v.number) } },
-        body: { decision, digest: v.digest, note: note.trim() },
-      }),
-    );
-    setNote("");
+    const params = { path: { skill: skill.id, version: String(v.number) } };
+    const body = { decision, digest: v.digest, note: note.trim() };
+    await send(() => got(api.PUT("/api/v1/skills/{skill}/versions/{version}/review", { params, body })));
     done(message);
     again();
+  };
+  /** send clears the note once it is stored. Until then it does not change. */
+  const send = async (act: () => Promise<unknown>) => {
+    setBusy(true);
+    await act().finally(() => setBusy(false));
+    setNote("");
   };
   const comment = async () => {
     setMissing(note.trim() ? undefined : msg("review.commentNeeded"));
     if (!note.trim()) return;
-    await add({}, note.trim());
+    await send(() => add({}, note.trim()));
     done(msg("review.commentAdded"));
-    setNote("");
   };
   const approvals = v.approvers.length;
   const several = v.requiredApprovers > 1;
   const approved = v.code ? "review.approved" : "review.approvedVersion"; // a request may have held back a text
+  const user = me.value?.user.id ?? "";
+  const useless = v.approvers.includes(user) ? "yours" : v.createdBy === user ? "uploader" : "notCounted";
   if (!mayReview(skill.namespace, v))
     return (
       <div class="card stack">
@@ -81,15 +86,23 @@ export function Decide({
         value={note}
         onText={setNote}
         rows={3}
+        readOnly={busy}
       />
       <Unloaded />
       <OpenThreads />
       {status.error && <p class="note bad small">{msg("review.statusFailed")}</p>}
+      {status.data && !status.data.canApprove && v.review !== "approved" && (
+        <p class="small muted" id={why}>
+          {msg(`review.useless.${useless}`)}
+        </p>
+      )}
       <div class="row">
-        {status.data?.canApprove && (
+        {v.review !== "approved" && (
           <ActionButton
             look="primary"
             icon="check"
+            disabled={!status.data?.canApprove}
+            aria-describedby={why}
             act={() => decide("approved", msg(status.data!.approvalSuffices ? approved : "review.approvalStored"))}
           >
             {v.code ? msg("review.approve") : msg("review.approveVersion")}

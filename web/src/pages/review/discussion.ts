@@ -3,7 +3,7 @@ import { useContext, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { api, got, type Schema, useLoad } from "../../shared/api/client";
 import { type Drafts, draftsOf, keyOf } from "./drafts";
 import type { Loaded } from "./loaded";
-import { type Place, threadOfHash } from "./place";
+import { type Position, threadOfHash } from "./position";
 import { openOf, type Thread, withComments, withEdited, without, withResolved } from "./threads";
 
 export type { Thread } from "./threads";
@@ -14,7 +14,7 @@ export interface Discussion {
   /** The threads that nobody resolved. */
   open: Thread[];
   /** Returns the threads at a location. */
-  at: (place: Place) => Thread[];
+  at: (position: Position) => Thread[];
   /** Why the threads are not loaded. */
   error?: Error;
   /** Loads the threads again. */
@@ -27,7 +27,7 @@ export interface Discussion {
   want: (thread?: string) => void;
   /** The resolved threads that the user opened. */
   expanded: Set<string>;
-  add: (place: Place, text: string) => Promise<void>;
+  add: (position: Position, text: string) => Promise<void>;
   reply: (thread: Thread, text: string) => Promise<void>;
   edit: (comment: string, text: string) => Promise<void>;
   remove: (comment: string) => Promise<void>;
@@ -72,12 +72,12 @@ export function useNewDiscussion({ skill, version }: Loaded, changed: () => void
   };
   const of = (comment: string) => ({ params: { path: { skill: skill.id, comment } } });
   return useMemo(() => {
-    const byPlace = new Map<string, Thread[]>();
-    for (const t of threads) byPlace.set(keyOf(t), [...(byPlace.get(keyOf(t)) ?? []), t]);
+    const byPosition = new Map<string, Thread[]>();
+    for (const t of threads) byPosition.set(keyOf(t), [...(byPosition.get(keyOf(t)) ?? []), t]);
     return {
       threads,
       open: openOf(threads),
-      at: (place) => byPlace.get(keyOf(place)) ?? none,
+      at: (position) => byPosition.get(keyOf(position)) ?? none,
       error,
       again,
       may,
@@ -85,7 +85,7 @@ export function useNewDiscussion({ skill, version }: Loaded, changed: () => void
       wanted,
       want,
       expanded: expanded.current,
-      add: (place, text) => post(version.number, { ...place, digest: version.digest, text }),
+      add: (position, text) => post(version.number, { ...position, digest: version.digest, text }),
       reply: (thread, text) => post(thread.version, { thread: thread.id, text }),
       edit: async (comment, text) => {
         const answer = await got(

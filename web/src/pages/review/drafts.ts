@@ -1,5 +1,5 @@
 import { type Signal, signal } from "@preact/signals";
-import type { Place } from "./place";
+import type { Position } from "./position";
 
 /** Drafts are the texts about a version that the user has not sent, by what they are for. */
 export class Drafts {
@@ -8,15 +8,12 @@ export class Drafts {
   /** The keys of the open text boxes. */
   readonly open: Signal<string[]> = signal([]);
 
-  /** Reports whether a text would be lost with the page. */
-  readonly unsaved = signal(false);
-
   /** Returns the text of a draft, or undefined if the user wrote none. */
   text = (key: string) => this.texts.get(key);
 
   keep(key: string, text: string) {
     this.texts.set(key, text);
-    this.check();
+    warnOfLoss();
   }
 
   /** Opens a text box, which gets the focus. */
@@ -35,21 +32,29 @@ export class Drafts {
   /** Deletes a draft and closes its text box. */
   end(key: string) {
     this.texts.delete(key);
-    this.check();
+    warnOfLoss();
     this.open.value = this.open.value.filter((k) => k !== key);
   }
 
-  private check() {
-    this.unsaved.value = [...this.texts.values()].some((text) => text.trim());
-  }
+  /** Reports whether a text would be lost with the page. */
+  hasText = () => [...this.texts.values()].some((text) => text.trim());
 
-  /** Returns the places at which the user writes new comments. */
-  places(): Place[] {
-    return this.open.value.filter((k) => k.startsWith("[")).map(placeOfKey);
+  /** Returns the positions at which the user writes new comments. */
+  positions(): Position[] {
+    return this.open.value.filter((k) => k.startsWith("[")).map(positionOfKey);
   }
 }
 
 const all = new Map<string, Drafts>();
+
+const warn = (e: BeforeUnloadEvent) => e.preventDefault();
+
+/** warnOfLoss makes the browser ask before the page is closed while any version has drafts, also on other pages. */
+function warnOfLoss() {
+  const lost = [...all.values()].some((drafts) => drafts.hasText());
+  if (lost) addEventListener("beforeunload", warn);
+  else removeEventListener("beforeunload", warn);
+}
 
 /** draftsOf returns the drafts about a version of a skill. They last as long as the page. */
 export function draftsOf(skill: string, version: number): Drafts {
@@ -59,9 +64,9 @@ export function draftsOf(skill: string, version: number): Drafts {
 }
 
 /** keyOf returns the key of a new comment at a location. */
-export const keyOf = (p: Place) => JSON.stringify([p.path ?? "", p.base ?? 0, p.line ?? 0]);
+export const keyOf = (p: Position) => JSON.stringify([p.path ?? "", p.base ?? 0, p.line ?? 0]);
 
-function placeOfKey(key: string): Place {
+function positionOfKey(key: string): Position {
   const [path, base, line] = JSON.parse(key) as [string, number, number];
   return { ...(path && { path }), ...(base && { base }), ...(line && { line }) };
 }

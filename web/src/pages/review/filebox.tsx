@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { msg } from "../../shared/i18n/messages";
 import { useDiscussion } from "./discussion";
-import { anchor } from "./place";
+import { anchor } from "./position";
 import { useReview } from "./reviewstate";
 
 /**

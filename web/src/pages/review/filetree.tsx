@@ -2,7 +2,7 @@ import { count } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { Icon } from "../../shared/ui";
 import { useDiscussion } from "./discussion";
-import { anchor } from "./place";
+import { anchor } from "./position";
 import { useReview } from "./reviewstate";
 
 /** A file in the tree, with its changed lines if it is compared. */

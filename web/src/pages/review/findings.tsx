@@ -1,7 +1,7 @@
 import type { Schema } from "../../shared/api/client";
 import { findMsg, msg } from "../../shared/i18n/messages";
 import { Tag } from "../../shared/ui";
-import { anchor } from "./place";
+import { anchor } from "./position";
 
 /** Findings lists the findings, worst first. They are also marked at their lines. */
 export function Findings({ scan, unscanned }: { scan: Schema["Scan"]; unscanned: boolean }) {

@@ -4,11 +4,11 @@ import { Button, done } from "../../shared/ui";
 import { CommentForm } from "./commentform";
 import { useDiscussion } from "./discussion";
 import { keyOf } from "./drafts";
-import { anchor, type Place } from "./place";
+import { anchor, type Position } from "./position";
 import { ThreadView, whereOf } from "./thread";
 
-/** placeOf returns the location of a line in a diff from the version base. */
-const placeOf = (path: string, base: number, side: Side, line: number): Place =>
+/** positionOf returns the location of a line in a diff from the version base. */
+const positionOf = (path: string, base: number, side: Side, line: number): Position =>
   side === "old" ? { path, base, line } : { path, line };
 
 /**
@@ -18,19 +18,19 @@ const placeOf = (path: string, base: number, side: Side, line: number): Place =>
 export function useLineTools(path: string, number: number, base: number, gone?: boolean): LineTools {
   const { may, drafts, at } = useDiscussion();
   return {
-    press: may ? (side, line) => drafts.start(keyOf(placeOf(path, base, side, line))) : undefined,
+    press: may ? (side, line) => drafts.start(keyOf(positionOf(path, base, side, line))) : undefined,
     label: (side, line) => msg(side === "old" ? "review.commentOnOld" : "review.commentOn", { n: line }),
     below: (side, line) => {
-      const place = placeOf(path, base, side, line);
-      const here = at(place);
-      const writing = drafts.open.value.includes(keyOf(place));
+      const position = positionOf(path, base, side, line);
+      const here = at(position);
+      const writing = drafts.open.value.includes(keyOf(position));
       if (!here.length && !writing) return null;
       return (
         <div class="review-below">
           {here.map((t) => (
             <ThreadView key={t.id} thread={t} number={number} />
           ))}
-          {writing && <NewComment place={place} />}
+          {writing && <NewComment position={position} />}
         </div>
       );
     },
@@ -40,25 +40,27 @@ export function useLineTools(path: string, number: number, base: number, gone?: 
   };
 }
 
-function NewComment({ place }: { place: Place }) {
+function NewComment({ position }: { position: Position }) {
   const { add } = useDiscussion();
   const leave = () => {
-    const label = msg(place.base ? "review.commentOnOld" : "review.commentOn", { n: place.line ?? 0 });
-    const file = document.getElementById(anchor(place.path ?? ""));
+    const label = msg(position.base ? "review.commentOnOld" : "review.commentOn", { n: position.line ?? 0 });
+    const file = document.getElementById(anchor(position.path ?? ""));
     // The button for the whole file is drawn after the form is closed.
     requestAnimationFrame(() =>
       [...(file?.querySelectorAll<HTMLElement>("button") ?? [])]
-        .find((b) => b.getAttribute("aria-label") === label || (!place.line && b.classList.contains("review-onfile")))
+        .find(
+          (b) => b.getAttribute("aria-label") === label || (!position.line && b.classList.contains("review-onfile")),
+        )
         ?.focus(),
     );
   };
   return (
     <CommentForm
-      label={whereOf(place)}
+      label={whereOf(position)}
       button={msg("review.addComment")}
-      draft={keyOf(place)}
+      draft={keyOf(position)}
       send={async (text) => {
-        await add(place, text);
+        await add(position, text);
         done(msg("review.commentAdded"));
         leave();
       }}
@@ -81,13 +83,13 @@ export function FileThreads({
   /** Returns whether a line of a side is drawn. */
   lines: (side: Side, line: number) => boolean;
   /** Where a comment on the whole file belongs. Without it, there are no new ones. */
-  file?: Place;
+  file?: Position;
 }) {
   const { threads, may, drafts } = useDiscussion();
-  const isAway = (p: Place) =>
+  const isAway = (p: Position) =>
     p.path === path && !(p.line && (p.base ?? base) === base && lines(p.base ? "old" : "new", p.line));
   const away = threads.filter(isAway);
-  const writing = drafts.places().filter(isAway);
+  const writing = drafts.positions().filter(isAway);
   return (
     <>
       {(away.length > 0 || writing.length > 0) && (
@@ -99,7 +101,7 @@ export function FileThreads({
             </div>
           ))}
           {writing.map((p) => (
-            <NewComment key={keyOf(p)} place={p} />
+            <NewComment key={keyOf(p)} position={p} />
           ))}
         </div>
       )}

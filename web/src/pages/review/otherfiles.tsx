@@ -9,8 +9,8 @@ import type { Loaded } from "./loaded";
 /** OtherFiles shows the comments on the files that are not shown above. from is the number of the compared version. */
 export function OtherFiles({ all, from, shown }: { all: Loaded; from: number; shown: string[] }) {
   const { threads, drafts } = useDiscussion();
-  const places = [...threads, ...drafts.places()];
-  const paths = new Set(places.map((p) => p.path).filter((p) => p !== undefined));
+  const positions = [...threads, ...drafts.positions()];
+  const paths = new Set(positions.map((p) => p.path).filter((p) => p !== undefined));
   for (const path of shown) paths.delete(path);
   if (!paths.size) return null;
   return (

@@ -8,14 +8,14 @@ import { ActionButton, Button, done, Tag, useConfirm, When } from "../../shared/
 import { CommentForm } from "./commentform";
 import { useDiscussion } from "./discussion";
 import { editKey, replyKey } from "./drafts";
-import { anchorOf, type Place, refocus } from "./place";
+import { anchorOf, type Position, refocus } from "./position";
 import type { Thread } from "./threads";
 
 /** whereOf says what a thread is about. */
-export const whereOf = (place: Place): string =>
-  place.line
-    ? msg(place.base ? "review.onOldLine" : "review.onLine", { n: place.line })
-    : msg(place.path ? "review.onFile" : "review.onVersion");
+export const whereOf = (position: Position): string =>
+  position.line
+    ? msg(position.base ? "review.onOldLine" : "review.onLine", { n: position.line })
+    : msg(position.path ? "review.onFile" : "review.onVersion");
 
 /** ThreadView shows a thread with its replies. A resolved one is collapsed. */
 export function ThreadView({ thread: t, number, away }: { thread: Thread; number: number; away?: boolean }) {

@@ -57,7 +57,7 @@ test("review threads: the first open one is about the whole version", () => {
   );
 });
 
-test("review drafts: each place keeps its own text until it is sent or closed", () => {
+test("review drafts: each position keeps its own text until it is sent or closed", () => {
   const drafts = draftsOf("tides", 2);
   const line = { path: "run.sh", line: 3 };
   drafts.start(keyOf(line));
@@ -65,12 +65,12 @@ test("review drafts: each place keeps its own text until it is sent or closed", 
   drafts.start(keyOf({ path: "run.sh", base: 1, line: 3 }));
   drafts.start(replyKey("a"));
   same(draftsOf("tides", 2).text(keyOf(line)), "Why?");
-  same(draftsOf("tides", 3).places(), []);
-  same(drafts.places(), [line, { path: "run.sh", base: 1, line: 3 }]);
+  same(draftsOf("tides", 3).positions(), []);
+  same(drafts.positions(), [line, { path: "run.sh", base: 1, line: 3 }]);
   holds(!drafts.isNew(keyOf(line)) && drafts.isNew(replyKey("a")), "the last text box gets the focus");
   holds(!drafts.isNew(replyKey("a")), "only once");
-  same(drafts.unsaved.value, true);
+  same(drafts.hasText(), true);
   drafts.end(keyOf(line));
-  same(drafts.unsaved.value, false);
-  same([drafts.text(keyOf(line)), drafts.places().length], [undefined, 1]);
+  same(drafts.hasText(), false);
+  same([drafts.text(keyOf(line)), drafts.positions().length], [undefined, 1]);
 });

@@ -7,7 +7,6 @@ import { api, got, useLoad } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 import { Check, Empty, Problem, SelectField, Shown, When } from "../../shared/ui";
 import { Page } from "../../shared/ui/page";
-import { useUnsaved } from "../../shared/ui/unsaved";
 import { Changes } from "./changes";
 import { Comments } from "./comments";
 import { Decide } from "./decide";
@@ -91,7 +90,6 @@ function Look({
   const status = useStatus(all);
   const discussion = useNewDiscussion(all, () => void status.again());
   const viewed = useViewed(all);
-  useUnsaved(discussion.drafts.unsaved.value);
   const [sides, setSides] = useState(true);
   const before = versions.filter((x) => x.number < v.number);
   // Compare with the last approved version, which a reviewer has read.

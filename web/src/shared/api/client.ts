@@ -52,9 +52,13 @@ async function codeOf(response: Response): Promise<string | undefined> {
 /** The error of a request that got no response. */
 export class Unreachable extends Error {
   constructor() {
-    super(msg("ui.unreachable"));
+    super();
+    translate(this, () => msg("ui.unreachable"));
   }
 }
+
+/** translate gives an error a message that is translated whenever it is read, also before a language is loaded. */
+const translate = (error: Error, get: () => string) => Object.defineProperty(error, "message", { get });
 
 /** reachable waits until the hub can be reached, or until given reports true. */
 export const reachable = (given: () => boolean) =>
@@ -74,8 +78,7 @@ export class Refusal extends Error {
     readonly wait?: number,
   ) {
     super();
-    // Translated whenever it is read.
-    Object.defineProperty(this, "message", { get: () => translateProblem(problem).detail || problem.title });
+    translate(this, () => translateProblem(problem).detail || problem.title);
   }
 }
 

@@ -39,9 +39,13 @@ const load = async (part: Files, code: string): Promise<Messages> =>
 /** loadMessages loads the messages of a language and shows the page in it. */
 export async function loadMessages(code: string): Promise<void> {
   const whole = wantsRest;
-  const [start, rest] = await Promise.all([load(files.start, code), whole ? load(files.rest, code) : {}]);
-  messages.value = { ...start, ...rest };
-  restOf = whole ? code : "";
+  const rest = whole ? load(files.rest, code) : undefined;
+  const start = await load(files.start, code);
+  // For the first language, loadRest loads the rest again after a failure, and reports it on the page.
+  const first = !Object.keys(messages.value).length;
+  const more = await (first ? rest?.catch(() => undefined) : rest);
+  messages.value = { ...start, ...more };
+  restOf = more ? code : "";
   language.value = code;
   document.documentElement.lang = code;
   shown();

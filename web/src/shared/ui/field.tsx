@@ -47,6 +47,7 @@ interface AreaProps extends Named {
   required?: boolean;
   maxLength?: number;
   class?: string;
+  readOnly?: boolean;
   onKeyDown?: (e: KeyboardEvent) => void;
 }
 
@@ -101,6 +102,7 @@ export function SelectField({
   value: string;
   onText: (value: string) => void;
   options: [value: string, text: string, disabled?: boolean][];
+  name?: string;
   disabled?: boolean;
 }) {
   return (

@@ -1,5 +1,5 @@
 /** A location for a comment. Without a path it is the whole version, without a line the whole file. */
-export interface Place {
+export interface Position {
   path?: string;
   /** The version that has the line, if another one than the reviewed one. */
   base?: number;
