@@ -156,7 +156,12 @@ func TestInvitationGuessLimit(t *testing.T) {
 
 func TestInvitationsNeedAccounts(t *testing.T) {
 	n := start(t, hub.Options{})
-	n.anybody().send(t, "POST", "/api/v1/invitations", map[string]any{}).wantProblem(t, 409, "single")
+	user := n.anybody()
+	user.send(t, "POST", "/api/v1/invitations", map[string]any{}).wantProblem(t, 409, "single")
+	user.send(t, "POST", "/api/v1/groups", map[string]string{"name": "web"}).want(t, 201)
+	if me := user.send(t, "GET", "/api/v1/me", nil).want(t, 200).body; !strings.Contains(me, `"invite":[]`) {
+		t.Errorf("the page offers it: %s", me)
+	}
 }
 
 // A hub may permit nobody to invite.
@@ -179,14 +184,14 @@ func TestInvitationWithProvider(t *testing.T) {
 	group := root.send(t, "POST", "/api/v1/groups", map[string]string{"name": "web"}).want(t, 201).text(t, "id")
 	path, _ := root.invite(t, map[string]any{"group": group})
 	link := strings.TrimPrefix(path, "/api/v1/invite/")
-	for _, user := range [][2]string{{"ann", ""}, {"bob", "bad_invitation"}} { // for one user
-		subject, refused := user[0], user[1]
+	for _, user := range [][3]string{{"ann", "/", ""}, {"bob", "/invite/" + link, "bad_invitation"}} { // for one user
+		subject, path, refused := user[0], user[1], user[2]
 		p.SetUser(subject, map[string]any{"preferred_username": subject})
 		visit := must(http.NewRequest("GET", n.URL+"/login/oidc?back=/invite/"+link, nil))(t)
 		visit.Header.Set("Accept", "text/html")
 		res := must(browser(t).Do(visit))(t)
 		res.Body.Close()
-		if at := res.Request.URL; at.Path != "/" || at.Query().Get("refused") != refused {
+		if at := res.Request.URL; at.Path != path || at.Query().Get("refused") != refused {
 			t.Errorf("%s is at %s", subject, at)
 		}
 		if strings.Contains(n.log.String(), link[11:]) {

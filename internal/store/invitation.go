@@ -132,7 +132,7 @@ func (t Invitations) List(ctx context.Context, groupID string, p Page) ([]Invita
 	return found, next, nil
 }
 
-// Users returns who used the invitations with the given ids, oldest first. It accepts
+// Users returns the uses of the invitations with the given ids, oldest first. It accepts
 // up to [MaxPage] ids.
 func (t Invitations) Users(ctx context.Context, ids []string) ([]InvitationUse, error) {
 	if len(ids) > MaxPage {

@@ -86,6 +86,10 @@ for (const Hand of hands)
     await guestHand.write(guest.getByLabel("Password", { exact: true }), password);
     await guestHand.send(guest.getByRole("button", { name: "Create account and join" }));
     await guest.getByText("This name is taken. Choose another one.").waitFor();
+    await guest.waitForFunction(() => document.activeElement?.getAttribute("name") === "username");
+    await guestHand.press(guest.getByRole("button", { name: "I have an account" }));
+    await guestHand.press(guest.getByRole("button", { name: "Create an account instead" }));
+    assert.equal(await guest.getByLabel("Name", { exact: true }).inputValue(), owner);
     await guest.goto(link); // backwards by keyboard would take Shift
     await guestHand.write(guest.getByLabel("Name", { exact: true }), `guest-${by}`);
     await guestHand.write(guest.getByLabel("Password", { exact: true }), password);
@@ -101,12 +105,14 @@ for (const Hand of hands)
     await ask(root, "POST", "/users", { name: `mate-${by}`, password });
     const mate = await window_(t);
     const mateHand = await Hand.of(mate);
-    await mate.goto(link);
+    await mate.goto(`${link}，欢迎`); // as chat programs may open it
     await mateHand.press(mate.getByRole("button", { name: "I have an account" }));
     await mateHand.write(mate.getByLabel("Name", { exact: true }), `mate-${by}`);
     await mateHand.write(mate.getByLabel("Password", { exact: true }), password);
     await mateHand.send(mate.getByRole("button", { name: "Sign in", exact: true }));
     await mate.getByText(`You are signed in as mate-${by}.`).waitFor();
+    assert.equal(new URL(mate.url()).pathname, new URL(link).pathname);
+    await mate.waitForFunction(() => document.activeElement?.tagName === "H1");
     await mate.screenshot({ path: join(pictures, `invite-join-${by}.png`) });
     await mateHand.press(mate.getByRole("button", { name: "Join", exact: true }));
     await mate.getByRole("row", { name: new RegExp(`mate-${by}.*Developer`) }).waitFor();
@@ -128,6 +134,7 @@ for (const Hand of hands)
     await hand.press(page.getByRole("button", { name: `Revoke: other-${by}` }));
     await hand.press(page.getByRole("dialog").getByRole("button", { name: "Revoke", exact: true }));
     await page.getByText("Invitation revoked").first().waitFor();
+    await page.waitForFunction(() => document.activeElement?.tagName === "SUMMARY");
     await late.goto(`/invite/${other}`);
     await late.getByRole("heading", { name: "Invitation not valid" }).waitFor();
     await root.goto("/admin/users");
@@ -160,7 +167,7 @@ for (const [width, scheme, language] of [
     await page.goto(`/invite/${link}`);
     await page.getByRole("textbox").first().waitFor();
     await check("invite");
-    await page.goto(`/invite/${link}x`);
+    await page.goto(`/invite/${link.slice(0, -1)}`);
     await page.locator("h1").waitFor();
     await check("invite-gone");
     await page.request.post("/api/v1/login", { data: { name: "root", password }, headers: { Origin: hub.url } });

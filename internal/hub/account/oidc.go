@@ -186,6 +186,15 @@ func (o *OIDC) readPending(r *http.Request) (*pendingSignIn, error) {
 	return &p, nil
 }
 
+// ReturnPath returns the path to which the user returns from the pending sign-in that
+// the request's browser has started, or "" if there is none.
+func (o *OIDC) ReturnPath(r *http.Request) string {
+	if p, err := o.readPending(r); err == nil {
+		return string(p.Back)
+	}
+	return ""
+}
+
 // checkIDToken checks the issuer, audience, expiry and nonce of an ID token and
 // returns the identity in it.
 func (o *OIDC) checkIDToken(ctx context.Context, provider *oidc.Provider, token *oauth2.Token, nonce string) (*Identity, error) {

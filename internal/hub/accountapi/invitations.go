@@ -17,8 +17,8 @@ const maxInvitations = 100
 type newInvitation struct {
 	Group string `json:"group,omitempty" maxLength:"64" doc:"ID of a group; without it, the link invites to the hub only, which administrators may do"`
 	Role  string `json:"role,omitempty" enum:"reporter,developer,maintainer,owner" doc:"Role in the group, at most your own; default reporter"`
-	Note  string `json:"note,omitempty" maxLength:"200" doc:"For whom it is, such as a name or an email address; not shown to those who open it"`
-	Uses  int    `json:"uses,omitempty" minimum:"1" maximum:"50" doc:"How many users may use it; default 1"`
+	Note  string `json:"note,omitempty" maxLength:"200" doc:"Invited user, such as a name or an email address; not shown to those who open the link"`
+	Uses  int    `json:"uses,omitempty" minimum:"1" maximum:"50" doc:"Maximum number of users; default 1"`
 	Days  int    `json:"days,omitempty" minimum:"1" maximum:"30" doc:"Lifetime; default 7"`
 }
 
@@ -42,7 +42,7 @@ func (h *Handlers) invitationsAPI() {
 	api.Add(h.Server, api.Operation("list-invitations", "GET", "/invitations", "List the invitations to a group, or for administrators all, newest first"), h.listInvitations)
 	api.Add(h.Server, api.WithCreated(api.Operation("create-invitation", "POST", "/invitations", "Create a link with which users can join a group, or the hub without a group; for administrators and owners of the group")), h.createInvitation)
 	api.Add(h.Server, api.Operation("revoke-invitation", "DELETE", "/invitations/{invitation}", "Revoke an invitation, so that nobody can use its link"), h.revokeInvitation)
-	api.Add(h.Server, api.PublicOperation("get-invitation", "GET", "/invite/{link}", "Show who invites to what. Needs no sign-in"), h.openInvitation)
+	api.Add(h.Server, api.PublicOperation("get-invitation", "GET", "/invite/{link}", "Show the inviter and the group of an invitation. Needs no sign-in"), h.openInvitation)
 	api.Add(h.Server, api.PublicOperation("accept-invitation", "POST", "/invite/{link}", "Create an account with an invitation, and sign the browser in. Needs no sign-in"), h.acceptInvitation)
 	api.Add(h.Server, api.Operation("join-group", "POST", "/invite/{link}/join", "Join the group of an invitation with your account"), h.joinByInvitation)
 }

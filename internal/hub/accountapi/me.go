@@ -92,7 +92,7 @@ func (h *Handlers) canJSON(p account.Principal) canJSON {
 	}
 	invite := []string{}
 	for _, m := range memberships(p) {
-		if h.Directory.Invitations.MayInvite(p, account.GroupID(m.Group)) {
+		if !h.Single && h.Directory.Invitations.MayInvite(p, account.GroupID(m.Group)) {
 			invite = append(invite, m.Group)
 		}
 	}

@@ -13,17 +13,17 @@ import (
 // redirectToProvider redirects a browser to the OpenID Connect provider. After
 // sign-in, the user returns to the path in the query parameter named back.
 func (h *Handlers) redirectToProvider(w http.ResponseWriter, r *http.Request) {
-	if err := h.Gate.CountAttempt(api.RequestFrom(r.Context())); err != nil {
-		h.showSignInError(w, r, err)
-		return
-	}
 	back := r.URL.Query().Get("back")
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && strings.HasPrefix(back, users.InvitationPath) {
 		back = "/" // signing in there accepts the invitation, so a link on another site must show it first
 	}
+	if err := h.Gate.CountAttempt(api.RequestFrom(r.Context())); err != nil {
+		h.showSignInError(w, r, back, err)
+		return
+	}
 	page, cookie, err := h.Gate.OIDC.Start(r.Context(), back)
 	if err != nil {
-		h.showSignInError(w, r, err)
+		h.showSignInError(w, r, back, err)
 		return
 	}
 	http.SetCookie(w, cookie)
@@ -36,7 +36,7 @@ func (h *Handlers) finishProviderSignIn(w http.ResponseWriter, r *http.Request) 
 	back, cookie, err := h.completeSignIn(r)
 	h.Metrics.CountSignIn("provider", err)
 	if err != nil {
-		h.showSignInError(w, r, err)
+		h.showSignInError(w, r, h.Gate.OIDC.ReturnPath(r), err)
 		return
 	}
 	http.SetCookie(w, cookie)
@@ -45,15 +45,21 @@ func (h *Handlers) finishProviderSignIn(w http.ResponseWriter, r *http.Request) 
 
 // showSignInError reports a failed sign-in. A browser is redirected to the page
 // with only an error code, because an attacker could put any text into the URL.
-// The log has the details.
-func (h *Handlers) showSignInError(w http.ResponseWriter, r *http.Request, err error) {
+// The log has the details. If back is the page of an invitation, which the user
+// still needs, it is that page.
+func (h *Handlers) showSignInError(w http.ResponseWriter, r *http.Request, back string, err error) {
 	if !page.IsPageRequest(r) {
 		h.Server.WriteProblem(w, r, err)
 		return
 	}
 	p := h.Server.Problem(r.Context(), err)
 	h.Log.Warn("sign-in through the provider failed", "request", p.Request, "code", p.Code, "error", p.Detail)
-	http.Redirect(w, r, "/?"+url.Values{"refused": {p.Code}, "request": {p.Request}}.Encode(), http.StatusSeeOther)
+	to := url.URL{Path: "/", RawQuery: url.Values{"refused": {p.Code}, "request": {p.Request}}.Encode()}
+	if link, ok := strings.CutPrefix(back, users.InvitationPath); ok {
+		link, _, _ = strings.Cut(link, "?")
+		to.Path = users.InvitationPath + url.PathEscape(link)
+	}
+	http.Redirect(w, r, to.String(), http.StatusSeeOther)
 }
 
 func (h *Handlers) completeSignIn(r *http.Request) (back string, _ *http.Cookie, err error) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
@@ -22,7 +23,7 @@ const (
 	MaxInvitationDays     = 30
 	DefaultInvitationDays = 7
 	MaxOpenInvitations    = 100 // to a group, or to the hub without a group
-	MaxInvitationNote     = 200 // bytes
+	MaxInvitationNote     = 200 // characters
 
 	maxEndedInvitations = 100                 // that are listed, as MaxOpenInvitations
 	invitationRetention = 30 * 24 * time.Hour // after the end of an invitation
@@ -66,15 +67,15 @@ type Invitation struct {
 	ID          string          `json:"id"`
 	Group       account.GroupID `json:"group,omitempty" doc:"ID of a group; absent for the hub without a group"`
 	Role        account.Role    `json:"role,omitempty" enum:"reporter,developer,maintainer,owner" doc:"Role in the group"`
-	Note        string          `json:"note" doc:"For whom it is; not shown to those who open it"`
+	Note        string          `json:"note" doc:"Invited user, such as a name; not shown to those who open the link"`
 	Inviter     account.UserID  `json:"inviter" doc:"ID of a user"`
 	InviterName string          `json:"inviterName"`
 	State       InvitationState `json:"state" enum:"open,used,expired,revoked,suspended" doc:"suspended: the inviter may no longer invite with this role"`
-	Uses        int64           `json:"uses" doc:"How many users may use it"`
-	Used        int64           `json:"used" doc:"How many users did"`
+	Uses        int64           `json:"uses" doc:"Maximum number of users"`
+	Used        int64           `json:"used" doc:"Number of users so far"`
 	Created     time.Time       `json:"created"`
 	Expires     time.Time       `json:"expires"`
-	Users       []InvitedUser   `json:"users" nullable:"false" doc:"Who used it, without deleted users"`
+	Users       []InvitedUser   `json:"users" nullable:"false" doc:"Users who joined, except deleted ones"`
 }
 
 // InvitedUser is a user who used an invitation.
@@ -111,7 +112,10 @@ func (n *NewInvitation) complete() error {
 	if n.Days == 0 {
 		n.Days = DefaultInvitationDays
 	}
-	errs := []error{checkText("note", n.Note, MaxInvitationNote)}
+	errs := []error{checkText("note", n.Note, utf8.UTFMax*MaxInvitationNote)}
+	if utf8.RuneCountInString(n.Note) > MaxInvitationNote {
+		errs = append(errs, &InvalidError{"note", fmt.Sprintf("must have at most %d characters", MaxInvitationNote)})
+	}
 	if n.Uses < 1 || n.Uses > MaxInvitationUses {
 		errs = append(errs, &InvalidError{"uses", fmt.Sprintf("must be from 1 to %d", MaxInvitationUses)})
 	}
@@ -189,7 +193,7 @@ func (i Invitations) Create(ctx context.Context, p account.Principal, n NewInvit
 		case err != nil:
 			return err
 		case open >= MaxOpenInvitations:
-			return fmt.Errorf("%w open invitations (limit %d)", store.ErrTooMany, MaxOpenInvitations)
+			return fmt.Errorf("%w invitations that have not ended (%d, limit %d): revoke some", store.ErrTooMany, open, MaxOpenInvitations)
 		}
 		if err := tx.Invitations.TrimEnded(ctx, row.GroupID, maxEndedInvitations); err != nil {
 			return err

@@ -178,16 +178,20 @@ func TestInvitationLimits(t *testing.T) {
 		"role": {Role: account.Reporter},
 		"uses": {Uses: users.MaxInvitationUses + 1},
 		"days": {Days: users.MaxInvitationDays + 1},
-		"note": {Note: strings.Repeat("x", users.MaxInvitationNote+1)},
+		"note": {Note: strings.Repeat("邀", users.MaxInvitationNote+1)},
 	} {
 		_, _, err := i.Invitations.Create(t.Context(), boss, n)
 		wantInvalid(t, err, field)
 	}
+	note := strings.Repeat("邀", users.MaxInvitationNote)
 	for range users.MaxOpenInvitations {
-		i.invite(t, i.owner, users.NewInvitation{Group: i.web})
+		i.invite(t, i.owner, users.NewInvitation{Group: i.web, Note: note})
 	}
 	_, made, err := i.Invitations.Create(t.Context(), i.owner, users.NewInvitation{Group: i.web})
 	wantError(t, err, store.ErrTooMany)
+	if !strings.Contains(err.Error(), "revoke some") {
+		t.Errorf("the error names no next step: %v", err)
+	}
 	_, made = i.invite(t, boss, users.NewInvitation{}) // the limit is that of each group
 	mustDo(t, i.Invitations.Revoke(t.Context(), boss, made.ID))
 }

@@ -128,11 +128,13 @@ func newAccountAction(user account.UserID, name, invitation string) auditedActio
 		details: map[string]any{"change": "create", "name": name, "invitation": invitation}}
 }
 
-// Join adds a signed-in user to the group of an invitation, and returns the group, or
-// "" if it invites to the hub without a group. If the user already has the role or a
-// higher one, it does not count as a use. It fails with [ErrInvitation].
+// Join adds a signed-in user to the group of an invitation, and returns the group, or ""
+// for an invitation to the hub without a group, for which there is nothing to do. If the
+// user already has the role or a higher one, it does not count as a use. It fails with
+// [ErrInvitation].
 func (i Invitations) Join(ctx context.Context, p account.Principal, link string) (account.GroupID, error) {
-	if err := account.Check(p, account.InvitationAccept, account.OwnedBy(p.User)); err != nil {
+	a := auditedAction{by: p, action: account.InvitationAccept, in: store.UserNamespace(string(p.User)), subject: string(p.User)}
+	if err := i.b.authorize(ctx, a, account.OwnedBy(p.User)); err != nil {
 		return "", err
 	}
 	row, err := i.find(ctx, link)

@@ -1,7 +1,7 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { api, got, type Pages, type Schema, usePages } from "../../shared/api/client";
 import { me } from "../../shared/api/me";
-import { moment } from "../../shared/i18n/format";
+import { count, moment } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { Button, done, More, Problem, TableWrap, Tag, useConfirm } from "../../shared/ui";
 import { groupName, roleName, useUserNames } from "../users/users";
@@ -19,7 +19,7 @@ export function mayInvite(group?: string): boolean {
 /** useInvitations loads the invitations to a group, or all of the hub. */
 const useInvitations = (group?: string) =>
   usePages(
-    (after, signal) => got(api.GET("/api/v1/invitations", { params: { query: { group, after } }, signal })),
+    (after, signal) => got(api.GET("/api/v1/invitations", { params: { query: { group, after, limit: 100 } }, signal })),
     [group],
   );
 
@@ -45,9 +45,10 @@ export function Invitations({ group, change }: { group?: string; change: number 
   if (load.error) return <Problem error={load.error} again={() => void load.again()} />;
   if (!load.data?.length) return null;
   const open = load.data.filter((i) => i.state === "open").length;
+  const n = load.more ? `${count(open)}+` : open;
   return (
     <details class="invitations" open={change > 0 || undefined}>
-      <summary>{msg("invite.list", { count: open })}</summary>
+      <summary>{msg("invite.list", { n })}</summary>
       <Table invitations={load.data} load={load} groups={!group} />
     </details>
   );
@@ -55,6 +56,7 @@ export function Invitations({ group, change }: { group?: string; change: number 
 
 function Table({ invitations, load, groups }: { invitations: Invitation[]; load: Pages<Invitation>; groups: boolean }) {
   const confirm = useConfirm();
+  const box = useRef<HTMLDivElement>(null);
   const revoke = (i: Invitation) =>
     confirm.ask({
       title: msg("invite.revokeTitle"),
@@ -64,11 +66,13 @@ function Table({ invitations, load, groups }: { invitations: Invitation[]; load:
       act: async () => {
         await got(api.DELETE("/api/v1/invitations/{invitation}", { params: { path: { invitation: i.id } } }));
         done(msg("invite.revoked"));
-        await load.again();
+        const summary = box.current?.closest("details")?.querySelector("summary");
+        load.change((all) => all.map((o) => (o.id === i.id ? { ...i, state: "revoked" } : o)));
+        requestAnimationFrame(() => summary?.focus()); // the button is gone
       },
     });
   return (
-    <>
+    <div ref={box}>
       {confirm.open}
       <TableWrap label={msg("invite.title")}>
         <table class="table settings-middle">
@@ -118,7 +122,7 @@ function Table({ invitations, load, groups }: { invitations: Invitation[]; load:
         </table>
       </TableWrap>
       <More pages={load} />
-    </>
+    </div>
   );
 }
 

@@ -12,6 +12,7 @@ export function useSend(act: () => Promise<unknown>, ...fields: string[]) {
   const [error, setError] = useState<unknown>();
   const send = async (e?: Event) => {
     e?.preventDefault();
+    const form = e?.currentTarget;
     if (busy) return;
     setBusy(true);
     setError(undefined);
@@ -19,6 +20,8 @@ export function useSend(act: () => Promise<unknown>, ...fields: string[]) {
       await act();
     } catch (refused) {
       setError(refused);
+      if (form instanceof HTMLElement)
+        requestAnimationFrame(() => form.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
     } finally {
       setBusy(false);
     }

@@ -12,7 +12,7 @@ export function Door({ title, children }: { title: string; children: ComponentCh
   return (
     <main class="door account-door">
       <div class="card stack loose">
-        <h1 class="row">
+        <h1 class="row" tabIndex={-1}>
           <Logo size={32} /> {title}
         </h1>
         {children}

@@ -32,19 +32,21 @@ export function SignIn({ stale }: { stale: boolean }) {
   );
 }
 
-/** signIn sends a name and a password, and sends them once more if the hub has too many sign-ins. */
-async function signIn(body: Schema["Credentials"]) {
-  const first = await api.POST("/api/v1/login", { body });
+/** patiently sends a request with a password, and sends it once more if the hub has too many of them. */
+export async function patiently<A extends { error?: { code: string }; response: Response }>(send: () => Promise<A>) {
+  const first = await send();
   if (first.error?.code !== "busy") return first;
   const seconds = Math.min(Number(first.response.headers.get("Retry-After")) || 5, 10);
   await new Promise((f) => setTimeout(f, seconds * 1000 * (1 + Math.random() / 2))); // not all at once
-  return api.POST("/api/v1/login", { body });
+  return send();
 }
 
 function ByPassword() {
   const [name, setName] = useState("");
   const [password, setPassword] = useState("");
-  const { send, busy, error } = useSend(async () => welcome(await got(signIn({ name, password }))));
+  const { send, busy, error } = useSend(async () =>
+    welcome(await got(patiently(() => api.POST("/api/v1/login", { body: { name, password } })))),
+  );
   return (
     <form class="stack" onSubmit={send}>
       <TextField
@@ -93,7 +95,7 @@ function returnPath(search: string): string {
 }
 
 /** Refused shows the error code that the provider's sign-in put into the address. */
-function Refused() {
+export function Refused() {
   const query = new URLSearchParams(location.search);
   const code = query.get("refused");
   if (!code || !/^[a-z_]{1,40}$/.test(code)) return null;

@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { Submit, useSend } from "../../features/users/form";
 import { PasswordField } from "../../features/users/passwordfield";
@@ -7,18 +7,26 @@ import { api, got, Refusal, type Schema, signedOut, useLoad } from "../../shared
 import { me, meet, signOut, ways } from "../../shared/api/me";
 import { decoded } from "../../shared/api/route";
 import { moment } from "../../shared/i18n/format";
+import { language } from "../../shared/i18n/language";
 import { msg } from "../../shared/i18n/messages";
 import { Button, done, Problem, TextField, Waiting } from "../../shared/ui";
 import { Door } from "../account/door";
-import { Provider, SignIn, welcome } from "../account/signin";
+import { patiently, Provider, Refused, SignIn, welcome } from "../account/signin";
 import { SignInMessage } from "../account/signinerror";
 
 type Opened = Schema["OpenedInvitation"];
 
-/** InvitePage shows who invites to what. Users without an account create one, others join. */
+/** linkOf returns the link at the start of a text. Chat programs append what follows it without a space. */
+const linkOf = (text: string) => /^li_[0-9A-Za-z]{57}/.exec(text)?.[0] ?? text.slice(0, 64);
+
+/** InvitePage shows the inviter and the group of an invitation. Users without an account create one, others join. */
 export default function InvitePage() {
-  const { path } = useLocation();
-  const link = decoded(path.split("/")[2] ?? "");
+  const { path, route } = useLocation();
+  const text = decoded(path.split("/")[2] ?? "");
+  const link = linkOf(text);
+  useEffect(() => {
+    if (link !== text) route(`/invite/${encodeURIComponent(link)}`, true);
+  }, [text]);
   const user = me.value?.user.id;
   const load = useLoad(
     (signal) => got(api.GET("/api/v1/invite/{link}", { params: { path: { link } }, signal })),
@@ -73,13 +81,15 @@ const Home = () => (
 /** Stranger creates an account, or signs in. */
 function Stranger({ link, i }: { link: string; i: Opened }) {
   const [known, setKnown] = useState(false);
+  const [typed, type] = useState({ name: "", password: "" });
   return (
     <>
       {known ? (
         <SignIn stale={false} />
       ) : (
         <>
-          <NewAccount link={link} i={i} />
+          <Refused />
+          <NewAccount link={link} i={i} typed={typed} onType={type} />
           {ways.value?.provider && <p class="account-or muted small">{msg("account.or")}</p>}
           <Provider />
         </>
@@ -91,14 +101,21 @@ function Stranger({ link, i }: { link: string; i: Opened }) {
   );
 }
 
-function NewAccount({ link, i }: { link: string; i: Opened }) {
+interface NewAccountProps {
+  link: string;
+  i: Opened;
+  /** What the user has entered, which outlasts a look at the other form. */
+  typed: Schema["Credentials"];
+  onType: (typed: Schema["Credentials"]) => void;
+}
+
+function NewAccount({ link, i, typed, onType }: NewAccountProps) {
   const { route } = useLocation();
-  const [name, setName] = useState("");
-  const [password, setPassword] = useState("");
+  const { name, password } = typed;
   const { send, busy, error, fault } = useSend(
     async () => {
-      const body = { name, password };
-      const who = await got(api.POST("/api/v1/invite/{link}", { params: { path: { link } }, body }));
+      const params = { path: { link } };
+      const who = await got(patiently(() => api.POST("/api/v1/invite/{link}", { params, body: typed })));
       route("/", true); // the link may be used up, so the back button must not return here
       welcome(who);
       done(i.group ? msg("invite.joined", { group: named(i) }) : msg("invite.welcome"));
@@ -106,15 +123,17 @@ function NewAccount({ link, i }: { link: string; i: Opened }) {
     "name",
     "password",
   );
+  // The reasons of the hub are in English.
+  const wrong = (field: string, rules: string) => fault(field) && (language.value === "en" ? fault(field) : rules);
   const taken = error instanceof Refusal && error.problem.code === "exists";
   return (
     <form class="stack" onSubmit={send}>
       <TextField
         label={msg("account.name")}
         hint={msg("account.nameRules")}
-        error={taken ? msg("invite.taken") : fault("name")}
+        error={taken ? msg("invite.taken") : wrong("name", msg("account.nameRules"))}
         value={name}
-        onText={setName}
+        onText={(name) => onType({ ...typed, name })}
         name="username"
         autocomplete="username"
         autocapitalize="none"
@@ -125,9 +144,9 @@ function NewAccount({ link, i }: { link: string; i: Opened }) {
       <PasswordField
         label={msg("account.password")}
         hint={msg("account.rules")}
-        error={fault("password")}
+        error={wrong("password", msg("account.rules"))}
         value={password}
-        onText={setPassword}
+        onText={(password) => onType({ ...typed, password })}
         autocomplete="new-password"
       />
       {error !== undefined && !taken && <SignInMessage error={error} />}
@@ -139,13 +158,15 @@ function NewAccount({ link, i }: { link: string; i: Opened }) {
 /** Member lets a signed-in user join the group. */
 function Member({ link, i }: { link: string; i: Opened }) {
   const { route } = useLocation();
+  const member = i.member !== undefined;
+  const role = roleName(i.role ?? "");
+  useEffect(() => document.querySelector("h1")?.focus(), []); // after a sign-in, its form is gone
   const { send, busy, error } = useSend(async () => {
     const { group } = await got(api.POST("/api/v1/invite/{link}/join", { params: { path: { link } } }));
     await Promise.all([meet(), regroup()]);
-    done(msg("invite.joined", { group: named(i) }));
+    done(member ? msg("invite.became", { role }) : msg("invite.joined", { group: named(i) }));
     route(`/settings/groups/${group}`, true);
   });
-  const member = i.member !== undefined;
   return (
     <form class="stack" onSubmit={send}>
       <p>
@@ -154,7 +175,7 @@ function Member({ link, i }: { link: string; i: Opened }) {
       </p>
       {error !== undefined && <SignInMessage error={error} />}
       {i.group && !(member && ranks.indexOf(i.member!) >= ranks.indexOf(i.role!)) && (
-        <Submit busy={busy}>{msg("invite.joinIt")}</Submit>
+        <Submit busy={busy}>{member ? msg("invite.become", { role }) : msg("invite.joinIt")}</Submit>
       )}
       <div class="row">
         {member && (

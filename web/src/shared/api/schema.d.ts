@@ -428,7 +428,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Show who invites to what. Needs no sign-in */
+        /** Show the inviter and the group of an invitation. Needs no sign-in */
         get: operations["get-invitation"];
         put?: never;
         /** Create an account with an invitation, and sign the browser in. Needs no sign-in */
@@ -3226,7 +3226,7 @@ export interface components {
             /** @description ID of a user */
             inviter: string;
             inviterName: string;
-            /** @description For whom it is; not shown to those who open it */
+            /** @description Invited user, such as a name; not shown to those who open the link */
             note: string;
             /**
              * @description Role in the group
@@ -3240,14 +3240,14 @@ export interface components {
             state: "open" | "used" | "expired" | "revoked" | "suspended";
             /**
              * Format: int64
-             * @description How many users did
+             * @description Number of users so far
              */
             used: number;
-            /** @description Who used it, without deleted users */
+            /** @description Users who joined, except deleted ones */
             users: components["schemas"]["InvitedUser"][];
             /**
              * Format: int64
-             * @description How many users may use it
+             * @description Maximum number of users
              */
             uses: number;
         };
@@ -3557,7 +3557,7 @@ export interface components {
             inviterName: string;
             /** @description Secret last part of the address to send: /invite/LINK. It is not shown again */
             link: string;
-            /** @description For whom it is; not shown to those who open it */
+            /** @description Invited user, such as a name; not shown to those who open the link */
             note: string;
             /**
              * @description Role in the group
@@ -3571,14 +3571,14 @@ export interface components {
             state: "open" | "used" | "expired" | "revoked" | "suspended";
             /**
              * Format: int64
-             * @description How many users did
+             * @description Number of users so far
              */
             used: number;
-            /** @description Who used it, without deleted users */
+            /** @description Users who joined, except deleted ones */
             users: components["schemas"]["InvitedUser"][];
             /**
              * Format: int64
-             * @description How many users may use it
+             * @description Maximum number of users
              */
             uses: number;
         };
@@ -3803,7 +3803,7 @@ export interface components {
             days?: number;
             /** @description ID of a group; without it, the link invites to the hub only, which administrators may do */
             group?: string;
-            /** @description For whom it is, such as a name or an email address; not shown to those who open it */
+            /** @description Invited user, such as a name or an email address; not shown to those who open the link */
             note?: string;
             /**
              * @description Role in the group, at most your own; default reporter
@@ -3812,7 +3812,7 @@ export interface components {
             role?: "reporter" | "developer" | "maintainer" | "owner";
             /**
              * Format: int64
-             * @description How many users may use it; default 1
+             * @description Maximum number of users; default 1
              */
             uses?: number;
         };
