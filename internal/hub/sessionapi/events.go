@@ -104,8 +104,20 @@ func (in *EventsInput) checkAttend(p account.Principal) error {
 
 // eventList is a page of the events of a conversation.
 type eventList struct {
-	Items []chat.Event `json:"items" nullable:"false"`
-	Next  string       `json:"next,omitempty" doc:"Pass as after to get the next page; absent on the last page"`
+	Items []encodedEvent `json:"items" nullable:"false"`
+	Next  string         `json:"next,omitempty" doc:"Pass as after to get the next page; absent on the last page"`
+}
+
+// encodedEvent is a [chat.Event] in JSON. It is encoded once, for its size and the
+// response.
+type encodedEvent json.RawMessage
+
+// MarshalJSON returns e.
+func (e encodedEvent) MarshalJSON() ([]byte, error) { return e, nil }
+
+// Schema returns the schema of [chat.Event].
+func (encodedEvent) Schema(r huma.Registry) *huma.Schema {
+	return r.Schema(reflect.TypeFor[chat.Event](), true, "")
 }
 
 // maxEventList is the number of bytes of events after which a page ends.
@@ -120,7 +132,7 @@ func (h *Handlers) listEvents(ctx context.Context, in *EventsInput) (*api.Body[e
 	if err := in.checkAttend(p); err != nil {
 		return nil, err
 	}
-	out := eventList{Items: []chat.Event{}}
+	out := eventList{Items: []encodedEvent{}}
 	size := 0
 	for event, err := range h.Chat.ReadEvents(ctx, p, in.Session, after, in.Attend) {
 		if err != nil {
@@ -130,7 +142,7 @@ func (h *Handlers) listEvents(ctx context.Context, in *EventsInput) (*api.Body[e
 		if err != nil {
 			return nil, err
 		}
-		out.Items = append(out.Items, event)
+		out.Items = append(out.Items, data)
 		if size += len(data); size >= maxEventList {
 			out.Next = strconv.FormatInt(event.Seq, 10)
 			break
