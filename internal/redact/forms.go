@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf16"
+
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
 // Forms returns the forms in which text may contain a value: the value itself, and its
@@ -92,4 +94,42 @@ func jsonEscape(value string, html, ascii bool) string {
 		}
 	}
 	return b.String()
+}
+
+// wrapped matches base64 text that is broken over lines, also within a JSON string.
+var wrapped = lazyregexp.New(`[A-Za-z0-9+/_-]{16,}(?:(?:\r?\n|(?:\\r)?\\n)[ \t]*[A-Za-z0-9+/_=-]+)+`)
+
+// minWrapped is the least length of the first line that [wrapped] matches.
+const minWrapped = 16
+
+// hasWrapped reports whether a line that ends with newline may be base64 text.
+func hasWrapped(text, newline string) bool {
+	for line := range strings.SplitSeq(text, newline) {
+		end := strings.TrimSuffix(strings.TrimSuffix(line, "\r"), `\r`)
+		if len(line) < len(text) && len(end) >= minWrapped && !strings.ContainsFunc(end[len(end)-minWrapped:], isNotBase64) {
+			return true
+		}
+	}
+	return false
+}
+
+func isNotBase64(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("+/_-", r)
+}
+
+var lineBreaks = lazyregexp.New(`(?:\r?\n|(?:\\r)?\\n)[ \t]*`)
+
+// JoinLines joins the lines of what may be base64 text that is broken over lines, so that
+// the [Forms] of a value are found in it. It joins only text that join accepts in the
+// joined form.
+func JoinLines(text string, join func(joined string) bool) string {
+	if !hasWrapped(text, "\n") && !hasWrapped(text, `\n`) {
+		return text // the expression is slow
+	}
+	return wrapped.ReplaceAllStringFunc(text, func(lines string) string {
+		if joined := lineBreaks.ReplaceAllString(lines, ""); join(joined) {
+			return joined
+		}
+		return lines
+	})
 }

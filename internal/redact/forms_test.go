@@ -59,6 +59,30 @@ func TestForms(t *testing.T) {
 	}
 }
 
+// Base64 text that is broken over lines contains the forms of a value once its lines are
+// joined. Other text stays as it is.
+func TestJoinLines(t *testing.T) {
+	const value = "correct-horse-battery-staple"
+	encoded := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", 41) + value + strings.Repeat("y", 50)))
+	has := func(text string) bool {
+		return slices.ContainsFunc(redact.Forms(value), func(f string) bool { return strings.Contains(text, f) })
+	}
+	for _, newline := range []string{"\n", "\r\n", "\n    ", `\n`, `\r\n`} {
+		text := "key:" + newline + encoded[:64] + newline + encoded[64:] + newline
+		if got := redact.JoinLines(text, has); has(text) || !has(got) || !strings.HasPrefix(got, "key:"+newline) {
+			t.Errorf("the lines of %q are %q", text, got)
+		}
+		if got := redact.JoinLines(text, func(string) bool { return false }); got != text {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+	for _, text := range []string{"", "short\nlines", "one line of " + encoded} {
+		if got := redact.JoinLines(text, func(string) bool { return true }); got != text {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+}
+
 // A finder finds what strings.Contains finds.
 func TestFinder(t *testing.T) {
 	values := []string{"secret-one", "secret-two", "secret", "short", "another", "secret-one-and-more"}

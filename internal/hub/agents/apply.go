@@ -395,6 +395,13 @@ func (a *documentBatch) refuseTakenName(ctx context.Context, i int, old store.Ki
 		return true, nil
 	}
 	d := a.docs[i]
+	if (d.Kind == BotKind || d.Kind == TeamKind) && !slices.ContainsFunc(a.docs, func(o *Document) bool { return o.Kind == GhostKind && o.Name == d.Name && o.MustBeNew }) {
+		// A saved agent of the namespace already takes precedence under its name.
+		_, err := a.Kinds.ByName(ctx, GhostKind, a.namespaces[i], d.Name)
+		if err == nil || !errors.Is(err, store.ErrNotFound) {
+			return false, err
+		}
+	}
 	_, err := a.withReadScope().findKind(ctx, account.KindRead, a.namespaces[i], d.Kind, Ref{Name: d.Name})
 	if ignoreNotFound(err) != nil {
 		return false, err

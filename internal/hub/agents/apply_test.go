@@ -249,6 +249,26 @@ func TestApplyOnlyNewDocuments(t *testing.T) {
 	wantEqual(t, said(r), "created Ghost/y\nunchanged Ghost/x\n")
 }
 
+// A saved agent gets a Bot with its name, also if another namespace has a Bot with this
+// name. A new agent may not have a name that is taken there.
+func TestBotOfASavedAgent(t *testing.T) {
+	h := newHub(t, sqlite(t), nil)
+	const ghost, bot = "kind: Ghost\nmetadata: {name: %[1]s}\nspec: {systemPrompt: Text.}\n---\n", "kind: Bot\nmetadata: {name: %[1]s}\nspec: {ghostRef: {name: %[1]s}}\n---\n"
+	h.apply("developer", fmt.Sprintf(ghost, "old"))
+	for _, name := range []string{"old", "fresh"} {
+		h.apply("maintainer", in("team", fmt.Sprintf(ghost+bot, name)))
+		docs := agents.Parse([]byte(fmt.Sprintf(ghost+bot, name)), "a.yaml")
+		for _, d := range docs {
+			d.MustBeNew = d.Kind == agents.BotKind || name == "fresh"
+		}
+		r, err := h.Apply(t.Context(), h.people["developer"], docs, true)
+		must(t, err)
+		if refused := strings.Contains(said(r), "refused Bot/"+name); refused != (name == "fresh") {
+			t.Errorf("%s: %s", name, said(r))
+		}
+	}
+}
+
 // A dry run is not in the audit log, even if documents are denied.
 func TestDryRunIsNotAudited(t *testing.T) {
 	h := newHub(t, sqlite(t), nil)

@@ -521,6 +521,9 @@ func (s *Secrets) decryptSecret(ctx context.Context, a actor, o Owner, name stri
 // outside of conversations. The principal must be allowed to use the server.
 func (s *Secrets) ServerVariables(ctx context.Context, p account.Principal, server Server, session string) (upstream.Variables, error) {
 	in, thing := server.In, Owner("")
+	if strings.HasPrefix(server.ID, trialPrefix) {
+		return upstream.Variables{}, fmt.Errorf("MCP server %s: its values apply after you save the agent: %w", server.Name, store.ErrNotFound)
+	}
 	if server.ID == "" {
 		in = store.Public
 	} else {

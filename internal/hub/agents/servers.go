@@ -131,6 +131,9 @@ func (a actor) definedServers(ctx context.Context, res *Resource) ([]Server, err
 		}
 		out = append(out, s)
 	}
+	if strings.HasPrefix(res.ID, trialPrefix) {
+		return a.withSavedServers(ctx, res, out)
+	}
 	return out, nil
 }
 

@@ -9,6 +9,9 @@ import (
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
+// trialPrefix is the prefix of the IDs of documents that are not saved.
+const trialPrefix = "trial:"
+
 // MaxTrialDocuments is the maximum number of documents of an agent that is tried.
 const MaxTrialDocuments = 2*MaxMembers + 3
 
@@ -49,8 +52,8 @@ func (t trialDocuments) replace(saved []store.Kind, kind, name string, in []stor
 // TrialProfile is like [Registry.Profile], for an agent whose documents are not saved.
 // The principal must be allowed to save each document, and documents that do not
 // parse are refused. References resolve to the documents first, then to saved
-// resources. The documents have no secrets and no reviews of their own: values of
-// their namespaces apply, and their commands do not run.
+// resources. Servers that are those of the saved document of the name have its secrets,
+// reviews and sign-ins. The others have none, so that their commands do not run.
 func (r *Registry) TrialProfile(ctx context.Context, p account.Principal, documents []byte, kind, namespace, name string) (*Profile, error) {
 	a := r.newActor(p)
 	trial, err := a.readTrial(ctx, Parse(documents, "documents.yaml"))
@@ -103,8 +106,31 @@ func (a actor) readTrial(ctx context.Context, docs []*Document) (trialDocuments,
 		if err != nil {
 			return nil, err
 		}
-		id := fmt.Sprintf("trial:%s/%s/%s", d.Kind, in, d.Name) // of no saved resource
+		id := fmt.Sprintf("%s%s/%s/%s", trialPrefix, d.Kind, in, d.Name)
 		out = append(out, store.Kind{ID: id, Kind: d.Kind, Namespace: in, Name: d.Name, Spec: raw, Generation: 1, CreatedBy: string(a.p.User)})
 	}
 	return out, nil
+}
+
+// withSavedServers returns the servers of a document that is not saved. Those with the
+// same configuration in the saved document of its name are replaced by the saved ones.
+func (a actor) withSavedServers(ctx context.Context, tried *Resource, servers []Server) ([]Server, error) {
+	k, err := a.Kinds.ByName(ctx, tried.Kind, tried.In, tried.Name)
+	if err != nil {
+		return servers, ignoreNotFound(err)
+	}
+	res, err := a.decodeResource(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	saved, err := a.definedServers(ctx, res)
+	for i, s := range servers {
+		config := *s.Config
+		for _, other := range saved {
+			if config.Owner = other.Owner; config.Digest() == other.Digest() {
+				servers[i] = other
+			}
+		}
+	}
+	return servers, err
 }

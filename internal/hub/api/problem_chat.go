@@ -34,7 +34,7 @@ func chatProblem(err error) *Problem {
 		{chat.ErrNoRequest, 404, "no_request", "No pending request found", "it was answered already, or it expired"},
 		{chat.ErrKeyUsed, 422, "key_used", "another message was sent to this conversation with the same key", "send each message with its own key, and repeat a message with the same key"},
 		{chat.ErrStep, 422, "invalid", "", "use after or last of a message in GET " + Prefix + "/sessions/{id}/messages"},
-		{chat.ErrNoFolder, 422, "no_folder", "", "list them: GET " + Prefix + "/folders"},
+		{chat.ErrNoFolder, 422, "no_folder", "this folder does not exist", "choose another folder"},
 		{chat.ErrNoSharing, 409, "no_accounts", "", "start the hub with accounts: loadout serve --accounts"},
 		{chat.ErrSharingOff, 403, "sharing_disabled", "", "export the conversation instead, or ask the operator about hub.sharing"},
 		{chat.ErrUnchecked, 409, "secrets_unchecked", "", "set the secret again, or ask the operator to restore the encryption key"},

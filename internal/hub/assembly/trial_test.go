@@ -64,8 +64,8 @@ func TestTrialsAreBounded(t *testing.T) {
 	}
 }
 
-// Only a user who may save the documents may try them, and only agents are tried. A
-// command does not run, even if a saved agent of the same name has it approved.
+// Only a user who may save the documents may try them, and only agents are tried. An
+// unchanged server is the saved one. A changed one has neither its secrets nor its review.
 func TestTrialGrantsNothing(t *testing.T) {
 	w := sqlite(t)
 	const ghost = "{kind: Ghost, metadata: {name: lead, namespace: %s}, spec: {mcpServers: {sea: {command: python3, args: [sea.py]}}}}"
@@ -75,8 +75,19 @@ func TestTrialGrantsNothing(t *testing.T) {
 	must(t, err)
 	saved, err := w.kinds.Profile(t.Context(), w.ada, "Ghost", "default", "lead")
 	must(t, err)
-	if len(profile.Servers) != 1 || profile.Servers[0].Usable() || profile.ID == saved.ID || profile.Owners[1] == saved.Owners[1] {
-		t.Errorf("servers %v, owners %v of the trial, %v of the saved agent", profile.Servers, profile.Owners, saved.Owners)
+	if profile.ID == saved.ID || profile.Owners[1] == saved.Owners[1] {
+		t.Errorf("owners %v of the trial, %v of the saved agent", profile.Owners, saved.Owners)
+	}
+	if len(profile.Servers) != 1 || profile.Servers[0].PolicyDigest() != saved.Servers[0].PolicyDigest() || profile.Servers[0].ID != saved.ID {
+		t.Errorf("the unchanged server is %+v, not %+v", profile.Servers, saved.Servers)
+	}
+	changed, err := w.kinds.TrialProfile(t.Context(), w.ada, []byte(strings.Replace(own, "sea.py", "other.py", 1)), "Ghost", "default", "lead")
+	must(t, err)
+	if len(changed.Servers) != 1 || changed.Servers[0].ID == saved.ID || changed.Servers[0].Usable() {
+		t.Errorf("the changed server is %+v", changed.Servers)
+	}
+	if _, err := w.kinds.Secrets().ServerVariables(t.Context(), w.ada, changed.Servers[0], ""); err == nil || !strings.Contains(err.Error(), "its values apply after you save the agent") {
+		t.Errorf("values of a changed server: %v", err)
 	}
 	for text, want := range map[string]error{
 		fmt.Sprintf(ghost, "public"):                                 nil, // denied

@@ -58,7 +58,7 @@ func (e *Engine) Export(ctx context.Context, p account.Principal, id string, f F
 	switch f {
 	case JSONL:
 		about := newExportedInfo(s)
-		embedded := map[string]string{}
+		embedded := &embeddedImages{hashes: map[string]string{}}
 		write = func(w io.Writer, event *session.Event) error {
 			if err := e.embedImages(ctx, id, event, embedded); err != nil {
 				return err

@@ -179,10 +179,27 @@ func (e *Engine) readImage(ctx context.Context, id, ref string) (llm.Image, erro
 	return llm.Image{MIMEType: info.MIMEType, Data: data}, nil
 }
 
-// embedImages adds the contents of the images in a user's message, each only once.
-// embedded maps the references of the images in earlier messages to their hashes; for
-// these images, the message contains only the hash.
-func (e *Engine) embedImages(ctx context.Context, id string, event *session.Event, embedded map[string]string) error {
+// embeddedImages describes the images in an export.
+type embeddedImages struct {
+	hashes map[string]string // by their references
+	bytes  int
+}
+
+// add adds an image, and returns its hash. It returns "" if imports would leave the image
+// out because of earlier ones.
+func (m *embeddedImages) add(ref string, data []byte) string {
+	if len(m.hashes) >= maxImportedImages || m.bytes+len(data) > maxExportedImages {
+		return ""
+	}
+	m.bytes += len(data)
+	sum := sha256.Sum256(data) // the stored content has metadata
+	m.hashes[ref] = hex.EncodeToString(sum[:])
+	return m.hashes[ref]
+}
+
+// embedImages adds the contents of the images in a user's message that embedded permits,
+// each once: further messages refer to the hash.
+func (e *Engine) embedImages(ctx context.Context, id string, event *session.Event, embedded *embeddedImages) error {
 	if event.Message == nil || len(event.Message.Images) == 0 {
 		return nil
 	}
@@ -190,7 +207,7 @@ func (e *Engine) embedImages(ctx context.Context, id string, event *session.Even
 	message.Images = slices.Clone(message.Images)
 	for i := range message.Images {
 		image := &message.Images[i]
-		if sum := embedded[image.Ref]; sum != "" {
+		if sum := embedded.hashes[image.Ref]; sum != "" {
 			image.Ref = sum
 			continue
 		}
@@ -201,17 +218,19 @@ func (e *Engine) embedImages(ctx context.Context, id string, event *session.Even
 		if err != nil {
 			return err
 		}
-		sum := sha256.Sum256(full.Data) // the stored content has metadata
-		embedded[image.Ref] = hex.EncodeToString(sum[:])
-		image.Data, image.Ref = full.Data, ""
+		if embedded.add(image.Ref, full.Data) != "" {
+			image.Data, image.Ref = full.Data, ""
+		}
 	}
 	event.Message = &message
 	return nil
 }
 
-// maxImportedImages is the maximum number of images that an imported conversation
-// keeps.
-const maxImportedImages = 100
+// Limits of imports. Exports leave further images out.
+const (
+	maxImportedImages = 100      // of a conversation
+	maxExportedImages = 64 << 20 // bytes
+)
 
 // takeImages replaces the contents of the images in users' messages by references. It
 // returns the images, with their paths as names, to be stored as files. It omits

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"encoding/base64"
+	"fmt"
 	"testing"
 )
 
@@ -30,5 +31,25 @@ func TestFirstSent(t *testing.T) {
 		if tt.perMessage == 1 && tt.size == 1 && changes > 10 {
 			t.Errorf("%+v: the first image changes %d times in 100 messages", tt, changes)
 		}
+	}
+}
+
+// Exports contain as many images as an import keeps.
+func TestEmbeddedImages(t *testing.T) {
+	added := func(n, size int) (count int) {
+		m := embeddedImages{hashes: map[string]string{}}
+		data := make([]byte, size)
+		for i := range n {
+			if m.add(fmt.Sprint(i), data) != "" {
+				count++
+			}
+		}
+		return count
+	}
+	if got := added(101, 1); got != 100 {
+		t.Errorf("an export contains %d images", got)
+	}
+	if got := added(3, 32<<20); got != 2 {
+		t.Errorf("an export contains %d images of 32 MiB", got)
 	}
 }

@@ -231,7 +231,8 @@ func (c *SharedContent) replace(ctx context.Context, values []string, n *int) {
 	count(&c.Title, title)
 }
 
-// contained returns the forms of the values that occur in a text.
+// contained returns those forms of the values that a text contains. It joins the lines of
+// base64 text that contains a value.
 func (c *SharedContent) contained(ctx context.Context, values []string) []string {
 	var forms, out []string
 	for _, v := range values {
@@ -240,6 +241,10 @@ func (c *SharedContent) contained(ctx context.Context, values []string) []string
 	seen := make([]bool, len(forms))
 	finder := redact.NewFinder(forms...)
 	c.eachText(ctx, func(text *string) {
+		*text = redact.JoinLines(*text, func(joined string) (has bool) {
+			finder.Find(joined, func(int) { has = true })
+			return has
+		})
 		finder.Find(*text, func(i int) {
 			if !seen[i] {
 				seen[i] = true

@@ -146,6 +146,13 @@ func TestPartsOfSecretsAreReplaced(t *testing.T) {
 	}
 }
 
+// wrap encodes a value, after other text, in lines of 64 characters. One of the breaks is
+// within the value.
+func wrap(value, newline string) string {
+	encoded := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("t", 40) + value + strings.Repeat("u", 60)))
+	return encoded[:64] + newline + encoded[64:128] + newline + encoded[128:]
+}
+
 // Encoded secrets are replaced, and credentials in addresses, wherever they are hidden.
 func TestEncodedSecretsAreReplaced(t *testing.T) {
 	const stored = "harbour/master+42"
@@ -153,6 +160,8 @@ func TestEncodedSecretsAreReplaced(t *testing.T) {
 		"Basic " + base64.StdEncoding.EncodeToString([]byte("ada:"+stored)): "•••",
 		"https://h.test/?q=" + url.QueryEscape(stored):                      "https://h.test/?q=•••",
 		hex.EncodeToString([]byte(stored)):                                  "•••",
+		"x\n  " + wrap(stored, "\r\n  ") + "\nthe end\n":                    "•••",
+		"one-line-of-words\nanother-line":                                   "one-line-of-words\nanother-line",
 		`{"x":"harbour\/master+42"}`:                                        `{"x":"harbour\/master+42"}`, // not an escape of ours
 		"[tides](https://ada:pw@h.test/x?sig=1&page=2)":                     "[tides](https://•••@h.test/x?sig=•••&page=2)",
 		"![c](https://h.test/c.png?X-Amz-Signature=a1b2c3d4e5) a1b2c3d4e5":  "![c](https://h.test/c.png?X-Amz-Signature=•••) •••",

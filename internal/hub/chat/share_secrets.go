@@ -123,15 +123,27 @@ func (t *secretTracker) addTools(skill string, tools []string) {
 	}
 }
 
+// find calls found with the index of each form in a text.
+func (t *secretTracker) find(text string, found func(form int)) {
+	if len(t.secretOf) == 0 {
+		return
+	}
+	t.forms.Find(text, found)
+	redact.JoinLines(text, func(joined string) bool {
+		t.forms.Find(joined, found)
+		return false
+	})
+}
+
 // addWritten observes a text that the user wrote.
 func (t *secretTracker) addWritten(text string) {
-	t.forms.Find(text, func(form int) { t.written[t.secretOf[form]] = true })
+	t.find(text, func(form int) { t.written[t.secretOf[form]] = true })
 }
 
 // addRepeated observes a text written by the model, which may repeat the user's
 // messages.
 func (t *secretTracker) addRepeated(text string) {
-	t.forms.Find(text, func(form int) {
+	t.find(text, func(form int) {
 		if i := t.secretOf[form]; !t.written[i] {
 			t.revealed[i] = true
 		}
@@ -141,7 +153,7 @@ func (t *secretTracker) addRepeated(text string) {
 // addRevealed observes a text that may come from a skill, a server, a member of a team
 // or a file.
 func (t *secretTracker) addRevealed(text string) {
-	t.forms.Find(text, func(form int) { t.revealed[t.secretOf[form]] = true })
+	t.find(text, func(form int) { t.revealed[t.secretOf[form]] = true })
 }
 
 // receiverOf returns the receiver of a call.

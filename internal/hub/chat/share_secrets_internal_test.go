@@ -66,6 +66,7 @@ func TestSecretsOfGroups(t *testing.T) {
 	for name, path := range map[string][]step{
 		"of a server":                   {calls("wiki__search", `{}`), results("it is " + value), answers(value)},
 		"encoded":                       {calls("call_tool", `{"name":"wiki__search"}`), results(encoded)},
+		"encoded in lines":              {calls("call_tool", `{"name":"wiki__search"}`), results(wrap(value, "\n"))},
 		"of a script":                   {calls("run_skill_script", `{"skill":"tides"}`), results(value)},
 		"of a tool of a skill":          {loads("tides", "gauge__read"), calls("gauge__read", `{}`), results(value)},
 		"of a member of the team":       {calls("hand_task", `{"member":"clerk"}`), results("clerk answers: " + value)},

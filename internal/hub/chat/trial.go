@@ -21,15 +21,15 @@ const (
 // user starts [MaxTrials] others, or after [TrialTime]. The caller must check that the
 // principal may save the documents; [Options.Setup] checks it again for each turn.
 func (e *Engine) CreateTrial(ctx context.Context, p account.Principal, agent, title string, documents []byte) (Conversation, error) {
-	c, err := e.create(ctx, p, agent, title, nil, documents)
-	if err != nil {
-		return c, err
-	}
 	trials, err := e.db.TrialAgents.List(ctx, string(p.User))
 	if err != nil {
-		return c, fmt.Errorf("create conversation: %w", err)
+		return Conversation{}, fmt.Errorf("create conversation: %w", err)
 	}
-	return c, e.removeTrials(ctx, trials[min(len(trials), MaxTrials):])
+	// First, because the new one counts in the quota.
+	if err := e.removeTrials(ctx, trials[min(len(trials), MaxTrials-1):]); err != nil {
+		return Conversation{}, err
+	}
+	return e.create(ctx, p, agent, title, nil, documents)
 }
 
 // PruneTrials deletes the conversations that tried an agent and have had no turn for
@@ -44,7 +44,7 @@ func (e *Engine) PruneTrials(ctx context.Context) error {
 
 func (e *Engine) removeTrials(ctx context.Context, trials []store.Session) error {
 	for _, s := range trials {
-		if err := e.remove(ctx, s.ID, account.UserID(s.Owner)); err != nil && !errors.Is(err, store.ErrNotFound) {
+		if err := e.remove(ctx, s.ID, ""); err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
 	}
