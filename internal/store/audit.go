@@ -48,8 +48,10 @@ type AuditQuery struct {
 	Namespace Namespace
 	Subject   string
 	Decision  string
-	Before    int64 // only records with a lower Seq; 0 means all
-	Limit     int   // 0 means 50; at most [MaxPage]
+	Since     time.Time // only records from this time on
+	Until     time.Time // only records before this time
+	Before    int64     // only records with a lower Seq; 0 means all
+	Limit     int       // 0 means 50; at most [MaxPage]
 }
 
 // List returns the selected records, newest first. On PostgreSQL, a record that
@@ -66,6 +68,12 @@ func (t Audit) List(ctx context.Context, q AuditQuery) ([]AuditRecord, error) {
 		if c.value != "" {
 			add(c.column+" =", c.value)
 		}
+	}
+	if !q.Since.IsZero() {
+		add("at >=", timestamp(q.Since))
+	}
+	if !q.Until.IsZero() {
+		add("at <", timestamp(q.Until))
 	}
 	if q.Before > 0 {
 		add("seq <", q.Before)

@@ -28,6 +28,8 @@ func TestAudit(t *testing.T) {
 		wantEqual(t, list(store.AuditQuery{Actor: "ada", Action: "upload"}), []string{"ada upload"})
 		wantEqual(t, list(store.AuditQuery{Namespace: store.Public, Subject: "pdf", Limit: 1}), []string{"bob upload"})
 		wantEqual(t, list(store.AuditQuery{Decision: "deny"}), []string{"bob upload"})
+		wantEqual(t, list(store.AuditQuery{Since: at(8)}), []string{"bob upload", "ada upload"})
+		wantEqual(t, list(store.AuditQuery{Since: at(8), Until: at(9)}), []string{"bob upload"})
 		all := must(db.Audit.List(ctx, store.AuditQuery{}))(t)
 		wantEqual(t, list(store.AuditQuery{Before: all[1].Seq}), []string{"ada upload"})
 		all[2].Seq = 0

@@ -3,6 +3,7 @@ package accountapi
 import (
 	"context"
 	"strconv"
+	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/api"
@@ -15,16 +16,18 @@ func (h *Handlers) auditAPI() {
 }
 
 func (h *Handlers) listAudit(ctx context.Context, in *struct {
-	After     string `query:"after" maxLength:"20" doc:"Value of next on the previous page"`
-	Limit     int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
-	Actor     string `query:"actor" maxLength:"64" doc:"ID of a user, or me; default me for users other than administrators if namespace is empty"`
-	Action    string `query:"action" maxLength:"100"`
-	Namespace string `query:"namespace" maxLength:"100" doc:"user:ID or group:ID"`
-	Subject   string `query:"subject" maxLength:"1024"`
-	Decision  string `query:"decision" enum:"allowed,denied,asked"`
+	After     string    `query:"after" maxLength:"20" doc:"Value of next on the previous page"`
+	Limit     int       `query:"limit" minimum:"1" maximum:"500" default:"50"`
+	Actor     string    `query:"actor" maxLength:"64" doc:"ID of a user, or me; default me for users other than administrators if namespace is empty"`
+	Action    string    `query:"action" maxLength:"100"`
+	Namespace string    `query:"namespace" maxLength:"100" doc:"user:ID or group:ID"`
+	Subject   string    `query:"subject" maxLength:"1024"`
+	Decision  string    `query:"decision" enum:"allowed,denied,asked"`
+	Since     time.Time `query:"since" doc:"Only records from this time on"`
+	Until     time.Time `query:"until" doc:"Only records before this time"`
 }) (*api.Body[api.ListBody[store.AuditRecord]], error) {
 	p := account.FromContext(ctx)
-	q := store.AuditQuery{Actor: string(api.UserID(p, in.Actor)), Action: in.Action, Namespace: store.Namespace(in.Namespace), Subject: in.Subject, Decision: in.Decision, Limit: in.Limit}
+	q := store.AuditQuery{Actor: string(api.UserID(p, in.Actor)), Action: in.Action, Namespace: store.Namespace(in.Namespace), Subject: in.Subject, Decision: in.Decision, Since: in.Since, Until: in.Until, Limit: in.Limit}
 	if q.Actor == "" && q.Namespace == "" && !p.Admin {
 		q.Actor = string(p.User)
 	}

@@ -10,9 +10,14 @@ export interface Filter {
   namespace?: string;
   subject?: string;
   decision?: Decision;
+  /** The first and the last day, such as 2026-11-30. */
+  since?: string;
+  until?: string;
 }
 
 const decisions: Decision[] = ["allowed", "denied", "asked"];
+
+const day = (text: string | undefined) => (/^\d{4}-\d\d-\d\d$/.test(text ?? "") ? text : undefined);
 
 /** filterOf reads the filter from an address. */
 export function filterOf(query: Record<string, string>): Filter {
@@ -23,7 +28,19 @@ export function filterOf(query: Record<string, string>): Filter {
     namespace: query.namespace || undefined,
     subject: query.subject || undefined,
     decision,
+    since: day(query.since),
+    until: day(query.until),
   };
+}
+
+/** timesOf returns the times of a filter: the start of the first day, and the end of the last one, for the user. */
+export function timesOf({ since, until }: Filter): { since?: string; until?: string } {
+  const start = (day: string, later: number) => {
+    const time = new Date(`${day}T00:00`);
+    time.setDate(time.getDate() + later);
+    return time.toISOString();
+  };
+  return { since: since && start(since, 0), until: until && start(until, 1) };
 }
 
 /** addressOf returns the address of a filter. */
@@ -36,5 +53,5 @@ export function addressOf(filter: Filter): string {
 /** records loads a page of records. It converts the actor's name to an ID. */
 export async function records(filter: Filter, after: string | undefined, signal: AbortSignal) {
   const actor = filter.actor && (await userID(filter.actor));
-  return got(api.GET("/api/v1/audit", { params: { query: { ...filter, actor, after, limit: 50 } }, signal }));
+  return got(api.GET("/api/v1/audit", { params: { query: { ...filter, ...timesOf(filter), actor, after, limit: 50 } }, signal }));
 }

@@ -66,6 +66,18 @@ export function Filters({ filter, onShow }: { filter: Filter; onShow: (to: Filte
         options={[["", msg("audit.any")], ...messagesOf("audit.decisions")]}
       />
       <TextField
+        label={msg("audit.since")}
+        type="date"
+        value={draft.since ?? ""}
+        onText={(since) => set({ since })}
+      />
+      <TextField
+        label={msg("audit.until")}
+        type="date"
+        value={draft.until ?? ""}
+        onText={(until) => set({ until })}
+      />
+      <TextField
         label={msg("audit.subject")}
         value={draft.subject ?? ""}
         onText={(subject) => set({ subject })}

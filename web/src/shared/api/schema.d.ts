@@ -5948,6 +5948,10 @@ export interface operations {
                 namespace?: string;
                 subject?: string;
                 decision?: "allowed" | "denied" | "asked";
+                /** @description Only records from this time on */
+                since?: string;
+                /** @description Only records before this time */
+                until?: string;
             };
             header?: never;
             path?: never;
