@@ -48,6 +48,6 @@ const byPath: Record<string, { preload: () => Promise<unknown> } | undefined> = 
   ...{ usage: Usage, audit: Audit, settings: Settings, docs: Docs, shared: Shared, invite: Invite, admin: Admin },
 };
 void byPath[location.pathname.split("/")[1] ?? ""]?.preload();
-const signedIn = meet();
-signedIn.catch(() => {}); // shown by the app
-void startLanguage().then(() => render(<App pages={pages} signedIn={signedIn} />, document.getElementById("app")!));
+const user = meet();
+user.catch(() => {}); // shown by the app
+void startLanguage().then(() => render(<App pages={pages} user={user} />, document.getElementById("app")!));

@@ -169,6 +169,21 @@ func TestW27RequestWithoutAnswer(t *testing.T) {
 				t.Error(err)
 			}
 		}, time.Minute, time.Minute, "render failed: bad graph"},
+		{"it failed, for a client that read the history", func(t *testing.T, e *chat.Engine, id string) {
+			for ev := range e.Watch(t.Context(), ada, id, 0) {
+				if ev.Type == chat.ApprovalRequested {
+					break
+				}
+			}
+			for ev, err := range e.ReadEvents(t.Context(), ada, id, 0, true) {
+				if err == nil && ev.Type == chat.ApprovalRequested && ev.NeedsResponse {
+					err = e.Respond(t.Context(), ada, chat.Response{Request: ev.ApprovalRequest.ID, Error: json.RawMessage(`"bad history"`)})
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		}, time.Minute, time.Minute, "render failed: bad history"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			address := storetest.SQLite(t)

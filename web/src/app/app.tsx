@@ -47,7 +47,7 @@ export type Pages = Record<
 interface AppProps {
   pages: Pages;
   /** The first request for the signed-in user, sent while the language is loaded. */
-  signedIn: Promise<void>;
+  user: Promise<void>;
 }
 
 export function App(props: AppProps) {
@@ -60,11 +60,11 @@ export function App(props: AppProps) {
 }
 
 /** Inside shows the app, or the sign-in if nobody is signed in. */
-function Inside({ pages, signedIn }: AppProps) {
+function Inside({ pages, user }: AppProps) {
   const [error, setError] = useState<Error>();
   const { path, query } = useLocation();
   const [refused, setRefused] = useState("");
-  useEffect(() => void signedIn.catch(setError), []);
+  useEffect(() => void user.catch(setError), []);
   const again = () => {
     setError(undefined);
     meet().catch(setError);

@@ -12,7 +12,7 @@ export function useSend(act: () => Promise<unknown>, ...fields: string[]) {
   const [error, setError] = useState<unknown>();
   const send = async (e?: Event) => {
     e?.preventDefault();
-    const form = e?.currentTarget;
+    const form = e?.currentTarget as HTMLElement | undefined;
     if (busy) return;
     setBusy(true);
     setError(undefined);
@@ -20,8 +20,7 @@ export function useSend(act: () => Promise<unknown>, ...fields: string[]) {
       await act();
     } catch (refused) {
       setError(refused);
-      if (form instanceof HTMLElement)
-        requestAnimationFrame(() => form.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
+      requestAnimationFrame(() => form?.querySelector<HTMLElement>("[aria-invalid]")?.focus());
     } finally {
       setBusy(false);
     }

@@ -53,5 +53,7 @@ export function addressOf(filter: Filter): string {
 /** records loads a page of records. It converts the actor's name to an ID. */
 export async function records(filter: Filter, after: string | undefined, signal: AbortSignal) {
   const actor = filter.actor && (await userID(filter.actor));
-  return got(api.GET("/api/v1/audit", { params: { query: { ...filter, ...timesOf(filter), actor, after, limit: 50 } }, signal }));
+  return got(
+    api.GET("/api/v1/audit", { params: { query: { ...filter, ...timesOf(filter), actor, after, limit: 50 } }, signal }),
+  );
 }

@@ -65,18 +65,8 @@ export function Filters({ filter, onShow }: { filter: Filter; onShow: (to: Filte
         onText={(d) => choose({ decision: (d || undefined) as Decision | undefined })}
         options={[["", msg("audit.any")], ...messagesOf("audit.decisions")]}
       />
-      <TextField
-        label={msg("audit.since")}
-        type="date"
-        value={draft.since ?? ""}
-        onText={(since) => set({ since })}
-      />
-      <TextField
-        label={msg("audit.until")}
-        type="date"
-        value={draft.until ?? ""}
-        onText={(until) => set({ until })}
-      />
+      <TextField label={msg("audit.since")} type="date" value={draft.since ?? ""} onText={(since) => set({ since })} />
+      <TextField label={msg("audit.until")} type="date" value={draft.until ?? ""} onText={(until) => set({ until })} />
       <TextField
         label={msg("audit.subject")}
         value={draft.subject ?? ""}

@@ -250,7 +250,7 @@ function Connect(props: { current?: Model; onConnected: (m: Model) => void; onCa
         </Submit>
         {busy && (
           <span class="small muted" role="status">
-            {names ? msg("chat.testingModel") : msg("chat.listingModels")}
+            {names ? msg("chat.testingModel") : msg("ui.loading")}
           </span>
         )}
         {onCancel && <Button onClick={onCancel}>{msg("ui.cancel")}</Button>}

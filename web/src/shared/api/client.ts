@@ -51,14 +51,11 @@ async function codeOf(response: Response): Promise<string | undefined> {
 
 /** The error of a request that got no response. */
 export class Unreachable extends Error {
-  constructor() {
-    super();
-    translate(this, () => msg("ui.unreachable"));
+  // Translated whenever it is read.
+  override get message() {
+    return msg("ui.unreachable");
   }
 }
-
-/** translate gives an error a message that is translated whenever it is read, also before a language is loaded. */
-const translate = (error: Error, get: () => string) => Object.defineProperty(error, "message", { get });
 
 /** reachable waits until the hub can be reached, or until given reports true. */
 export const reachable = (given: () => boolean) =>
@@ -78,7 +75,11 @@ export class Refusal extends Error {
     readonly wait?: number,
   ) {
     super();
-    translate(this, () => translateProblem(problem).detail || problem.title);
+  }
+
+  // Translated whenever it is read.
+  override get message() {
+    return translateProblem(this.problem).detail || this.problem.title;
   }
 }
 
