@@ -96,10 +96,10 @@ func jsonEscape(value string, html, ascii bool) string {
 	return b.String()
 }
 
-// wrapped matches base64 text that is broken over lines, also within a JSON string.
+// wrapped matches base64 text that is split into lines, even within a JSON string.
 var wrapped = lazyregexp.New(`[A-Za-z0-9+/_-]{16,}(?:(?:\r?\n|(?:\\r)?\\n)[ \t]*[A-Za-z0-9+/_=-]+)+`)
 
-// minWrapped is the least length of the first line that [wrapped] matches.
+// minWrapped is the minimum length of the first line that [wrapped] matches.
 const minWrapped = 16
 
 // hasWrapped reports whether a line that ends with newline may be base64 text.
@@ -119,9 +119,9 @@ func isNotBase64(r rune) bool {
 
 var lineBreaks = lazyregexp.New(`(?:\r?\n|(?:\\r)?\\n)[ \t]*`)
 
-// JoinLines joins the lines of what may be base64 text that is broken over lines, so that
-// the [Forms] of a value are found in it. It joins only text that join accepts in the
-// joined form.
+// JoinLines joins the lines of text that may be base64 split into lines, so that the
+// [Forms] of a value can be found in it. It joins only text for whose joined form
+// join returns true.
 func JoinLines(text string, join func(joined string) bool) string {
 	if !hasWrapped(text, "\n") && !hasWrapped(text, `\n`) {
 		return text // the expression is slow

@@ -43,10 +43,10 @@ func (h *Handlers) finishProviderSignIn(w http.ResponseWriter, r *http.Request) 
 	http.Redirect(w, r, back, http.StatusSeeOther)
 }
 
-// showSignInError reports a failed sign-in. A browser is redirected to the page
-// with only an error code, because an attacker could put any text into the URL.
-// The log has the details. If back is the page of an invitation, which the user
-// still needs, it is that page.
+// showSignInError reports a failed sign-in. A browser is redirected to the page with
+// only an error code, because an attacker could put any text into the URL. The log
+// has the details. If back is the page of an invitation, which the user still needs,
+// the browser is redirected there.
 func (h *Handlers) showSignInError(w http.ResponseWriter, r *http.Request, back string, err error) {
 	if !page.IsPageRequest(r) {
 		h.Server.WriteProblem(w, r, err)

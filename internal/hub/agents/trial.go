@@ -49,11 +49,12 @@ func (t trialDocuments) replace(saved []store.Kind, kind, name string, in []stor
 	return out
 }
 
-// TrialProfile is like [Registry.Profile], for an agent whose documents are not saved.
-// The principal must be allowed to save each document, and documents that do not
-// parse are refused. References resolve to the documents first, then to saved
-// resources. Servers that are those of the saved document of the name have its secrets,
-// reviews and sign-ins. The others have none, so that their commands do not run.
+// TrialProfile is like [Registry.Profile], for an agent whose documents are not
+// saved. The principal must be allowed to save each document, and documents that do
+// not parse are refused. References resolve to the documents first, then to saved
+// resources. Servers with the same configuration as in the saved document of that
+// name use its secrets, reviews and sign-ins. Other servers have none, so their
+// commands do not run.
 func (r *Registry) TrialProfile(ctx context.Context, p account.Principal, documents []byte, kind, namespace, name string) (*Profile, error) {
 	a := r.newActor(p)
 	trial, err := a.readTrial(ctx, Parse(documents, "documents.yaml"))
@@ -112,8 +113,9 @@ func (a actor) readTrial(ctx context.Context, docs []*Document) (trialDocuments,
 	return out, nil
 }
 
-// withSavedServers returns the servers of a document that is not saved. Those with the
-// same configuration in the saved document of its name are replaced by the saved ones.
+// withSavedServers returns the servers of a document that is not saved. Servers that
+// have the same configuration in the saved document of that name are replaced with
+// the saved ones.
 func (a actor) withSavedServers(ctx context.Context, tried *Resource, servers []Server) ([]Server, error) {
 	k, err := a.Kinds.ByName(ctx, tried.Kind, tried.In, tried.Name)
 	if err != nil {

@@ -231,8 +231,8 @@ func (c *SharedContent) replace(ctx context.Context, values []string, n *int) {
 	count(&c.Title, title)
 }
 
-// contained returns those forms of the values that a text contains. It joins the lines of
-// base64 text that contains a value.
+// contained returns the forms of the values that occur in a text. It joins the lines
+// of base64 text that contains a value.
 func (c *SharedContent) contained(ctx context.Context, values []string) []string {
 	var forms, out []string
 	for _, v := range values {
