@@ -72,7 +72,7 @@ func (r *Runtime) ReadFile(ctx context.Context, e *catalog.Entry, name string, o
 	if err != nil {
 		return nil, fmt.Errorf("skill %s: %w", e.Name, err)
 	}
-	if err := r.checkServed(ctx, e, ""); err != nil {
+	if err := r.catalog.CheckApproval(ctx, e, "", servedApprovals{r, true}); err != nil {
 		return nil, err
 	}
 	b, err := r.catalog.Open(ctx, e)

@@ -34,7 +34,7 @@ func (r *Runtime) fetch(ctx context.Context, ref, sessionID string) ([]*session.
 	if err != nil {
 		return nil, err
 	}
-	if err := r.checkServed(ctx, e, sessionID); err != nil {
+	if err := r.catalog.CheckApproval(ctx, e, sessionID, servedApprovals{r, true}); err != nil {
 		return nil, err
 	}
 	order, err := r.catalog.LoadOrder(ctx, e)

@@ -13,15 +13,21 @@ import (
 	"github.com/loadout-dev/loadout/session"
 )
 
-// checkServed returns a [*RefusedError] if e is a skill of an MCP server that the
-// user must approve first: a model must not read its files before. It fetches no
-// file. It asks the user if the runtime can.
-func (r *Runtime) checkServed(ctx context.Context, e *catalog.Entry, session string) error {
+// servedApprovals implements [catalog.Approvals]. It asks the user if ask is set and the
+// runtime can.
+type servedApprovals struct {
+	*Runtime
+	ask bool
+}
+
+// CheckServed returns a [*RefusedError] unless the user approved the skill: a model must
+// not read its files before.
+func (r servedApprovals) CheckServed(ctx context.Context, e *catalog.Entry, session string) error {
 	refused, err := r.refuseServed(ctx, e, session)
 	if err != nil || refused == nil {
 		return err
 	}
-	if r.approve == nil || r.scripts == nil || r.scripts.Grants == nil {
+	if !r.ask || r.approve == nil || r.scripts == nil || r.scripts.Grants == nil {
 		return refused
 	}
 	c := execution.Caller{Principal: r.scripts.principal(), Session: session}
@@ -37,9 +43,6 @@ func (r *Runtime) checkServed(ctx context.Context, e *catalog.Entry, session str
 // refuseServed returns the reason why a model must not read a skill of an MCP
 // server, or nil.
 func (r *Runtime) refuseServed(ctx context.Context, e *catalog.Entry, session string) (*RefusedError, error) {
-	if !r.catalog.NeedsApproval(e) {
-		return nil, nil
-	}
 	d, err := r.decideServed(ctx, e, session)
 	if err != nil || d.Effect == policy.Allow {
 		return nil, err
@@ -88,8 +91,7 @@ func (r *Runtime) decideServed(ctx context.Context, e *catalog.Entry, session st
 // IsServedApproved reports whether a model may read a skill of an MCP server
 // without asking the user. It fetches no file. It is true for other skills.
 func (r *Runtime) IsServedApproved(ctx context.Context, e *catalog.Entry, session string) bool {
-	refused, err := r.refuseServed(ctx, e, session)
-	return err == nil && refused == nil
+	return r.catalog.CheckApproval(ctx, e, session, servedApprovals{r, false}) == nil
 }
 
 // checkServedRun returns a [*RefusedError] if ref is a skill of an MCP server whose

@@ -35,12 +35,17 @@ func (c *Catalog) serverSource(e *Entry) ServerSource {
 	return s
 }
 
-// NeedsApproval reports whether the user must approve a skill before a model may
-// read it. This is the case only for skills of MCP servers; see
-// [ServerSource.NeedsApproval].
-func (c *Catalog) NeedsApproval(e *Entry) bool {
+// CheckApproval returns an error unless a model may read a skill. Only skills of MCP
+// servers may need approval; see [ServerSource.CheckApproval].
+func (c *Catalog) CheckApproval(ctx context.Context, e *Entry, session string, a Approvals) error {
+	if e.Server == "" {
+		return nil
+	}
 	s := c.serverSource(e)
-	return e.Server != "" && (s == nil || s.NeedsApproval())
+	if s == nil {
+		return &NotFoundError{Ref: e.Name, Reason: "its MCP server is no longer configured"}
+	}
+	return s.CheckApproval(ctx, e, session, a)
 }
 
 // Head returns a skill of an MCP server without its instructions, as the server

@@ -46,9 +46,9 @@ type ServerSource interface {
 	// Server returns the label of the server, which the host program assigns.
 	// It must be constant.
 	Server() string
-	// NeedsApproval reports whether the user must approve a skill before a model
-	// may read it.
-	NeedsApproval() bool
+	// CheckApproval returns an error unless a model may read a skill. A source
+	// whose skills need approval returns the result of a.CheckServed, others nil.
+	CheckApproval(ctx context.Context, e *Entry, session string, a Approvals) error
 	// Head returns a skill without its instructions, as the server lists it. It
 	// fetches no file.
 	Head(e *Entry) (*skill.Skill, error)
@@ -56,6 +56,14 @@ type ServerSource interface {
 	// next List includes it. ref is a path in the source, or a URI. The error
 	// wraps [fs.ErrNotExist] if the server has no such skill.
 	Find(ctx context.Context, ref string) error
+}
+
+// Approvals checks the user's approvals of skills of MCP servers. Because only sources of
+// such skills call it, programs without them do not link its implementation.
+type Approvals interface {
+	// CheckServed returns an error unless the user approved the current files of a
+	// skill. It fetches no file.
+	CheckServed(ctx context.Context, e *Entry, session string) error
 }
 
 // Listing holds the skills and problems of a source. The caller of [Source.List]

@@ -77,8 +77,13 @@ func (s *Source) Scope() catalog.Scope { return catalog.Public }
 // Server implements [catalog.ServerSource].
 func (s *Source) Server() string { return s.o.Label }
 
-// NeedsApproval implements [catalog.ServerSource].
-func (s *Source) NeedsApproval() bool { return s.o.Ask }
+// CheckApproval implements [catalog.ServerSource].
+func (s *Source) CheckApproval(ctx context.Context, e *catalog.Entry, session string, a catalog.Approvals) error {
+	if !s.o.Ask {
+		return nil
+	}
+	return a.CheckServed(ctx, e, session)
+}
 
 // Name returns the name of the server in its configuration.
 func (s *Source) Name() string { return s.o.Name }
