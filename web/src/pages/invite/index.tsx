@@ -70,6 +70,8 @@ export default function InvitePage() {
   );
 }
 
+const focusHeading = () => document.querySelector<HTMLElement>(".account-door h1")?.focus();
+
 const named = (i: Opened) => i.group?.display || i.group?.name || "";
 
 const Home = () => (
@@ -82,6 +84,7 @@ const Home = () => (
 function Stranger({ link, i }: { link: string; i: Opened }) {
   const [known, setKnown] = useState(false);
   const [typed, type] = useState({ name: "", password: "" });
+  useEffect(() => () => void requestAnimationFrame(focusHeading), []); // a sign-in removes its form
   return (
     <>
       {known ? (
@@ -160,7 +163,6 @@ function Member({ link, i }: { link: string; i: Opened }) {
   const { route } = useLocation();
   const member = i.member !== undefined;
   const role = roleName(i.role ?? "");
-  useEffect(() => document.querySelector("h1")?.focus(), []); // after a sign-in, its form is gone
   const { send, busy, error } = useSend(async () => {
     const { group } = await got(api.POST("/api/v1/invite/{link}/join", { params: { path: { link } } }));
     await Promise.all([meet(), regroup()]);
