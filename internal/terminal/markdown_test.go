@@ -23,6 +23,7 @@ func TestMarkdown(t *testing.T) {
 		{"numbers", "3. one\n4. two", "3. one\n4. two", 20},
 		{"a loose list", "- one\n\n- two", "• one\n\n• two", 20},
 		{"code is not wrapped", "```go\nif a {\n\treturn true\n}\n```", "if a {\n    return true\n}", 10},
+		{"code in a line", "a `b c\nd` e", "a b c d e", 20},
 		{"a quote", "> one two three", "│ one two\n│ three", 10},
 		{"a link shows where it leads", "[here](https://example.com/a)", "here (https://example.com/a)", 60},
 		{"a link that is its text", "<https://example.com/a>", "https://example.com/a", 60},
