@@ -29,6 +29,11 @@ type Run struct {
 	Principal policy.Principal
 	ByUser    bool
 	Session   string // session ID, for grants that are valid in one session
+	// Skills are the active skills of the conversation, as
+	// [session.Session.Active] returns them. If one of them is a skill of an MCP
+	// server that is not approved, no script runs, because its text might have led
+	// the model to run the script. It is ignored if ByUser is set.
+	Skills []session.ActiveSkill
 
 	// Folder is the handle of a working folder, as returned by an earlier run.
 	// If it is "", NewFolder creates a working folder. Runs with the same
@@ -132,6 +137,13 @@ func (r *Runtime) Run(ctx context.Context, run Run) (*RunResult, error) {
 	c := execution.Caller{Principal: run.Principal, Session: run.Session, ByUser: run.ByUser, WriteWorkspace: run.WriteWorkspace, HostNetwork: run.HostNetwork}
 	if err := r.checkServedRun(ctx, run.Skill, run.Script, c); err != nil {
 		return nil, err
+	}
+	for _, a := range run.Skills {
+		if isServed(a.Skill) && !run.ByUser {
+			if err := r.checkServedCode(ctx, a, run.Principal, run.Session); err != nil {
+				return nil, err
+			}
+		}
 	}
 	req := &execution.Request{
 		Skill: run.Skill, Script: run.Script, Args: run.Args, Inputs: executionInputs(run.Inputs), Caller: c,

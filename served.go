@@ -126,7 +126,7 @@ func isServed(id session.ID) bool { return strings.HasPrefix(id.Name, id.Origin+
 
 // checkServedCode returns a [*RefusedError] unless the user approved the version
 // of a skill of an MCP server that a conversation has loaded. Its text might have
-// led the model to run a command, so no command runs without that approval.
+// led the model to run code, so none runs without that approval.
 func (r *Runtime) checkServedCode(ctx context.Context, a session.ActiveSkill, p policy.Principal, session string) error {
 	q := decision.RunRequest{Principal: p, Session: session, Subject: policy.Digest(a.Digest), Name: a.Skill.Name, Origin: a.Skill.Origin, Enabled: true}
 	if p == (policy.Principal{}) {
@@ -139,7 +139,7 @@ func (r *Runtime) checkServedCode(ctx context.Context, a session.ActiveSkill, p 
 	if d.Effect == policy.Allow {
 		return nil
 	}
-	d.Reason = "it comes from an MCP server and is active in this conversation, so commands need its approval: " + d.Reason
+	d.Reason = "it comes from an MCP server and is active in this conversation, so code needs its approval: " + d.Reason
 	return newRefusedError(&execution.RefusedError{Skill: a.Skill.Name, Decision: d})
 }
 

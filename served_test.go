@@ -10,11 +10,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/serverskill"
 	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/sandbox"
 )
 
 // publisher is an MCP server with one skill. It counts the files that it sends.
@@ -159,4 +161,75 @@ func TestTextOfServedSkills(t *testing.T) {
 	if _, err := rt.Fetch(t.Context(), "mcp.docs/report"); !errors.As(err, new(*loadout.RefusedError)) {
 		t.Errorf("hidden characters: %v, want a refusal", err)
 	}
+}
+
+// A conversation with a skill of an MCP server runs code only if the user approved
+// that version of the skill.
+func TestCodeNeedsApprovalOfServedSkills(t *testing.T) {
+	p := newPublisher()
+	grants := policy.NewMemoryStore()
+	local := fstest.MapFS{"own/SKILL.md": {Data: []byte("---\nname: own\ndescription: Mine\n---\nText.\n")}, "own/run.sh": {Data: []byte("echo 1\n")}}
+	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: []catalog.Source{p.source("docs", false), catalog.NewFS("bundled", catalog.Bundled, local)},
+		Scripts: &loadout.Scripts{Sandbox: brokenSandbox{}, Grants: grants}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Close()
+	s, err := rt.NewSession(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	code := map[string]func() error{
+		"command": func() error {
+			_, err := rt.Command(t.Context(), loadout.Command{Args: []string{"true"}, Skills: s.Active()})
+			return err
+		},
+		"script of another skill": func() error {
+			_, err := rt.Run(t.Context(), loadout.Run{Skill: "own", Script: "run.sh", Skills: s.Active()})
+			return err
+		},
+	}
+	expect := func(when string, refused bool) {
+		t.Helper()
+		for name, run := range code {
+			err := run()
+			if e, ok := errors.AsType[*loadout.RefusedError](err); ok != refused || ok && (e.Skill != "mcp.docs/report" || !e.NeedsApproval) {
+				t.Errorf("%s: %s: %v; want a refusal: %v", when, name, err, refused)
+			}
+		}
+	}
+	expect("before the load", false)
+	if _, err := s.Load(t.Context(), "mcp.docs/report", nil); err != nil {
+		t.Fatal(err)
+	}
+	expect("without approval", true)
+	request, err := rt.ReadApprovalRequest(t.Context(), "mcp.docs/report")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Subject: request.Digest, Name: request.Entry.Name, Origin: request.Entry.Origin, Permissions: request.Permissions(), Scope: policy.Always}
+	if g, err = grants.Put(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+	expect("with approval", false)
+	if _, err := grants.Revoke(t.Context(), g.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := rt.Catalog().SetSources(t.Context(), rt.Catalog().Sources()[1:]); err != nil {
+		t.Fatal(err)
+	}
+	expect("after the server was removed", true)
+}
+
+// brokenSandbox cannot start anything.
+type brokenSandbox struct{}
+
+func (brokenSandbox) Name() string       { return "broken" }
+func (brokenSandbox) Tier() sandbox.Tier { return sandbox.Isolated }
+func (brokenSandbox) Probe(context.Context) (*sandbox.Report, error) {
+	return nil, errors.New("cannot be used")
+}
+func (brokenSandbox) Start(context.Context, *sandbox.Spec) (sandbox.Sandbox, error) {
+	return nil, errors.New("cannot start")
 }

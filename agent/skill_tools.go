@@ -44,7 +44,7 @@ type SkillToolOptions struct {
 	Elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)
 	// Server has further options for the server that implements the tools, such
 	// as Workspace, Refresh and OnUse. SkillTools sets its Tools, Session,
-	// Principal, ToolsOnly, WithoutNotices, HeldDigest and InvokedByUser. It may be nil.
+	// Principal, ToolsOnly, WithoutNotices, ActiveSkills and InvokedByUser. It may be nil.
 	Server *mcpserver.Options
 }
 
@@ -87,14 +87,7 @@ func SkillTools(ctx context.Context, rt *loadout.Runtime, s *session.Session, o 
 	opts.InvokedByUser = func(e *catalog.Entry) bool {
 		return slices.ContainsFunc(s.Active(), func(a session.ActiveSkill) bool { return a.Skill.Key() == e.Key() })
 	}
-	opts.HeldDigest = func(e *catalog.Entry) string {
-		for _, a := range s.Active() {
-			if a.Skill.Key() == e.Key() {
-				return a.Digest
-			}
-		}
-		return ""
-	}
+	opts.ActiveSkills = s.Active
 	server := mcpserver.New(rt, &opts)
 	c, err := connect(ctx, server, caller.elicit)
 	if err != nil {

@@ -225,6 +225,9 @@ func (s *Server) runSkillScript(ctx context.Context, req *mcp.CallToolRequest, r
 		run.Inputs = append(run.Inputs, input)
 	}
 	run.Workspace, run.Session = s.opts.Workspace, s.opts.Session
+	if s.opts.ActiveSkills != nil {
+		run.Skills = s.opts.ActiveSkills()
+	}
 	run.ApproveChanges = s.approveChanges(req)
 	run.Principal, _ = requestPrincipal(ctx) // the zero value means the runtime's principal
 	done := s.reportProgress(ctx, req, &run)

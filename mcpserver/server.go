@@ -97,11 +97,12 @@ type Options struct {
 	// Workspace is a user's directory that scripts can read as /workspace, and
 	// write to if a grant allows it; "" mounts none.
 	Workspace string
-	// HeldDigest returns the digest with which the conversation loaded a skill of
-	// an MCP server, or "" if it did not load the skill. If it is nil, clients
-	// name the digest in each read, because a server does not know what its
-	// clients have loaded.
-	HeldDigest func(*catalog.Entry) string
+	// ActiveSkills returns the skills that the conversation has loaded. Files of a
+	// skill of an MCP server are read only in the version that was loaded, and
+	// while such a skill is active, scripts run only if it is approved. If
+	// ActiveSkills is nil, clients name the version in each read, because a server
+	// does not know what its clients have loaded.
+	ActiveSkills func() []session.ActiveSkill
 	// ApproveChanges asks the user about held changes of a script: see
 	// [loadout.Run]. If it is nil, clients with elicitation and a protocol
 	// version before 2026-07-28 are asked.

@@ -556,8 +556,14 @@ func (s *Server) readFile(ctx context.Context, in readArgs) (*catalog.Entry, *lo
 // not know what its client has loaded, and a file of another version must not be
 // read. checkHeld fetches nothing.
 func (s *Server) checkHeld(ctx context.Context, e *catalog.Entry, held string) (*mcp.CallToolResult, error) {
-	if s.opts.HeldDigest != nil {
-		if held = s.opts.HeldDigest(e); held == "" {
+	if s.opts.ActiveSkills != nil {
+		held = ""
+		for _, a := range s.opts.ActiveSkills() {
+			if a.Skill.Key() == e.Key() {
+				held = a.Digest
+			}
+		}
+		if held == "" {
 			return errorResult(fmt.Sprintf("Skill %s is not loaded: load it, then read its files.", e.Name)), nil
 		}
 	}
