@@ -100,6 +100,11 @@ func (a *app) showSkill(cmd *cobra.Command, rt *loadout.Runtime, ref string) err
 	if err != nil {
 		return err
 	}
+	if e.Server != "" { // the name in its frontmatter is that of other skills, too
+		full := *s
+		full.Name, full.DisplayName = e.Name, ""
+		s = &full
+	}
 	if a.JSON {
 		shown := newShownSkill(e, s, m)
 		shown.State = state

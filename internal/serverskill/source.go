@@ -17,6 +17,11 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
+// minAge is the age up to which a stored listing is used even if the server allows
+// less, so that not every command connects to the server. What is read is verified
+// in any case.
+const minAge = 5 * time.Minute
+
 // OriginPrefix precedes the label of the server in the origin of a skill, so
 // that its origin differs from that of every other source.
 const OriginPrefix = "mcp."
@@ -118,10 +123,13 @@ func (s *Source) do(ctx context.Context, what string, f func(context.Context, Co
 // List implements [catalog.Source]. It fetches no files.
 func (s *Source) List(ctx context.Context) (catalog.Listing, error) {
 	l := s.current()
-	if l == nil && s.o.Wait {
-		var err error
-		if l, err = s.refresh(ctx); err != nil {
+	if s.o.Wait && (l == nil || time.Since(l.At) > max(l.TTL, minAge)) {
+		now, err := s.refresh(ctx)
+		if err != nil && (l == nil || ctx.Err() != nil) {
 			return catalog.Listing{}, err
+		}
+		if err == nil {
+			l = now
 		}
 	}
 	if l == nil {

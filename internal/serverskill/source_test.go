@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -457,6 +458,26 @@ func TestCacheIsHashedAtEachAccess(t *testing.T) {
 	c = open()
 	if text, err := readFile(c, get(t, c, "mcp.docs/pdf"), "a.md"); text != "A" || err != nil || len(s.reads) != 2 {
 		t.Errorf("a changed file in the cache: %q, %v; %d reads", text, err, len(s.reads))
+	}
+	listing := filepath.Join(dir, "listing.json")
+	data, err := os.ReadFile(listing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := regexp.MustCompile(`"at":"[^"]*"`)
+	if err := os.WriteFile(listing, at.ReplaceAll(data, []byte(`"at":"2026-01-01T00:00:00Z"`)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.add("skill://added", "added")
+	if got := names(open()); got != "mcp.docs/added mcp.docs/pdf" || s.lists != 2 {
+		t.Errorf("with an old listing: %s, %d lists", got, s.lists)
+	}
+	s.list = func(string) (string, error) { return "", errors.New("unreachable") }
+	if err := os.WriteFile(listing, at.ReplaceAll(data, []byte(`"at":"2026-01-01T00:00:00Z"`)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(open()); got != "mcp.docs/pdf" || s.lists != 3 {
+		t.Errorf("with an old listing and no server: %s, %d lists", got, s.lists)
 	}
 	if err := serverskill.RemoveCaches(filepath.Dir(dir), nil); err != nil {
 		t.Fatal(err)
