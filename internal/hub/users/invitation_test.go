@@ -85,6 +85,13 @@ func TestInvitationCreatesUser(t *testing.T) {
 		}
 		_, err = i.accept(t, link, "bob")
 		wantError(t, err, users.ErrInvitation)
+		_, err = i.Invitations.Join(t.Context(), account.Principal{User: ann.User}, link) // a token without a scope for it
+		if _, denied := errors.AsType[*account.DeniedError](err); !denied {
+			t.Errorf("joining with a token: %v", err)
+		}
+		if denied := must(i.Audit.List(t.Context(), boss, store.AuditQuery{Action: string(account.InvitationAccept), Decision: "denied"}))(t); len(denied) != 1 || denied[0].Actor != string(ann.User) {
+			t.Errorf("the audit log has the denials %+v", denied)
+		}
 		found, _, err := i.Invitations.List(t.Context(), i.owner, i.web, store.Page{})
 		mustDo(t, err)
 		if len(found) != 1 || found[0].State != users.InvitationUsed || found[0].Note != "for ann" || len(found[0].Users) != 1 || found[0].Users[0].Name != "ann" {
