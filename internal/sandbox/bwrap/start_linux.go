@@ -97,7 +97,8 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	if !b.opts.NoGroups {
 		group = cfg.Group(limits, limits.Work+limits.Tmp+limits.Shm)
 	}
-	cfg.Attach = func(int) error { return child.attach(group, info) }
+	// Only the child of bubblewrap is in the group.
+	cfg.CloneInto, cfg.Attach = nil, func(int) error { return child.attach(group, info) }
 	s, err := launcher.Start(ctx, proxy.Environment(spec), cfg)
 	if err != nil {
 		return nil, explainError(err)

@@ -81,18 +81,25 @@ func newGroup(at map[string]string, l Limits) (*Group, error) {
 	return g, nil
 }
 
+// SetLimits changes the limits of the group.
+func (g *Group) SetLimits(l Limits) error {
+	if g.unified {
+		dir := g.distinctDirs()[0]
+		return g.setUnified(dir, g.Controllers(), l)
+	}
+	for _, c := range g.Controllers() {
+		if err := g.setLimits(c, g.dirs[c], l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // setLimits sets the limits of a version 1 controller.
 func (g *Group) setLimits(controller, dir string, l Limits) error {
 	switch controller {
 	case "memory":
-		// The limit includes swap if the kernel accounts for swap.
-		if err := writeValue(dir, "memory.limit_in_bytes", strconv.FormatInt(l.Memory, 10)); err != nil {
-			return err
-		}
-		if err := writeValue(dir, "memory.memsw.limit_in_bytes", strconv.FormatInt(l.Memory, 10)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		return nil
+		return setMemory(dir, strconv.FormatInt(l.Memory, 10))
 	case "pids":
 		return writeValue(dir, "pids.max", strconv.Itoa(l.Processes))
 	}
@@ -102,6 +109,24 @@ func (g *Group) setLimits(controller, dir string, l Limits) error {
 	return writeValue(dir, "cpu.cfs_quota_us", strconv.Itoa(int(l.Cores*100000)))
 }
 
+// setMemory sets the memory limit of a version 1 group. The limit includes swap
+// if the kernel accounts for swap. The limit without swap must never exceed the
+// other one, so a higher limit is set in the opposite order.
+func setMemory(dir, limit string) error {
+	err := writeValue(dir, "memory.limit_in_bytes", limit)
+	raised := errors.Is(err, syscall.EINVAL)
+	if err != nil && !raised {
+		return err
+	}
+	if err := writeValue(dir, "memory.memsw.limit_in_bytes", limit); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if raised {
+		return writeValue(dir, "memory.limit_in_bytes", limit)
+	}
+	return nil
+}
+
 // makeUnified creates a version 2 group with the available controllers.
 func (g *Group) makeUnified(dir string, l Limits) error {
 	enableControllers(filepath.Dir(dir), controllers) // errors are ignored, because the controllers of the group are checked below
@@ -109,24 +134,10 @@ func (g *Group) makeUnified(dir string, l Limits) error {
 		return err
 	}
 	have, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
-	names := strings.Fields(string(have))
-	values := map[string][2]string{
-		"memory": {"memory.max", strconv.FormatInt(l.Memory, 10)},
-		"pids":   {"pids.max", strconv.Itoa(l.Processes)},
-		"cpu":    {"cpu.max", strconv.Itoa(int(l.Cores*100000)) + " 100000"},
+	if err == nil {
+		err = g.setUnified(dir, strings.Fields(string(have)), l)
 	}
-	n := 0
-	for c, v := range values {
-		if err == nil && slices.Contains(names, c) {
-			err = writeValue(dir, v[0], v[1])
-			g.dirs[c] = dir
-			n++
-		}
-	}
-	if slices.Contains(names, "memory") && err == nil {
-		writeValue(dir, "memory.swap.max", "0") // not supported everywhere
-	}
-	if err == nil && n == 0 {
+	if err == nil && len(g.dirs) == 0 {
 		err = errors.New("no control group controller is delegated")
 	}
 	if err != nil {
@@ -136,6 +147,37 @@ func (g *Group) makeUnified(dir string, l Limits) error {
 	}
 	g.unified = true
 	return nil
+}
+
+// setUnified sets the limits of the named controllers of a version 2 group, and
+// adds these to the group.
+func (g *Group) setUnified(dir string, names []string, l Limits) error {
+	for c, v := range map[string][2]string{
+		"memory": {"memory.max", strconv.FormatInt(l.Memory, 10)},
+		"pids":   {"pids.max", strconv.Itoa(l.Processes)},
+		"cpu":    {"cpu.max", strconv.Itoa(int(l.Cores*100000)) + " 100000"},
+	} {
+		if !slices.Contains(names, c) {
+			continue
+		}
+		if err := writeValue(dir, v[0], v[1]); err != nil {
+			return err
+		}
+		g.dirs[c] = dir
+	}
+	if slices.Contains(names, "memory") {
+		writeValue(dir, "memory.swap.max", "0") // not supported everywhere
+	}
+	return nil
+}
+
+// Open opens the directory of a version 2 group, so that a process can start in
+// the group.
+func (g *Group) Open() (*os.File, error) {
+	if !g.unified {
+		return nil, errors.ErrUnsupported
+	}
+	return os.Open(g.distinctDirs()[0])
 }
 
 func writeValue(dir, file, value string) error {

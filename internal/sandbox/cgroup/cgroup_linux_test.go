@@ -46,10 +46,29 @@ func TestGroup(t *testing.T) {
 		"pids":   {{"pids.max"}, {"20"}},
 		"cpu":    {{"cpu.cfs_quota_us", "cpu.max"}, {"150000", "150000 100000"}},
 	}
-	for _, c := range g.Controllers() {
-		if got := read(c, want[c][0]...); !slices.Contains(want[c][1], got) {
-			t.Errorf("limit of %s is %q", c, got)
+	wantLimits := func() {
+		t.Helper()
+		for _, c := range g.Controllers() {
+			if got := read(c, want[c][0]...); !slices.Contains(want[c][1], got) {
+				t.Errorf("limit of %s is %q", c, got)
+			}
 		}
+	}
+	wantLimits()
+	for _, mib := range []int64{128, 32, 64} { // up and down
+		if err := g.SetLimits(Limits{Memory: mib << 20, Processes: int(mib), Cores: float64(mib) / 64}); err != nil {
+			t.Fatal(err)
+		}
+		want["memory"] = [2][]string{want["memory"][0], {strconv.FormatInt(mib<<20, 10)}}
+		want["pids"] = [2][]string{want["pids"][0], {strconv.FormatInt(mib, 10)}}
+		quota := strconv.FormatInt(mib*100000/64, 10)
+		want["cpu"] = [2][]string{want["cpu"][0], {quota, quota + " 100000"}}
+		wantLimits()
+	}
+	if dir, err := g.Open(); (err == nil) != g.unified {
+		t.Errorf("open the group: %v, %v", dir, err)
+	} else if err == nil {
+		dir.Close()
 	}
 	if len(g.Controllers()) == 0 || g.OOM() {
 		t.Errorf("controllers %v, out of memory %t", g.Controllers(), g.OOM())

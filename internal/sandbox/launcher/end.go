@@ -14,7 +14,7 @@ import (
 func (s *Sandbox) Close() error {
 	s.closing.Do(func() {
 		s.terminate()
-		t := time.AfterFunc(grace, func() { s.cfg.Command.Process.Kill() })
+		t := time.AfterFunc(grace, func() { s.command.Process.Kill() })
 		<-s.ended
 		t.Stop()
 		s.conn.Close()
@@ -38,10 +38,10 @@ func (s *Sandbox) End() {
 func (s *Sandbox) terminate() {
 	s.conn.CloseWrite()
 	if !s.cfg.Graceful {
-		s.cfg.Command.Process.Kill()
+		s.command.Process.Kill()
 		return
 	}
-	late := time.AfterFunc(grace, func() { s.cfg.Command.Process.Kill() })
+	late := time.AfterFunc(grace, func() { s.command.Process.Kill() })
 	go func() {
 		<-s.ended
 		late.Stop()
@@ -71,10 +71,6 @@ func (s *Sandbox) Busy() bool {
 	defer s.mu.Unlock()
 	return len(s.procs) > 0
 }
-
-// Ended returns a channel that is closed when the first process of the sandbox
-// has exited.
-func (s *Sandbox) Ended() <-chan struct{} { return s.ended }
 
 // permanentThread starts a thread that lives until this program exits. It
 // returns a channel for functions that the thread should call.

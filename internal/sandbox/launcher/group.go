@@ -22,21 +22,37 @@ import (
 // in-memory file systems, which count as memory. The caller must remove the
 // group in OnClose.
 func (c *Config) Group(l sandbox.Limits, files int64) *cgroup.Group {
-	g, err := cgroup.New(cgroup.Limits{Memory: l.Memory + files, Processes: l.Processes + SpareThreads, Cores: l.Cores})
+	g, err := cgroup.New(groupLimits(l, files))
 	if err != nil {
 		return nil
 	}
-	c.Attach = g.Attach
+	c.CloneInto, c.Attach = g.Open, g.Attach
 	if c.Graceful {
 		c.Attach = func(pid int) error { return attachTree(g, pid) }
 	}
+	c.explainEnd(g, l)
+	return g
+}
+
+// Regroup sets the limits of the control group that c.Stage is in, and adds the
+// group to the configuration. The arguments are those of [Config.Group].
+func (c *Config) Regroup(g *cgroup.Group, l sandbox.Limits, files int64) error {
+	c.explainEnd(g, l)
+	return g.SetLimits(groupLimits(l, files))
+}
+
+func groupLimits(l sandbox.Limits, files int64) cgroup.Limits {
+	return cgroup.Limits{Memory: l.Memory + files, Processes: l.Processes + SpareThreads, Cores: l.Cores}
+}
+
+// explainEnd makes the sandbox report that the group was out of memory.
+func (c *Config) explainEnd(g *cgroup.Group, l sandbox.Limits) {
 	c.EndReason = func() (sandbox.Reason, string) {
 		if g.OOM() {
 			return sandbox.OOM, "memory limit exceeded (" + strconv.FormatInt(l.Memory>>20, 10) + " MiB)"
 		}
 		return "", ""
 	}
-	return g
 }
 
 // attachTree attaches a process and its children to a group, because a guard

@@ -9,7 +9,6 @@ package launcher
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"os"
@@ -28,6 +27,8 @@ type Config struct {
 	// Command starts the stage. Its first extra file becomes the socket. Start
 	// closes all extra files.
 	Command *exec.Cmd
+	// Stage, if set, is a running stage to use instead of starting Command.
+	Stage *Stage
 	// Bound reports whether a parent-death signal kills the command when the
 	// thread that started it exits.
 	Bound bool
@@ -38,8 +39,12 @@ type Config struct {
 	Filter       func() ([]byte, error)
 	Restrictions stage.Restrictions
 	// Attach, if set, is called with the PID of the stage before the stage
-	// starts anything.
+	// starts any command.
 	Attach func(pid int) error
+	// CloneInto, if set, opens the directory of a version 2 control group. The
+	// command starts in this group if the kernel supports that. Attach is not
+	// called then.
+	CloneInto func() (*os.File, error)
 	// Serve is called with the listener that the setup requested in the
 	// sandbox.
 	Serve func(net.Listener)
@@ -62,11 +67,10 @@ const grace = 2 * time.Second
 // Sandbox controls a running stage over its socket. It implements
 // [sandbox.Sandbox] except for State.
 type Sandbox struct {
-	cfg    *Config
-	spec   *sandbox.Spec
-	conn   *net.UnixConn
-	stderr *headBuffer
-	ended  chan struct{} // closed when the stage has exited
+	*Stage
+	cfg  *Config
+	spec *sandbox.Spec
+
 	// Landlock is the Landlock ABI version in use, or 0.
 	Landlock int
 	// OverlayError is why the stage could not mount an overlay, or "".
@@ -92,13 +96,17 @@ func Start(ctx context.Context, spec *sandbox.Spec, cfg *Config) (*Sandbox, erro
 	if cfg.HostPath == nil {
 		cfg.HostPath = func(p string) string { return p }
 	}
-	s := &Sandbox{cfg: cfg, spec: spec, stderr: &headBuffer{}, ended: make(chan struct{}), waiting: map[int]chan answer{}, procs: map[int]*process{}}
-	if err := s.launch(); err != nil {
-		if cfg.OnClose != nil {
-			cfg.OnClose()
+	running := cfg.Stage
+	if running == nil {
+		var err error
+		if running, err = launch(cfg); err != nil {
+			if cfg.OnClose != nil {
+				cfg.OnClose()
+			}
+			return nil, err
 		}
-		return nil, err
 	}
+	s := &Sandbox{cfg: cfg, spec: spec, Stage: running, waiting: map[int]chan answer{}, procs: map[int]*process{}}
 	if err := s.prepare(ctx); err != nil {
 		s.Close()
 		return nil, err
@@ -107,71 +115,46 @@ func Start(ctx context.Context, spec *sandbox.Spec, cfg *Config) (*Sandbox, erro
 	return s, nil
 }
 
-func (s *Sandbox) launch() error {
-	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("start sandbox: %w", err)
-	}
-	ours, theirs := os.NewFile(uintptr(fds[0]), "stage"), os.NewFile(uintptr(fds[1]), "stage")
-	defer ours.Close()
-	cmd := s.cfg.Command
-	cmd.ExtraFiles = append([]*os.File{theirs}, cmd.ExtraFiles...)
-	cmd.Stderr = s.stderr
-	cmd.WaitDelay = grace
-	defer func() {
-		for _, f := range cmd.ExtraFiles {
-			f.Close()
-		}
-	}()
-	conn, err := net.FileConn(ours)
-	if err != nil {
-		return fmt.Errorf("start sandbox: %w", err)
-	}
-	s.conn = conn.(*net.UnixConn)
-	start := cmd.Start
-	if s.cfg.Bound {
-		start = func() error { return onPermanentThread(cmd.Start) }
-	}
-	if err := start(); err != nil {
-		s.conn.Close()
-		return &sandbox.UnavailableError{Backend: s.cfg.Backend, Missing: "cannot start the first process", Err: err}
-	}
-	go func() {
-		cmd.Wait()
-		close(s.ended)
-	}()
-	return nil
-}
-
 // prepare sends the setup to the stage and waits for the response. It sends the
 // whole setup without waiting for intermediate responses.
-func (s *Sandbox) prepare(ctx context.Context) error {
+func (s *Sandbox) prepare(ctx context.Context) (failed error) {
 	stop := context.AfterFunc(ctx, s.terminate)
 	defer stop()
 	attached := make(chan error, 1)
-	if attach := s.cfg.Attach; attach != nil {
-		go func() { attached <- attach(s.cfg.Command.Process.Pid) }()
-	} else {
-		attached <- nil
-	}
+	go func() { // the kernel may take long, so the stage prepares meanwhile
+		err := s.attach(s.cfg)
+		if err != nil {
+			s.conn.CloseWrite() // the stage exits when the socket is closed
+		}
+		attached <- err
+	}()
 	sent := make(chan error, 1)
-	go func() { sent <- s.sendSetup(attached) }()
+	go func() { sent <- s.sendSetup() }()
 	ready, listener, err := s.readReady()
 	if err != nil {
 		s.terminate() // unblocks pending writes
 	}
-	sendErr := <-sent
+	sendErr, attachErr := <-sent, <-attached
+	defer func() {
+		if failed != nil && listener != nil {
+			listener.Close()
+		}
+	}()
 	if sendErr != nil && !isClosed(sendErr) {
 		return sendErr
 	}
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case attachErr != nil && !errors.Is(attachErr, syscall.ESRCH): // no command has started
+		return attachErr
 	case err != nil:
 		<-s.ended
 		return &sandbox.UnavailableError{Backend: s.cfg.Backend, Missing: "first process ended during setup", Err: errors.New(s.stderr.firstLine())}
 	case ready.Error != "":
 		return s.setupError(ready)
+	case attachErr != nil:
+		return attachErr
 	}
 	s.Landlock, s.OverlayError = ready.Landlock, ready.Overlay
 	if listener != nil && s.cfg.Serve != nil {
@@ -189,7 +172,7 @@ func (s *Sandbox) setupError(r *stage.Ready) error {
 	return &sandbox.UnavailableError{Backend: s.cfg.Backend, Missing: "cannot " + r.Step, Err: err, Fix: fixFor(r.Step)}
 }
 
-func (s *Sandbox) sendSetup(attached <-chan error) error {
+func (s *Sandbox) sendSetup() error {
 	if err := s.send(stage.KindSetup, &s.cfg.Setup); err != nil {
 		return err
 	}
@@ -198,10 +181,6 @@ func (s *Sandbox) sendSetup(attached <-chan error) error {
 			s.conn.CloseWrite() // the stage exits when the socket is closed
 			return err
 		}
-	}
-	if err := <-attached; err != nil {
-		s.conn.CloseWrite()
-		return err
 	}
 	if s.cfg.Filter != nil {
 		program, err := s.cfg.Filter()

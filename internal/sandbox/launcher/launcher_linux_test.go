@@ -3,8 +3,12 @@ package launcher
 import (
 	"context"
 	"errors"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/loadout-dev/loadout/sandbox"
@@ -57,5 +61,58 @@ func TestAttachFails(t *testing.T) {
 	}})
 	if !errors.Is(err, want) || c.ProcessState == nil {
 		t.Errorf("error is %v, process state %v", err, c.ProcessState)
+	}
+}
+
+// unifiedGroup returns a new control group of version 2.
+func unifiedGroup(t *testing.T) string {
+	t.Helper()
+	b, _ := os.ReadFile("/proc/self/mountinfo")
+	for line := range strings.Lines(string(b)) {
+		before, after, _ := strings.Cut(line, " - ")
+		if f := strings.Fields(before); strings.HasPrefix(after, "cgroup2 ") && len(f) > 4 {
+			dir := filepath.Join(f[4], "loadout-test-"+strconv.Itoa(os.Getpid()))
+			if err := os.Mkdir(dir, 0o755); err != nil {
+				t.Skip("no groups: ", err)
+			}
+			t.Cleanup(func() { syscall.Rmdir(dir) })
+			return dir
+		}
+	}
+	t.Skip("no control groups of version 2")
+	return ""
+}
+
+// A stage starts in its group if the kernel can do that, and is attached
+// otherwise.
+func TestStageStartsInGroup(t *testing.T) {
+	group := unifiedGroup(t)
+	for name, tt := range map[string]struct {
+		open     func() (*os.File, error)
+		attached int
+	}{
+		"version 2":   {func() (*os.File, error) { return os.Open(group) }, 0},
+		"version 1":   {func() (*os.File, error) { return nil, errors.ErrUnsupported }, 1},
+		"not a group": {func() (*os.File, error) { return os.Open("/") }, 1},
+		"none":        {nil, 1},
+	} {
+		attached := 0
+		p, err := Launch(&Config{Command: exec.Command("sleep", "1000"), CloneInto: tt.open, Attach: func(int) error { attached++; return nil }})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		in, err := os.ReadFile("/proc/" + strconv.Itoa(p.PID()) + "/cgroup")
+		if err != nil || attached != tt.attached || strings.Contains(string(in), filepath.Base(group)) != (attached == 0) {
+			t.Errorf("%s: attached %d times, in %s, %v", name, attached, in, err)
+		}
+		p.Close()
+		if syscall.Kill(p.PID(), 0) == nil {
+			t.Errorf("%s: runs after Close", name)
+		}
+	}
+	want := errors.New("no group")
+	if _, err := Launch(&Config{Command: exec.Command("sleep", "1000"), Attach: func(int) error { return want }}); !errors.Is(err, want) {
+		t.Errorf("a stage that cannot be attached: %v", err)
 	}
 }
