@@ -286,7 +286,15 @@ func makePoint(path string, file bool) error {
 // makeParents creates the parent directories of path. It ignores errors; if it
 // fails, so does the operation that follows.
 func makeParents(path string) {
-	for _, p := range parentDirs(path) {
+	parents := parentDirs(path)
+	if len(parents) == 0 {
+		return
+	}
+	var st syscall.Stat_t
+	if syscall.Lstat(parents[len(parents)-1], &st) == nil {
+		return // the others exist too
+	}
+	for _, p := range parents {
 		syscall.Mkdir(p, 0o755)
 	}
 }
