@@ -39,6 +39,8 @@ func (h *Host) Run(ctx context.Context, o *Flags) error {
 	if err != nil {
 		return err
 	}
+	h.Spares = &setup.Spares{}
+	defer h.Spares.Close()
 	switch o.Approve {
 	case "", "rules", "ask":
 	default:

@@ -217,6 +217,7 @@ func (s *Setup) Candidates(c *config.Config) []sandbox.Backend {
 		Cache: cache,
 		Image: c.Sandbox.Image,
 		Allow: func(digest string) bool { return s.allowsUnsandboxed(digest) },
+		Spare: s.Spares != nil,
 	})
 }
 
@@ -244,7 +245,11 @@ func (s *Setup) NewBackend(c *config.Config) *selection.Backend {
 	if o.Name != "auto" && o.Name != "" && !c.IsSet("sandbox.min_tier") {
 		o.MinTier = 0 // accept any tier of the named backend
 	}
-	return selection.New(o)
+	b := selection.New(o)
+	if s.Spares != nil {
+		s.Spares.add(b)
+	}
+	return b
 }
 
 // scriptOptions returns the settings for running scripts, or nil if scripts are

@@ -27,10 +27,18 @@ type Options struct {
 	Dir string
 	// NoGroups disables the use of control groups.
 	NoGroups bool
+	// Spare makes the backend keep a started first process for the next
+	// sandbox after one was closed, for programs that start many. The process
+	// has no configuration yet. It ends after a minute, and when this program
+	// ends or closes the backend.
+	Spare bool
 }
 
 // Backend runs code isolated by features of the Linux kernel.
-type Backend struct{ opts Options }
+type Backend struct {
+	opts   Options
+	spares spares
+}
 
 var _ sandbox.Backend = (*Backend)(nil)
 
@@ -51,3 +59,7 @@ func (b *Backend) Name() string { return "native" }
 
 // Tier returns [sandbox.Isolated].
 func (b *Backend) Tier() sandbox.Tier { return sandbox.Isolated }
+
+// Close ends the spare process, and keeps none from then on. The backend can
+// still start sandboxes.
+func (b *Backend) Close() { b.spares.close() }

@@ -16,5 +16,7 @@ func (b *Backend) Probe(ctx context.Context) (*sandbox.Report, error) {
 // ProbeKey returns a key that changes if the result of [Backend.Probe] may change;
 // see [probe.Key].
 func (b *Backend) ProbeKey() (string, error) {
-	return probe.Key(b, []string{b.opts.Stage}, b.opts)
+	opts := b.opts
+	opts.Spare = false // the isolation is the same
+	return probe.Key(b, []string{opts.Stage}, opts)
 }

@@ -36,14 +36,34 @@ func (b *instance) State() sandbox.State {
 	return sandbox.State{Enforced: maps.Clone(b.enforced), Denied: b.proxy.Denied(), Tier: launcher.Tier(sandbox.Isolated, b.enforced)}
 }
 
-// Start starts a sandbox in new namespaces.
+// Start starts a sandbox in new namespaces, if possible those of a spare.
 func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
 	if err := prepare.Check(spec); err != nil {
 		return nil, err
 	}
+	if !spec.Network.Host {
+		if sp := b.spares.take(); sp != nil {
+			box, err := b.start(ctx, spec, sp)
+			if _, failed := errors.AsType[*sandbox.UnavailableError](err); !failed || ctx.Err() != nil {
+				return box, err
+			}
+		}
+	}
+	return b.start(ctx, spec, nil)
+}
+
+// start starts a sandbox in a spare or, if sp is nil, in a new stage. It closes
+// the spare if it fails.
+func (b *Backend) start(ctx context.Context, spec *sandbox.Spec, sp *spare) (sandbox.Sandbox, error) {
+	discard := func() {
+		if sp != nil {
+			sp.end()
+		}
+	}
 	limits := prepare.Limits(spec)
 	proxy, err := network.New(spec)
 	if err != nil {
+		discard()
 		return nil, err
 	}
 	setup := newView(spec, limits)
@@ -63,18 +83,29 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 		},
 		Serve: func(l net.Listener) { proxy.Serve(l) },
 	}
-	group := b.group(limits, cfg, spec)
+	group, err := b.group(limits, cfg, spec, sp)
+	if err != nil {
+		discard()
+		proxy.Close()
+		changes.close()
+		return nil, err
+	}
+	started := false
 	cfg.OnClose = func() {
 		proxy.Close()
 		changes.close()
 		if group != nil {
 			group.Remove()
 		}
+		if started && b.opts.Spare {
+			b.spares.replace(b.launchSpare)
+		}
 	}
 	s, err := launcher.Start(ctx, proxy.Environment(spec), cfg)
 	if err != nil {
 		return nil, explainError(err)
 	}
+	started = true
 	changes.setError(s.OverlayError)
 	return &instance{Sandbox: s, enforced: enforcedLayers(s, group, spec), proxy: proxy, changes: changes}, nil
 }
@@ -97,17 +128,28 @@ func explainError(err error) error {
 	return e
 }
 
-// group adds control groups to the configuration if they are available.
-func (b *Backend) group(l sandbox.Limits, cfg *launcher.Config, spec *sandbox.Spec) *cgroup.Group {
-	if b.opts.NoGroups {
-		return nil
-	}
+// group adds control groups to the configuration if they are available. If sp is
+// not nil, it adds the stage of the spare and its group, with new limits.
+func (b *Backend) group(l sandbox.Limits, cfg *launcher.Config, spec *sandbox.Spec, sp *spare) (*cgroup.Group, error) {
 	files := l.Work + l.Tmp + l.Shm
 	for i := range spec.Trees { // trees are in memory too
 		size, _ := launcher.TreeSize(&spec.Trees[i])
 		files += size
 	}
-	return cfg.Group(l, files)
+	if sp != nil {
+		cfg.Stage = sp.stage
+		if sp.group == nil {
+			return nil, nil
+		}
+		if err := cfg.Regroup(sp.group, l, files); err != nil {
+			return nil, &sandbox.UnavailableError{Backend: b.Name(), Missing: "cannot limit the spare process", Err: err}
+		}
+		return sp.group, nil
+	}
+	if b.opts.NoGroups {
+		return nil, nil
+	}
+	return cfg.Group(l, files), nil
 }
 
 // command returns the command that starts the stage in new namespaces.

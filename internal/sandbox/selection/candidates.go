@@ -26,6 +26,9 @@ type Settings struct {
 	// Allow reports whether the process backend may run code with the given
 	// digest. Nil means no code. It must be safe for concurrent use.
 	Allow func(digest string) bool
+	// Spare makes backends that can do so keep a started process for the next
+	// sandbox, until [Backend.Close].
+	Spare bool
 }
 
 // Candidates returns the backends in order of preference. native, bwrap and
@@ -37,7 +40,7 @@ func Candidates(s *Settings) []sandbox.Backend {
 		s = &Settings{}
 	}
 	return []sandbox.Backend{
-		native.New(&native.Options{Stage: s.Stage}),
+		native.New(&native.Options{Stage: s.Stage, Spare: s.Spare}),
 		bwrap.New(&bwrap.Options{Stage: s.Stage, Cache: s.Cache}),
 		container.New(&container.Options{Image: s.Image, Cache: s.Cache}),
 		landlock.New(&landlock.Options{Stage: s.Stage, Cache: s.Cache}),

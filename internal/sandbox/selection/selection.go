@@ -279,3 +279,13 @@ func (c *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 	}
 	return b.Start(ctx, spec)
 }
+
+// Close ends the processes that the candidates keep for the next sandbox, and
+// makes them keep none. Sandboxes can still be started.
+func (c *Backend) Close() {
+	for _, b := range c.opts.Candidates {
+		if closer, ok := b.(interface{ Close() }); ok {
+			closer.Close()
+		}
+	}
+}

@@ -1,0 +1,288 @@
+package native_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/loadout-dev/loadout/internal/sandbox/execute"
+	"github.com/loadout-dev/loadout/internal/sandbox/native"
+	"github.com/loadout-dev/loadout/internal/sandbox/sandboxtest"
+	"github.com/loadout-dev/loadout/sandbox"
+)
+
+// sparing returns a backend that keeps spares, and has one.
+func sparing(t *testing.T) *native.Backend {
+	t.Helper()
+	backend(t)
+	b := native.New(&native.Options{Stage: stagePath, Spare: true})
+	t.Cleanup(b.Close)
+	startSpare(t, b)
+	return b
+}
+
+// startSpare makes the backend start a spare if it has none. It returns its PID.
+func startSpare(t *testing.T, b *native.Backend) int {
+	t.Helper()
+	pid := b.SparePID()
+	if pid == 0 {
+		box := startBox(t, b, &sandbox.Spec{})
+		if err := box.Close(); err != nil {
+			t.Fatal(err)
+		}
+		pid = b.SparePID()
+	}
+	if pid == 0 || !isRunning(pid) {
+		t.Fatalf("no spare is running: %d", pid)
+	}
+	return pid
+}
+
+func startBox(t *testing.T, b sandbox.Backend, spec *sandbox.Spec) sandbox.Sandbox {
+	t.Helper()
+	box, err := b.Start(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { box.Close() })
+	return box
+}
+
+// isRunning reports whether a process exists and is no zombie.
+func isRunning(pid int) bool {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	_, rest, _ := strings.Cut(string(b), ") ")
+	return err == nil && !strings.HasPrefix(rest, "Z")
+}
+
+func waitUntil(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !ok(); {
+		if time.Now().After(deadline) {
+			t.Fatal("waited a minute until " + what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// A spare is used for one sandbox, which has what its own spec says. Its /work
+// contains only in and out.
+func TestSpareIsUsedOnce(t *testing.T) {
+	b := sparing(t)
+	seen := map[int]bool{}
+	for i := range 3 {
+		pid := startSpare(t, b)
+		if seen[pid] {
+			t.Fatalf("the spare %d was used twice", pid)
+		}
+		seen[pid] = true
+		spec := &sandbox.Spec{Env: map[string]string{"ROUND": fmt.Sprint(i)}, Limits: sandbox.Limits{OpenFiles: 100 + i}}
+		box := startBox(t, b, spec)
+		if got := native.StagePID(box); got != pid {
+			t.Errorf("the sandbox has the first process %d, not the spare %d", got, pid)
+		}
+		other := startBox(t, b, &sandbox.Spec{})
+		if got := native.StagePID(other); got == pid {
+			t.Error("two sandboxes have the same first process")
+		}
+		res, err := execute.RunIn(t.Context(), box, spec, &sandbox.Cmd{Args: []string{"/bin/sh", "-c", "echo $ROUND $(ulimit -n) $(ls -A /work | wc -l); touch mark"}}, nil)
+		if want := fmt.Sprintf("%d %d 2\n", i, 100+i); err != nil || string(res.Stdout) != want {
+			t.Errorf("%+v, %v, want %q", res, err, want)
+		}
+		box.Close()
+		other.Close()
+		if isRunning(pid) {
+			t.Error("the first process runs after Close")
+		}
+	}
+}
+
+func TestNoSpareUnlessRequested(t *testing.T) {
+	b := backend(t)
+	startBox(t, b, &sandbox.Spec{}).Close()
+	if pid := b.SparePID(); pid != 0 {
+		t.Errorf("there is a spare: %d", pid)
+	}
+	if native.DefaultSpareIdle != time.Minute {
+		t.Errorf("a spare waits for %v", native.DefaultSpareIdle)
+	}
+}
+
+// The spare has a network of its own, so it does not serve who gets the host's.
+func TestSpareHasOwnNetwork(t *testing.T) {
+	b := sparing(t)
+	pid := startSpare(t, b)
+	box := startBox(t, b, &sandbox.Spec{Network: sandbox.Network{Host: true}})
+	if native.StagePID(box) == pid || b.SparePID() != pid {
+		t.Error("the spare was used")
+	}
+}
+
+func TestSpareEnds(t *testing.T) {
+	t.Run("when idle", func(t *testing.T) {
+		b := sparing(t)
+		box := startBox(t, b, &sandbox.Spec{}) // takes the one with the default
+		b.SetSpareIdle(time.Millisecond)
+		box.Close()
+		waitUntil(t, "the spare ends", func() bool { return b.SparePID() == 0 })
+		startBox(t, b, &sandbox.Spec{})
+	})
+	t.Run("on Close", func(t *testing.T) {
+		b := sparing(t)
+		pid := startSpare(t, b)
+		b.Close()
+		if isRunning(pid) {
+			t.Error("the spare runs after Close")
+		}
+		startBox(t, b, &sandbox.Spec{}).Close()
+		if pid := b.SparePID(); pid != 0 {
+			t.Error("there is a new spare after Close")
+		}
+		b.Close()
+	})
+	t.Run("when mounts change", func(t *testing.T) {
+		b := sparing(t)
+		pid := startSpare(t, b)
+		native.ChangeMounts(t)
+		if got := native.StagePID(startBox(t, b, &sandbox.Spec{})); got == pid || isRunning(pid) {
+			t.Error("a spare with old mounts was used or kept")
+		}
+	})
+	t.Run("when it is killed", func(t *testing.T) {
+		b := sparing(t)
+		pid := startSpare(t, b)
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		startBox(t, b, &sandbox.Spec{}) // whether or not it has been noticed
+	})
+	t.Run("with a spec that cannot start", func(t *testing.T) {
+		b := sparing(t)
+		pid := startSpare(t, b)
+		_, err := b.Start(t.Context(), &sandbox.Spec{Mounts: []sandbox.Mount{{Host: filepath.Join(t.TempDir(), "none"), Path: "/workspace"}}})
+		if _, ok := errors.AsType[*sandbox.UnavailableError](err); !ok {
+			t.Errorf("started with %v", err)
+		}
+		if isRunning(pid) {
+			t.Error("the spare runs after it was used")
+		}
+	})
+}
+
+// Neither goroutines nor processes are left after Close, whatever happens at
+// the same time.
+func TestSparesConcurrently(t *testing.T) {
+	backend(t)
+	before := goleak.IgnoreCurrent()
+	b := native.New(&native.Options{Stage: stagePath, Spare: true})
+	b.SetSpareIdle(5 * time.Millisecond)
+	var mu sync.Mutex
+	pids := map[int]int{}
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 8 {
+				box, err := b.Start(context.Background(), &sandbox.Spec{})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				pids[native.StagePID(box)]++
+				mu.Unlock()
+				box.Close()
+			}
+		})
+	}
+	all.Wait()
+	b.Close()
+	for pid, n := range pids {
+		if isRunning(pid) {
+			t.Errorf("%d runs after Close, used %d times", pid, n)
+		}
+	}
+	goleak.VerifyNone(t, before)
+}
+
+const spareVariable = "LOADOUT_TEST_SPARE"
+
+// A spare does not outlive this program, even if that is killed.
+func TestSpareOfKilledProgram(t *testing.T) {
+	if os.Getenv(spareVariable) != "" {
+		fmt.Printf("\nSPARE %d\n", startSpare(t, sparing(t)))
+		time.Sleep(time.Minute) // until it is killed
+		return
+	}
+	backend(t)
+	cmd := exec.Command("/proc/self/exe", "-test.run=^"+regexp.QuoteMeta(t.Name())+"$")
+	cmd.Env = append(os.Environ(), spareVariable+"=1")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid := 0
+	for in := bufio.NewScanner(out); pid == 0 && in.Scan(); {
+		fmt.Sscanf(in.Text(), "SPARE %d", &pid)
+	}
+	if pid == 0 || !isRunning(pid) {
+		t.Fatalf("no spare is running: %d", pid)
+	}
+	cmd.Process.Kill()
+	io.Copy(io.Discard, out)
+	cmd.Wait()
+	waitUntil(t, "the spare ends", func() bool { return !isRunning(pid) })
+}
+
+// spareOnly is a backend whose sandboxes all start in spares.
+type spareOnly struct {
+	*native.Backend
+	t *testing.T
+}
+
+func (b spareOnly) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
+	pid := startSpare(b.t, b.Backend)
+	box, err := b.Backend.Start(ctx, spec)
+	if err == nil && native.StagePID(box) != pid && !spec.Network.Host {
+		b.t.Errorf("the sandbox did not use the spare")
+	}
+	return box, err
+}
+
+// Each attack is repeated in the same process, with the spare that was started
+// after the first.
+func TestAttackWithSpare(t *testing.T) {
+	if sandboxtest.AsUser(t) {
+		return
+	}
+	attackWithSpare(t)
+}
+
+func TestAttackWithSpareAsRoot(t *testing.T) {
+	if sandboxtest.InTerminal(t) {
+		return
+	}
+	attackWithSpare(t)
+}
+
+func attackWithSpare(t *testing.T) {
+	sandboxtest.TestAttacks(t, spareOnly{sparing(t), t}, sandboxtest.Options{MayBreach: []string{"E14"}, RequireExtra: true, Twice: true})
+}
+
+func TestBehavesWithSpare(t *testing.T) { sandboxtest.TestBackend(t, spareOnly{sparing(t), t}) }
