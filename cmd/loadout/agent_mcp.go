@@ -15,9 +15,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout"
@@ -154,6 +156,10 @@ func (a *app) runMCP(ctx context.Context, c *config.Config, o mcpFlags) error {
 		return err
 	}
 	a.SkillWait, a.ServerFiles = skillWait, o.files
+	ctx, stop := context.WithCancelCause(ctx)
+	a.Spares = &setup.Spares{}
+	defer a.Spares.Close()
+	defer stop(nil)
 	var rt *loadout.Runtime
 	var roots *setup.Roots
 	if c.MCP.Address == "" && o.expose != "direct" { // one client, on this machine
@@ -176,12 +182,13 @@ func (a *app) runMCP(ctx context.Context, c *config.Config, o mcpFlags) error {
 		return err
 	}
 	defer set.Close()
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
 	follow := a.NewConfigWatcher(rt, c, set, p)
 	defer follow.Start(ctx)()
 	options := mcpserver.Options{Preamble: setup.ProfilePrompt(p), TextBudget: c.MCP.TextBudget, Compat: c.MCP.Compat, Remote: remote, Workspace: workspace, Tools: set.Set,
 		HowToApprove: a.howToApprove(ctx), HowToRevoke: setup.RevokeCommand, Refresh: follow.Refresh, OnUse: a.RecordSkillUse(c, usage.InterfaceMCP), Version: setup.ReadVersion().Version, Logger: a.Logger()}
+	if c.Sandbox.Enabled {
+		options.Middleware = a.testSandbox(ctx)
+	}
 	own := options // profiles with their own path list their tools directly
 	own.Grow = o.grow
 	if roots != nil {
@@ -221,6 +228,21 @@ func (a *app) runMCP(ctx context.Context, c *config.Config, o mcpFlags) error {
 		return a.serveHTTP(ctx, c.MCP.Address, rt, s, shown, httpOptions)
 	}
 	return a.serveStdio(ctx, rt, s, shown)
+}
+
+// testSandbox returns middleware that tests the sandbox in the background after
+// the first list of tools, because scripts may follow.
+func (a *app) testSandbox(ctx context.Context) mcp.Middleware {
+	var once sync.Once
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(reqCtx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			res, err := next(reqCtx, method, req)
+			if method == "tools/list" && err == nil {
+				once.Do(func() { a.Spares.Test(ctx) })
+			}
+			return res, err
+		}
+	}
 }
 
 // tuneMemory makes the garbage collector run less often than by default. A

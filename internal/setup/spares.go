@@ -28,11 +28,11 @@ func (p *Spares) backends() []*selection.Backend {
 	return append([]*selection.Backend(nil), p.all...)
 }
 
-// Test tests the sandboxes in the background, unless the record says that they
-// work, so that the first script need not wait for it.
+// Test tests the preferred sandbox in the background, so that the first script
+// need not wait for it: see [selection.Backend.Prepare].
 func (p *Spares) Test(ctx context.Context) {
 	for _, b := range p.backends() {
-		p.tests.Go(func() { b.Choose(ctx) }) // the first script reports errors
+		p.tests.Go(func() { b.Prepare(ctx) })
 	}
 }
 

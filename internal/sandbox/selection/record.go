@@ -143,6 +143,23 @@ func withoutKey(probes []recordedProbe, key string) []recordedProbe {
 	return slices.DeleteFunc(probes, func(p recordedProbe) bool { return p.Key == key })
 }
 
+// Prepare probes the first candidate in advance, so that the first sandbox need
+// not wait for it. It does nothing if the record has the result or cannot have
+// it: programs that start no sandbox should not probe each time.
+func (c *Backend) Prepare(ctx context.Context) {
+	c.mu.Lock() // Choose waits for the result
+	defer c.mu.Unlock()
+	all, err := c.opts.candidates()
+	if err != nil || len(all) == 0 || c.b != nil || c.err != nil {
+		return
+	}
+	r, first := c.opts.Record, all[0]
+	key := r.probeKey(first)
+	if rep, _ := r.find(first, key); key != "" && rep == nil {
+		r.probe(ctx, first, key) // Choose reports errors
+	}
+}
+
 // recorded is a backend that was chosen because of a record instead of a probe.
 type recorded struct {
 	sandbox.Backend

@@ -326,3 +326,27 @@ func TestRecordIsBounded(t *testing.T) {
 		wantProbes(t, b.key, process(t, path, b), b, 41)
 	})
 }
+
+// Preparing probes only what other processes need not probe again.
+func TestPrepare(t *testing.T) {
+	path := recordPath(t)
+	first, second := newKeyed("native", "one"), newKeyed("bwrap", "two")
+	c := process(t, path, first, second)
+	c.Prepare(t.Context())
+	wantProbes(t, "prepared", c, first, 1)
+	c.Prepare(t.Context())
+	process(t, path, first, second).Prepare(t.Context())
+	wantProbes(t, "recorded", c, first, 1)
+
+	first.key, first.err = "other", missing("native", "namespaces", "allow them")
+	process(t, path, first, second).Prepare(t.Context())
+	if first.probes != 2 || second.probes != 0 {
+		t.Errorf("a first backend that fails: %d and %d probes", first.probes, second.probes)
+	}
+	first.keyErr = errors.New("unreadable")
+	process(t, path, first, second).Prepare(t.Context())
+	selection.New(&selection.Options{Candidates: []sandbox.Backend{second}}).Prepare(t.Context())
+	if first.probes != 2 || second.probes != 0 {
+		t.Errorf("results that are not recorded: %d and %d probes", first.probes, second.probes)
+	}
+}
