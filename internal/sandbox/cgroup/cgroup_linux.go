@@ -257,6 +257,11 @@ func (g *Group) Remove() {
 	}
 }
 
+// sweepAge is the minimum age of a group to sweep. A younger one may belong to
+// a program in another PID namespace, and be empty because its process has not
+// joined it yet.
+const sweepAge = time.Minute
+
 // sweep removes groups left behind by programs that were killed.
 func sweep(at map[string]string) {
 	for version, dir := range at {
@@ -267,6 +272,10 @@ func sweep(at map[string]string) {
 		for _, d := range left {
 			owner, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(d), prefix), "-")
 			pid, err := strconv.Atoi(owner)
+			info, statErr := os.Lstat(d)
+			if statErr != nil || time.Since(info.ModTime()) < sweepAge {
+				continue
+			}
 			if err == nil && pid > 0 && (syscall.Kill(pid, 0) == syscall.ESRCH || pid == os.Getpid()) {
 				syscall.Rmdir(d) // fails if the group still has processes
 			}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // write creates files in a directory that stands for a control group.
@@ -190,7 +191,14 @@ func TestSweep(t *testing.T) {
 			write(t, filepath.Join(d, name), nil)
 		}
 		write(t, filepath.Join(d, prefix+ended+"-2"), map[string]string{"busy": ""})
+		for name := range names {
+			if err := os.Chtimes(filepath.Join(d, name), time.Time{}, time.Now().Add(-2*sweepAge)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write(t, filepath.Join(d, prefix+ended+"-3"), nil) // new
 	}
+	names[prefix+ended+"-3"] = true
 	sweep(map[string]string{"memory": dir, "": filepath.Join(unified, leafName)})
 	for _, d := range []string{dir, unified} {
 		for name, stays := range names {
