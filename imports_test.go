@@ -329,6 +329,11 @@ var banned = map[string]map[string]string{
 		"database/sql":      "callers pass rows of any database",
 		"os/exec":           "decisions start no process",
 	},
+	"internal/hub/endpoint": {
+		module + "/":   "operations are served whatever they do",
+		"database/sql": "operations are served whatever they do",
+		"os/exec":      "serves requests only",
+	},
 	"internal/hub/api": {
 		module + "/internal/hub":          "imports point down only",
 		module + "/internal/hub/auth":     "operations take the principal from the context",

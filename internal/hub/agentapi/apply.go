@@ -46,8 +46,7 @@ func visibleChanges(changes []agents.FieldChange) []agents.FieldChange {
 const maxDocumentBytes = 1 << 20
 
 func (h *Handlers) applyAPI() {
-	// Set the request bodies after registration. Otherwise the API library would
-	// parse the JSON itself.
+	// Set the request bodies after registration, which describes one type of body.
 	object := &huma.MediaType{Schema: &huma.Schema{Type: "object"}}
 	apply := api.Operation("apply", "POST", "/apply", "Create or update resources from documents, all or none")
 	apply.MaxBodyBytes = maxDocumentBytes

@@ -20,6 +20,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/endpoint"
 	"github.com/loadout-dev/loadout/internal/hub/queue"
 	"github.com/loadout-dev/loadout/internal/store"
 )
@@ -211,10 +212,22 @@ func Add[I, O any](s *Server, op huma.Operation, f func(ctx context.Context, in 
 
 // AddFor is like [Add], but with a different timeout.
 func AddFor[I, O any](s *Server, op huma.Operation, timeout time.Duration, f func(ctx context.Context, in *I) (*O, error)) {
-	s.prepare(&op, timeout, reflect.TypeFor[I](), reflect.TypeFor[O]())
-	huma.Register(s, op, func(ctx context.Context, in *I) (out *O, err error) {
+	s.register(op, timeout, reflect.TypeFor[I](), reflect.TypeFor[O](), func(ctx context.Context, in any) (any, error) {
+		out, err := f(ctx, in.(*I))
+		if out == nil {
+			return nil, err // not a nil pointer in an interface
+		}
+		return out, err
+	})
+}
+
+// register adds an operation with the types in and out. Add and AddFor are generic, so
+// the program contains their code once for each operation; register keeps it small.
+func (s *Server) register(op huma.Operation, timeout time.Duration, in, out reflect.Type, call endpoint.Call) {
+	s.prepare(&op, timeout, in, out)
+	endpoint.Register(s, op, in, out, func(ctx context.Context, in any) (out any, err error) {
 		err = s.limit(ctx, op.OperationID, timeout, func(ctx context.Context) error {
-			out, err = f(ctx, in)
+			out, err = call(ctx, in)
 			return err
 		})
 		return out, err
@@ -222,9 +235,6 @@ func AddFor[I, O any](s *Server, op huma.Operation, timeout time.Duration, f fun
 }
 
 // prepare completes an operation with the types in and out before it is registered.
-// Like limit, it is not generic, so that the program contains its code only once.
-//
-//go:noinline
 func (s *Server) prepare(op *huma.Operation, timeout time.Duration, in, out reflect.Type) {
 	checkEmbedded(in)
 	checkEmbedded(out)
@@ -244,8 +254,6 @@ func (s *Server) prepare(op *huma.Operation, timeout time.Duration, in, out refl
 }
 
 // limit calls f with a timeout and converts its error.
-//
-//go:noinline
 func (s *Server) limit(ctx context.Context, operation string, timeout time.Duration, f func(context.Context) error) error {
 	ctx, stop := context.WithTimeoutCause(ctx, timeout, ErrTimeout)
 	defer stop()

@@ -134,7 +134,7 @@ func maxBodyBytes(op *huma.Operation) int64 {
 	case op.MaxBodyBytes < 0:
 		return MaxBody
 	case op.MaxBodyBytes == 0:
-		return 1 << 20 // as huma.Register does
+		return 1 << 20 // as endpoint.Register does
 	}
 	return op.MaxBodyBytes
 }

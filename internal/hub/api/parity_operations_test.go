@@ -58,25 +58,30 @@ func (p *pair) change(path string, f func(*huma.PathItem)) {
 
 type mode string
 
+// Dry is embedded in inputs, and has the name of its field.
+type Dry struct {
+	Dry bool `query:"dry" doc:"Whether to change nothing"`
+}
+
 // params has a parameter of each kind that operations use.
 type params struct {
 	ID      string `path:"id" maxLength:"8" doc:"An ID"`
 	Version string `path:"version" pattern:"^(current|[1-9][0-9]{0,3})$" patternDescription:"a number, or current"`
 	Kind    string `path:"kind" enum:"Bot,Team"`
 	api.Paging
-	Words  string   `query:"q" required:"true" minLength:"2" maxLength:"10"`
-	Sort   string   `query:"sort" enum:"name,title"`
-	Mode   mode     `query:"mode" enum:"a,b" default:"a"`
-	Flag   bool     `query:"flag"`
-	On     bool     `query:"on" default:"true"`
-	Many   []string `query:"many,explode" maxItems:"3" doc:"Names"`
-	Listed []string `query:"listed" maxItems:"2"`
-	Modes  []mode   `query:"modes,explode" enum:"a,b"`
-	Count  int64    `query:"count" minimum:"-2" maximum:"2"`
-	Small  int      `query:"small" exclusiveMinimum:"0" exclusiveMaximum:"9" multipleOf:"2"`
-	Mail   string   `query:"mail" format:"email"`
-	Match  string   `header:"If-Match" maxLength:"5"`
-	Ignore string
+	Words  string    `query:"q" required:"true" minLength:"2" maxLength:"10"`
+	Sort   string    `query:"sort" enum:"name,title"`
+	Mode   mode      `query:"mode" enum:"a,b" default:"a"`
+	Flag   bool      `query:"flag"`
+	On     bool      `query:"on" default:"true"`
+	Many   []string  `query:"many,explode" maxItems:"3" doc:"Names"`
+	Listed []string  `query:"listed" maxItems:"2"`
+	Modes  []string  `query:"modes,explode" enum:"a,b"`
+	Count  int64     `query:"count" minimum:"-2" maximum:"2"`
+	Small  int       `query:"small" exclusiveMinimum:"0" exclusiveMaximum:"9" multipleOf:"2"`
+	Mail   string    `query:"mail" format:"email"`
+	Since  time.Time `query:"since" doc:"A time"`
+	Match  string    `header:"If-Match" maxLength:"5"`
 }
 
 // size is a value whose JSON form may be a number or text.
@@ -106,11 +111,8 @@ type part struct {
 }
 
 func (p *part) Resolve(_ huma.Context, at *huma.PathBuffer) []error {
-	switch p.Name {
-	case "bad":
+	if p.Name == "bad" {
 		return []error{&huma.ErrorDetail{Location: at.With("name"), Message: "is bad"}, errors.New("no location")}
-	case "gone":
-		return []error{huma.Error404NotFound("gone")}
 	}
 	return nil
 }
@@ -158,9 +160,9 @@ type Part struct {
 	Inner part `json:"inner"`
 }
 
-func (w *wrapper) Resolve(huma.Context) []error {
+func (w *wrapper) Resolve(_ huma.Context, at *huma.PathBuffer) []error {
 	if len(w.List) > 1 {
-		return []error{&huma.ErrorDetail{Location: "body.list", Message: "too long"}}
+		return []error{&huma.ErrorDetail{Location: at.With("list"), Message: "too long"}}
 	}
 	return nil
 }
@@ -204,7 +206,7 @@ func addReading(p *pair) {
 // addWriting adds operations with a request body.
 func addWriting(p *pair) {
 	add(p, api.WithCreated(api.Operation("create", "POST", "/documents", "A document")), func(_ context.Context, in *struct {
-		Dry   bool   `query:"dry"`
+		Dry
 		Key   string `header:"Idempotency-Key" maxLength:"5"`
 		Limit int    `query:"limit" maximum:"5" doc:"A number"`
 		Body  document
@@ -215,9 +217,7 @@ func addWriting(p *pair) {
 	small := api.Operation("small", "PUT", "/small", "A small list")
 	small.MaxBodyBytes, small.BodyReadTimeout = 32, time.Minute
 	add(p, small, func(_ context.Context, in *struct{ Body []int }) (*api.Body[string], error) { return echo(in) })
-	slow := api.Operation("slow", "PUT", "/slow", "Any value")
-	slow.MaxBodyBytes, slow.BodyReadTimeout = -1, -1
-	add(p, slow, func(_ context.Context, in *struct{ Body any }) (*api.Body[string], error) { return echo(in) })
+	add(p, api.Operation("any", "PUT", "/any", "Any value"), func(_ context.Context, in *struct{ Body any }) (*api.Body[string], error) { return echo(in) })
 	add(p, api.Operation("optional", "PUT", "/optional", "An optional body"), func(_ context.Context, in *struct{ Body *Titled }) (*api.Body[string], error) {
 		return echo(in)
 	})
@@ -235,9 +235,10 @@ func addWriting(p *pair) {
 	}) (*api.Body[string], error) {
 		return echo(in)
 	})
-	unlimited := api.Operation("unlimited", "PUT", "/unlimited", "Bytes, or none")
-	add(p, unlimited, func(_ context.Context, in *struct{ RawBody []byte }) (*api.Body[string], error) { return echo(in) })
-	p.change("/unlimited", func(item *huma.PathItem) { item.Put.RequestBody.Required = false })
+	large := api.Operation("large", "PUT", "/large", "Bytes, or none")
+	large.MaxBodyBytes = api.MaxBody
+	add(p, large, func(_ context.Context, in *struct{ RawBody []byte }) (*api.Body[string], error) { return echo(in) })
+	p.change("/large", func(item *huma.PathItem) { item.Put.RequestBody.Required = false })
 	add(p, api.Operation("unread", "PUT", "/unread", "A body that the operation ignores"), func(ctx context.Context, _ *api.NoBody) (*api.Body[string], error) {
 		data, err := io.ReadAll(api.RequestFrom(ctx).HTTP.Body)
 		return api.BodyOf(string(data), err)
@@ -256,16 +257,14 @@ func addResponding(p *pair) {
 		SetCookie http.Cookie `header:"Set-Cookie"`
 		ETag      string      `header:"ETag" doc:"A tag"`
 		Robots    string      `header:"X-Robots-Tag"`
-		Status    int
 		Body      []string
 	}, error) {
 		out := &struct {
 			SetCookie http.Cookie `header:"Set-Cookie"`
 			ETag      string      `header:"ETag" doc:"A tag"`
 			Robots    string      `header:"X-Robots-Tag"`
-			Status    int
 			Body      []string
-		}{ETag: in.Name, Status: 202, Robots: "none", Body: []string{in.Name}}
+		}{ETag: in.Name, Robots: "none", Body: []string{in.Name}}
 		if in.Name == "n" {
 			out.SetCookie = http.Cookie{Name: in.Name, Value: "v", Path: "/", HttpOnly: true}
 		}

@@ -60,9 +60,9 @@ func parameterRequests() []request {
 	return concat(
 		get(200, "", "&after=x", "&limit=1", "&limit=500", "&limit=%2B7", "&sort=title", "&mode=b", "&flag=true", "&flag=1", "&flag=F", "&flag=", "&on=false", "&on=",
 			"&many=x", "&many=x&many=y&many=z", "&many=&many=x", "&many=x,y", "&many=x&many=", "&listed=x,y", "&listed=,", "&listed=x&listed=y", "&modes=a&modes=b",
-			"&count=-2", "&count=0", "&count=", "&small=8", "&mail=a@example.com", "&after=%C3%A4%20%26", "&after=a+b", "&unknown=x", "&q=xyz", "&after=%zz", "&Limit=9999", "&after=%FF"),
+			"&count=-2", "&count=0", "&count=", "&small=8", "&mail=a@example.com", "&since=2026-01-02T03:04:05Z", "&since=2026-01-02T03:04:05.678%2B02:00", "&since=", "&after=%C3%A4%20%26", "&after=a+b", "&unknown=x", "&q=xyz", "&after=%zz", "&Limit=9999", "&after=%FF"),
 		get(invalid, "&limit=0", "&limit=501", "&limit=x", "&limit=1.5", "&limit=99999999999999999999", "&limit=0x10", "&sort=x", "&sort=Name", "&mode=c",
-			"&flag=yes", "&flag=2", "&on=x", "&many=1&many=2&many=3&many=4", "&listed=1,2,3", "&modes=a&modes=x", "&count=3", "&count=-3", "&small=0", "&small=9", "&small=3", "&mail=x",
+			"&flag=yes", "&flag=2", "&on=x", "&many=1&many=2&many=3&many=4", "&listed=1,2,3", "&modes=a&modes=x", "&count=3", "&count=-3", "&small=0", "&small=9", "&small=3", "&mail=x", "&since=2026-01-02", "&since=2026-01-02T03:04:05", "&since=yesterday",
 			"&after="+strings.Repeat("x", 2001), "&limit=0&sort=x&flag=yes&many=1&many=2&many=3&many=4"),
 		all(invalid, "GET", "/params/a/current/Bot", "/params/a/current/Bot?q=", "/params/a/current/Bot?q=a", "/params/a/current/Bot?q=abcdefghijk", "/params/123456789/current/Bot?q=ab",
 			"/params/a/0/Bot?q=ab", "/params/a/x/Bot?q=ab", "/params/a/current/bot?q=ab", "/params/a/current/x?limit=x", "/params/%20/x%2Fy/Bot?q=ab"),
@@ -99,7 +99,6 @@ func documentRequests() []request {
 			`"named":{"a":{"name":"x"},"b":{"name":"x"},"c":{"name":"x"}}`, `"named":[]`, `"data":"?"`, `"data":[1]`, `"id":"x"`, `"url":"%zz"`, `"self":{}`, `"pointers":[null]`,
 			`"other":"x"`, `"unknown":1`, `"again":{}`, `"title":"é"`, `"count":0`, `"count":11`, `"count":1.5`, `"count":"1"`, `"count":null`, `"title":""`, `"title":"ABC"`, `"title":"abcdefghijk"`, `"null":7`,
 			`"count":99999999999999999999`, `"parts":[`+strings.Repeat(`{"name":""},`, 150)+`{}]`),
-		create(404, `"parts":[{"name":"gone"}]`, `"parts":[{"name":"gone"},{"name":"bad"}]`),
 		[]request{
 			{"POST", "/documents", "", "", 400}, {"POST", "/documents", " ", "", 400}, {"POST", "/documents", "{", "", 400}, {"POST", "/documents", `{"title":}`, "", 400},
 			{"POST", "/documents", "{}", "", invalid}, {"POST", "/documents", "null", "", invalid}, {"POST", "/documents", "[]", "", invalid}, {"POST", "/documents", `"x"`, "", invalid},
@@ -114,12 +113,12 @@ func documentRequests() []request {
 func bodyRequests() []request {
 	return concat(
 		put(200, "/small", "[]", "[1,2]", "null", " [ 1 ] "), put(invalid, "/small", "{}", `["x"]`, "[1.5]", "1", "[null]"), put(400, "/small", "", "[1,", "[1]]"), put(413, "/small", strings.Repeat(" ", 32), strings.Repeat(" ", 33)),
-		put(200, "/slow", "", "1", `"x"`, "null", "[]", `{"a":1}`), put(400, "/slow", "x", `{"a":1e400}`),
+		put(200, "/any", "", "1", `"x"`, "null", "[]", `{"a":1}`), put(400, "/any", "x", `{"a":1e400}`),
 		put(200, "/optional", "", `{"title":"a"}`), put(invalid, "/optional", "{}", "[]", `{"title":"A"}`, "null"), put(400, "/optional", " ", "x"),
 		put(200, "/wrapped", `{"inner":{"name":"x"}}`, `{"inner":{"name":"x"},"list":["y"]}`, `{"inner":{"name":"bad"}}`), put(invalid, "/wrapped", `{"inner":{"name":"bad"},"list":["x","y"]}`),
 		put(200, "/map", `{}`, `{"a":{"name":"x"}}`), put(invalid, "/map", `{"a":{"name":"bad"}}`, `{"a.b":{"name":"x","size":"?"}}`, "[]", `{"a":null}`),
 		put(200, "/raw", "x", "{", "\x00\xff", strings.Repeat("x", 15)), put(400, "/raw", ""), put(413, "/raw", strings.Repeat("x", 16)), put(invalid, "/raw?new=x", "x"),
-		put(200, "/unlimited", "", "x", strings.Repeat("x", 2<<20)), put(200, "/unread", "", "x"),
+		put(200, "/large", "", "x", strings.Repeat("x", 2<<20)), put(200, "/unread", "", "x"),
 		[]request{
 			{"PUT", "/small", "[]", "Content-Type: ", 200}, {"PUT", "/small", "[]", "Content-Type: application/json; charset=utf-8", 200}, {"PUT", "/small", "[]", "Content-Type: application/x+json", 200},
 			{"PUT", "/small", "[]", "Content-Type: text/plain", 415}, {"PUT", "/small", "[]", "Content-Type: application/cbor", 415}, {"PUT", "/small", "[", "Content-Type: ;", 400}, {"PUT", "/small", "", "Content-Type: text/plain", 400},
@@ -131,7 +130,7 @@ func bodyRequests() []request {
 // responseRequests get a response of each kind.
 func responseRequests() []request {
 	return concat(
-		all(204, "DELETE", "/nothing"), all(201, "POST", "/nil"), all(202, "POST", "/headers", "/headers?name=n"), all(203, "GET", "/stream?name=n"), all(invalid, "GET", "/stream"),
+		all(204, "DELETE", "/nothing"), all(201, "POST", "/nil"), all(200, "POST", "/headers", "/headers?name=n"), all(203, "GET", "/stream?name=n"), all(invalid, "GET", "/stream"),
 		all(200, "GET", "/fail?name=none"), all(500, "GET", "/fail?name=unknown", "/fail?name=huma"), all(404, "GET", "/fail?name=hidden"), all(401, "GET", "/fail?name=sign_in"), all(429, "GET", "/fail?name=often"), all(503, "GET", "/fail?name=canceled", "/fail?name=busy"),
 		all(405, "PUT", "/nothing"),
 	)
