@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/loadout-dev/loadout/skill"
@@ -83,7 +84,7 @@ func encodeIndex(root string, tree *node) [][]byte {
 
 // indexHead returns the first bytes of an index of root.
 func indexHead(root string) []byte {
-	return append(binary.AppendUvarint([]byte(indexMagic), uint64(len(root))), root...)
+	return append(binary.AppendUvarint([]byte(indexMagic()), uint64(len(root))), root...)
 }
 
 type encoder struct{ numbers, strings []byte }
@@ -195,9 +196,9 @@ func (e *encoder) problems(ps []Problem) {
 	}
 }
 
-// indexMagic is the first line of an index. The parsing rules determine the
+// indexMagic returns the first line of an index. The parsing rules determine the
 // content, so an index is valid only for the same build.
-var indexMagic = "loadout index 8 " + buildRevision() + "\n"
+var indexMagic = sync.OnceValue(func() string { return "loadout index 8 " + buildRevision() + "\n" })
 
 func buildRevision() string {
 	bi, ok := debug.ReadBuildInfo()

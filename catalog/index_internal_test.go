@@ -281,8 +281,8 @@ func TestInvalidIndexIsIgnored(t *testing.T) {
 	for what, b := range map[string][]byte{
 		"empty": {}, "of another version": bytes.Replace(bytes.Clone(good), []byte("loadout index "), []byte("loadout index 0"), 1),
 		"of another directory": bytes.Replace(bytes.Clone(good), []byte(root), []byte("/"+strings.Repeat("x", len(root)-1)), 1),
-		"too long":             append(bytes.Clone(good), 0), "text": []byte("hello\n"), "only its beginning": good[:len(indexMagic)],
-		"huge numbers": append([]byte(indexMagic), bytes.Repeat([]byte{0xff}, 100)...),
+		"too long":             append(bytes.Clone(good), 0), "text": []byte("hello\n"), "only its beginning": good[:len(indexMagic())],
+		"huge numbers": append([]byte(indexMagic()), bytes.Repeat([]byte{0xff}, 100)...),
 	} {
 		must(t, os.WriteFile(file, b, 0o600))
 		if got := list(t, indexed(root, file)); !reflect.DeepEqual(got, want) {
@@ -371,7 +371,7 @@ func TestLargeIndexIsDecoded(t *testing.T) {
 }
 
 func FuzzIndex(f *testing.F) {
-	prefix := append([]byte(indexMagic), binary.AppendVarint(nil, 0)...) // of the directory ""
+	prefix := append([]byte(indexMagic()), binary.AppendVarint(nil, 0)...) // of the directory ""
 	st := stamp{1, 2, fileID{3, 4}}
 	flaw := []Problem{{Path: "p", Diagnostic: skill.Diagnostic{Severity: skill.Warning, Code: "c", Message: "m", Fix: "f", Line: 1, Column: 2, Rule: 3}}}
 	entry := &Entry{Name: "n", DisplayName: "N", Description: "d", Version: "1", ArgumentHint: "h", Dir: "n", Path: "/n", file: "SKILL.md", id: st.id,

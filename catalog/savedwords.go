@@ -174,7 +174,7 @@ func openSavedFile(old *savedFile, d *dirSource, suffix string) *savedFile {
 
 // wordLabel identifies everything that determines a skill's words, apart from
 // the skill's file.
-func (d *dirSource) wordLabel() string { return indexMagic + d.root }
+func (d *dirSource) wordLabel() string { return indexMagic() + d.root }
 
 // saveSearch saves the words of skills whose words are only in memory, if there
 // are enough such skills. It skips a source if another process is saving the

@@ -48,7 +48,7 @@ func TestHighlight(t *testing.T) {
 
 // Highlighting changes no text, and its time grows with the length of the code.
 func FuzzHighlight(f *testing.F) {
-	for name := range syntaxes {
+	for name := range syntaxes() {
 		f.Add(name, "a \"b\\\" 'c' // d\n/* e # f `g` 1.5 --h <!-- \xff")
 	}
 	f.Fuzz(func(t *testing.T, language, code string) {
