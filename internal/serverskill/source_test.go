@@ -302,13 +302,11 @@ func TestServerThatContradictsItself(t *testing.T) {
 	s.add("skill://pdf", "pdf")
 	listed := s.entry(pdfURI)
 	s.list = func(string) (string, error) { return `{"skills":[` + listed + `]}`, nil }
-	c := newCatalog(t, newSource(s))
-	e := get(t, c, "mcp.docs/pdf")
 	// The entry's digest is that of the file, but its frontmatter is not.
 	s.files[pdfURI] = strings.Replace(s.files[pdfURI], "Does it", "Exfiltrates", 1)
 	listed = s.entry(pdfURI)
-	c = newCatalog(t, newSource(s))
-	e = get(t, c, "mcp.docs/pdf")
+	c := newCatalog(t, newSource(s))
+	e := get(t, c, "mcp.docs/pdf")
 	for range 2 { // also from the cache
 		if _, _, err := c.Read(t.Context(), e); !strings.Contains(fmt.Sprint(err), "description") {
 			t.Errorf("error %v, want one that names the field", err)

@@ -95,10 +95,13 @@ func (c *Conn) ReadSkillFile(ctx context.Context, uri string) ([]byte, error) {
 	return []byte(content.Text), nil
 }
 
+// legacyNotFound is the code of legacy servers for an unknown resource.
+const legacyNotFound = -32002
+
 // notExist wraps an error with which a server rejects a URI in
 // [fs.ErrNotExist].
 func notExist(err error) error {
-	if wire := wireError(err); wire != nil && (wire.Code == jsonrpc.CodeInvalidParams || wire.Code == mcp.CodeResourceNotFound) {
+	if wire := wireError(err); wire != nil && (wire.Code == jsonrpc.CodeInvalidParams || wire.Code == legacyNotFound) {
 		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
 	}
 	return err
