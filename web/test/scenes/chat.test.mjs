@@ -357,7 +357,7 @@ test("chat: a figure that the agent's Python draws with an active skill is shown
     env: { OPENAI_API_KEY: "none" },
     config: `models:\n  default: openai:fake\n  base_url: ${vendor.url}\n  images: always\n`,
   });
-  const gmv = new URL("../../cmd/loadout/testdata/gmv/skills/gmv_analysis/", import.meta.url);
+  const gmv = new URL("../../../cmd/loadout/testdata/gmv/skills/gmv_analysis/", import.meta.url);
   const made = await hub.upload("gmv_analysis", {
     "SKILL.md": skill("gmv_analysis", "Finds unusual days of a metric. Use when GMV looks wrong."),
     "scripts/chart.py": await readFile(new URL("scripts/chart.py", gmv), "utf8"),
