@@ -330,8 +330,8 @@ var banned = map[string]map[string]string{
 		"os/exec":           "decisions start no process",
 	},
 	"internal/hub/endpoint": {
-		module + "/":   "operations are served whatever they do",
-		"database/sql": "operations are served whatever they do",
+		module + "/":   "serving is independent of what operations do",
+		"database/sql": "serving is independent of what operations do",
 		"os/exec":      "serves requests only",
 	},
 	"internal/hub/api": {

@@ -174,7 +174,7 @@ func TestHostileFieldsAreCleanedInSlashCommands(t *testing.T) {
 		if untrustedtest.Selected(i, 1) {
 			lines = append(lines, "/help "+name)
 		}
-		if i%8 == 0 { // the others print their arguments in the same way
+		if untrustedtest.All() || i%8 == 0 { // the others print their arguments in the same way
 			lines = append(lines, "/skills", "/load "+name, "/help "+text, "/unload "+text, "/model "+text, "/resume "+text, "/"+text)
 		}
 		for _, line := range lines {

@@ -209,7 +209,7 @@ func TestAgentIsRefused(t *testing.T) {
 // The ways around a refusal that keep the client as a parent are refused too.
 func TestWrappedAgentIsRefused(t *testing.T) {
 	const command = "approve task --skills skills"
-	for _, wrapped := range []string{"script -qec %s /dev/null", "setsid -w sh -c %s", "env -i HOME=$HOME PATH=$PATH GORACE=$GORACE sh -c %s", "nohup sh -c %s", "sh -c %s </dev/null"} {
+	for _, wrapped := range []string{"script -qec %s /dev/null", "setsid -w sh -c %s", "env -i HOME=$HOME PATH=$PATH GORACE=\"$GORACE\" sh -c %s", "nohup sh -c %s", "sh -c %s </dev/null"} {
 		t.Run(strings.Fields(wrapped)[0], func(t *testing.T) {
 			if _, err := exec.LookPath(strings.Fields(wrapped)[0]); err != nil {
 				t.Skip(err)

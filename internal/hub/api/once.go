@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -130,13 +131,7 @@ func isDryRun(op *huma.Operation, r *http.Request) bool {
 // maxBodyBytes returns the size at which an operation starts to reject request
 // bodies.
 func maxBodyBytes(op *huma.Operation) int64 {
-	switch {
-	case op.MaxBodyBytes < 0:
-		return MaxBody
-	case op.MaxBodyBytes == 0:
-		return 1 << 20 // as endpoint.Register does
-	}
-	return op.MaxBodyBytes
+	return cmp.Or(op.MaxBodyBytes, 1<<20) // as endpoint.Register does
 }
 
 // digestRequest returns the hash of a request. The hash is stored encrypted,

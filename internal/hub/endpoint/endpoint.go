@@ -1,15 +1,17 @@
 // Package endpoint serves operations of an HTTP API: it describes them in the OpenAPI
 // document, reads and validates their requests, and writes their responses.
 //
-// It does what [huma.Register] does, and uses the exported parts of that library for
+// It does what the hub's operations need of [huma.Register], and uses the exported parts of that library for
 // schemas, validation and formats. But huma.Register is generic and large, and the
 // program would contain it once for each operation. Here types are values, and the
 // program contains the code once.
 //
 // The input of an operation is a struct. Its fields are parameters with one of the tags
-// path, query and header; and Body, which is decoded from JSON, or RawBody, which are
+// path, query and header; and Body, which is decoded from JSON, or RawBody, which holds
 // the bytes of the body. A parameter is a string, a bool, an int, a time, or a []string.
-// Values in Body that implement [huma.ResolverWithPath] report faults of themselves.
+// Values in Body that implement [huma.ResolverWithPath] report their own faults, always
+// with status 422. Unlike huma.Register, this package does not replace an explicit zero
+// value of a parameter by its default.
 //
 // The output is a struct too. Its fields are response headers, which are strings or
 // have a method String; and Body, which is encoded as JSON, or is a function that
@@ -41,7 +43,7 @@ type endpoint struct {
 // Register adds an operation to an API. It panics if it does not support an option of
 // the operation or a field of a type.
 func Register(api huma.API, op huma.Operation, in, out reflect.Type, call Call) {
-	if len(op.Errors) > 0 || op.Hidden || op.SkipValidateBody || op.SkipValidateParams || op.RejectUnknownQueryParameters {
+	if len(op.Errors) > 0 || op.Hidden || op.SkipValidateBody || op.SkipValidateParams || op.RejectUnknownQueryParameters || op.BodyReadTimeout < 0 {
 		panic(fmt.Sprintf("operation %s has an unsupported option", op.OperationID))
 	}
 	if op.Responses == nil {

@@ -31,13 +31,38 @@ func register[I, O any](op huma.Operation) (refused string) {
 
 type none struct{}
 
-// What is not supported is refused at registration, and not ignored.
+type oldResolver struct{}
+
+func (*oldResolver) Resolve(huma.Context) []error { return nil }
+
+type resolver struct{}
+
+func (*resolver) Resolve(huma.Context, *huma.PathBuffer) []error { return nil }
+
+type resolvers []string
+
+func (*resolvers) Resolve(huma.Context, *huma.PathBuffer) []error { return nil }
+
+// Registration refuses unsupported types and options, and ignores none.
 func TestUnsupported(t *testing.T) {
 	limited := huma.Operation{MaxBodyBytes: 1}
 	for _, tt := range []struct {
 		got, want string
 	}{
 		{register[none, none](huma.Operation{Hidden: true}), "unsupported option"},
+		{register[none, none](huma.Operation{BodyReadTimeout: -1}), "unsupported option"},
+		{register[struct{ Body oldResolver }, none](limited), "oldResolver cannot report faults"},
+		{register[struct{ Body resolvers }, none](limited), "resolvers cannot report faults"},
+		{register[resolver, none](limited), "resolver reports faults, which only values in a Body can"},
+		{register[struct {
+			Name resolver `query:"name"`
+		}, none](limited), "resolver reports faults"},
+		{register[struct {
+			Name string `query:"name,deepObject"`
+		}, none](limited), "unsupported option deepObject"},
+		{register[struct {
+			Name string `query:"name" hidden:"true"`
+		}, none](limited), "unsupported tag hidden"},
 		{register[none, none](huma.Operation{Errors: []int{404}}), "unsupported option"},
 		{register[struct{ Name string }, none](limited), "field Name of type string cannot be a parameter"},
 		{register[struct {
@@ -62,12 +87,15 @@ func TestUnsupported(t *testing.T) {
 		{register[struct {
 			Body    string
 			RawBody []byte
-		}, none](limited), "two request bodies"},
+		}, none](limited), "described twice"},
 		{register[struct{ RawBody []byte }, none](huma.Operation{}), "no limit for its body"},
 		{register[struct{ RawBody []byte }, none](huma.Operation{MaxBodyBytes: -1}), "no limit for its body"},
 		{register[none, struct{ Body []byte }](limited), "the response []uint8 of id cannot be written"},
 		{register[none, struct{ Body func() }](limited), "cannot be written"},
 		{register[none, struct{ Status int }](limited), "field Status of struct"},
+		{register[none, struct {
+			At time.Time `header:"Last-Modified"`
+		}](limited), "field At of struct"},
 		{register[none, struct {
 			Kind string `header:"Content-Type"`
 		}](limited), "cannot be a header"},
@@ -77,6 +105,6 @@ func TestUnsupported(t *testing.T) {
 		}
 	}
 	if got := register[struct{ RawBody []byte }, struct{ Body func(huma.Context) }](limited); got != "" {
-		t.Errorf("an operation that is supported is refused: %s", got)
+		t.Errorf("a supported operation is refused: %s", got)
 	}
 }

@@ -26,6 +26,7 @@ type input struct {
 // newInput returns the description of an input type, and adds it to the operation.
 func newInput(schemas huma.Registry, op *huma.Operation, t reflect.Type) input {
 	in := input{in: t}
+	refuseResolver(t)
 	for _, f := range fields(t) {
 		switch {
 		case !f.IsExported():
@@ -39,6 +40,7 @@ func newInput(schemas huma.Registry, op *huma.Operation, t reflect.Type) input {
 			in.rawBody = f.Index
 			describeBody(op, cmp.Or(f.Tag.Get("contentType"), "application/octet-stream"), &huma.Schema{Type: huma.TypeString, Format: "binary"}, true)
 		default:
+			refuseResolver(f.Type)
 			p := newParam(f, huma.SchemaFromField(schemas, f, ""))
 			p.describe(op)
 			in.params = append(in.params, p)
@@ -56,7 +58,7 @@ func describeBody(op *huma.Operation, kind string, schema *huma.Schema, required
 		op.RequestBody = &huma.RequestBody{}
 	}
 	if op.RequestBody.Content != nil {
-		panic(fmt.Sprintf("operation %s has two request bodies", op.OperationID))
+		panic(fmt.Sprintf("the request body of operation %s is described twice", op.OperationID))
 	}
 	op.RequestBody.Content, op.RequestBody.Required = content(kind, schema), required
 }
@@ -82,7 +84,15 @@ func newParam(f reflect.StructField, schema *huma.Schema) param {
 	for _, location := range []string{"path", "query", "header"} {
 		if tag := f.Tag.Get(location); tag != "" && p.location == "" {
 			name, option, _ := strings.Cut(tag, ",")
+			if option != "" && option != "explode" {
+				panic(fmt.Sprintf("field %s has the unsupported option %s", f.Name, option))
+			}
 			p.location, p.name, p.explode = location, name, option == "explode"
+		}
+	}
+	for _, tag := range []string{"hidden", "nameHint"} {
+		if _, ok := f.Tag.Lookup(tag); ok {
+			panic(fmt.Sprintf("field %s has the unsupported tag %s", f.Name, tag))
 		}
 	}
 	p.required = p.location == "path" || f.Tag.Get("required") == "true"
@@ -158,7 +168,18 @@ func (p *param) set(f reflect.Value, text string, ctx huma.Context) (any, error)
 	return v, nil
 }
 
-var resolverType = reflect.TypeFor[huma.ResolverWithPath]()
+var (
+	resolverType    = reflect.TypeFor[huma.ResolverWithPath]()
+	oldResolverType = reflect.TypeFor[huma.Resolver]()
+)
+
+// refuseResolver panics if values of a type outside of bodies report faults: they would
+// not be called.
+func refuseResolver(t reflect.Type) {
+	if p := reflect.PointerTo(t); p.Implements(resolverType) || p.Implements(oldResolverType) {
+		panic(fmt.Sprintf("%s reports faults, which only values in a Body can", t))
+	}
+}
 
 // findResolvers returns the paths to the values in a body that report their faults. A
 // path consists of field indexes; the lists and maps on it are entered.
@@ -171,6 +192,9 @@ func findResolvers(body reflect.Type) [][]int {
 			t = t.Elem()
 		}
 		isResolver := reflect.PointerTo(t).Implements(resolverType)
+		if reflect.PointerTo(t).Implements(oldResolverType) || isResolver && (t.Kind() == reflect.Slice || t.Kind() == reflect.Map) {
+			panic(fmt.Sprintf("%s cannot report faults; implement huma.ResolverWithPath, not for a list or a map", t))
+		}
 		if isResolver {
 			found = append(found, path)
 		}

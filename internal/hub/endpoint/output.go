@@ -93,7 +93,7 @@ func describeResponse(schemas huma.Registry, op *huma.Operation, out reflect.Typ
 
 // describeHeader adds the header in field f of an output type to an operation.
 func describeHeader(schemas huma.Registry, op *huma.Operation, out reflect.Type, f reflect.StructField, name string) {
-	if reflect.PointerTo(f.Type).Implements(stringerType) {
+	if reflect.PointerTo(f.Type).Implements(stringerType) && f.Type != timeType {
 		f.Type = stringType
 	}
 	if f.Type.Kind() != reflect.String || name == "Content-Type" {

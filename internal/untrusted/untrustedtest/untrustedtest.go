@@ -25,7 +25,10 @@ func Hostile() []string { return parse(hostile) }
 // Selected reports whether a test applies its use j to text i of [Hostile]. It
 // selects a third of the pairs, because thousands of uses are slow under the race
 // detector, or all pairs if LOADOUT_TEST_HOSTILE is "all".
-func Selected(i, j int) bool { return (i+j)%3 == 0 || os.Getenv("LOADOUT_TEST_HOSTILE") == "all" }
+func Selected(i, j int) bool { return (i+j)%3 == 0 || All() }
+
+// All reports whether LOADOUT_TEST_HOSTILE is "all".
+func All() bool { return os.Getenv("LOADOUT_TEST_HOSTILE") == "all" }
 
 // Legitimate returns strings in many scripts, emoji and code, which every
 // reader must receive unchanged.
