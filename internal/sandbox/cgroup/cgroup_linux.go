@@ -317,6 +317,23 @@ func findGroups(mountinfo, cgroup string) map[string]string {
 	return out
 }
 
+// Parents returns the directories in which [New] creates groups, in a fixed
+// order. mountinfo and cgroup are these files of the process in /proc.
+func Parents(mountinfo, cgroup string) []string {
+	at := findGroups(mountinfo, cgroup)
+	var out []string
+	for _, c := range append([]string{""}, controllers...) {
+		dir := at[c]
+		if c == "" && dir != "" {
+			dir = delegatedGroup(dir)
+		}
+		if dir != "" && !slices.Contains(out, dir) {
+			out = append(out, dir)
+		}
+	}
+	return out
+}
+
 // groupPath returns the directory of a group. The file system mounted at mount
 // contains the part of the hierarchy below root.
 func groupPath(mount, root, group string) string {

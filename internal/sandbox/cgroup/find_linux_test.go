@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -35,6 +36,16 @@ func TestFindGroups(t *testing.T) {
 		if got := findGroups(mounts, cgroup); !maps.Equal(got, tt.want) {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
+	}
+	dir := t.TempDir()
+	mounts, cgroup := filepath.Join(dir, "mountinfo"), filepath.Join(dir, "cgroup")
+	for p, text := range map[string]string{mounts: unified + "31 23 0:27 / /cg/m rw - cgroup cgroup rw,memory,pids\n", cgroup: "0::/a/" + leafName + "\n3:memory,pids:/p\n"} {
+		if err := os.WriteFile(p, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := Parents(mounts, cgroup), []string{"/sys/fs/cgroup/a", "/cg/m/p"}; !slices.Equal(got, want) {
+		t.Errorf("groups are created in %v, want %v", got, want)
 	}
 	if got := findGroups("/no/such/file", "/no/such/file"); len(got) > 0 {
 		t.Errorf("without files: %v", got)

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/cgroup"
 	"github.com/loadout-dev/loadout/internal/sandbox/fileid"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -137,6 +138,7 @@ func (h *keyHash) addMachine(root string) {
 	h.addStatus(root)
 	h.addMounts(root)
 	h.addInit(root)
+	h.addGroups(root)
 }
 
 // addFile adds the content of a file. A missing optional file is hashed as missing.
@@ -225,4 +227,23 @@ func (h *keyHash) addInit(root string) {
 		return
 	}
 	h.add("start of the first process", f[19])
+}
+
+// addGroups adds what this process can do in the control groups in which those
+// of sandboxes are created.
+func (h *keyHash) addGroups(root string) {
+	for _, dir := range cgroup.Parents(filepath.Join(root, "proc/self/mountinfo"), filepath.Join(root, "proc/self/cgroup")) {
+		var st unix.Stat_t
+		switch err := unix.Stat(filepath.Join(root, dir), &st); {
+		case errors.Is(err, fs.ErrNotExist):
+			h.add("control group "+dir, "missing")
+			continue
+		case err != nil:
+			h.fail(err)
+		}
+		h.add("control group "+dir, fmt.Sprint(st.Uid, st.Gid, st.Mode))
+		for _, name := range []string{"cgroup.controllers", "cgroup.max.descendants", "cgroup.max.depth"} { // of version 2
+			h.addFile(root, filepath.Join(dir, name), true)
+		}
+	}
 }

@@ -33,6 +33,10 @@ func machineFiles() map[string]string {
 	for _, name := range requiredLinks {
 		m[name] = "->" + filepath.Base(name) + ":[1]"
 	}
+	m["proc/self/cgroup"] = "0::/scope\n"
+	m["run/groups/scope/cgroup.controllers"] = "cpu memory pids\n"
+	m["run/groups/scope/cgroup.max.descendants"] = "max\n"
+	m["run/groups/scope/cgroup.subtree_control"] = "\n"
 	return m
 }
 
@@ -82,6 +86,16 @@ func TestKeyOfChangedMachine(t *testing.T) {
 		"mount in /sys":          func(m map[string]string) { m["proc/self/mountinfo"] += "24 21 0:7 / /sys/fs/x ro - tmpfs x rw\n" },
 		"other root":             func(m map[string]string) { edit(m, "proc/self/mountinfo", "8:1 / / rw", "8:3 / / rw") },
 		"read-only groups":       func(m map[string]string) { edit(m, "proc/self/mountinfo", "/run/groups rw", "/run/groups ro") },
+		"fewer controllers":      func(m map[string]string) { edit(m, "run/groups/scope/cgroup.controllers", "memory ", "") },
+		"limit of groups":        func(m map[string]string) { edit(m, "run/groups/scope/cgroup.max.descendants", "max", "0") },
+		"limit of nested groups": func(m map[string]string) { m["run/groups/scope/cgroup.max.depth"] = "0\n" },
+		"no control group": func(m map[string]string) {
+			for name := range m {
+				if strings.HasPrefix(name, "run/groups/") {
+					delete(m, name)
+				}
+			}
+		},
 		"other first process":    func(m map[string]string) { edit(m, "proc/1/stat", " 77 ", " 78 ") },
 		"new security module":    func(m map[string]string) { m["sys/kernel/security/lsm"] = "capability,apparmor" },
 		"an empty security file": func(m map[string]string) { m["sys/fs/selinux/enforce"] = "" },
@@ -129,6 +143,7 @@ func TestKeyOfSameMachine(t *testing.T) {
 	edit(m, "proc/1/stat", " S 0", " R 0")
 	m["proc/self/mountinfo"] += "30 20 0:9 / /var/lib/x rw - overlay overlay rw\n"
 	m["proc/sys/user/max_inotify_watches"] = "6\n"
+	m["run/groups/scope/cgroup.subtree_control"] = "memory\n" // written by this program
 	if got, err := machineKey(t, m); err != nil || got != want {
 		t.Errorf("the key changed; %v", err)
 	}

@@ -1,6 +1,7 @@
 package selection
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,10 +25,11 @@ const (
 // processes. A nil Record remembers nothing.
 //
 // A record is used for 24 hours, and only while the key of the backend is the
-// same: the machine, the rights of this process and the programs. A sandbox
-// applies and checks each of its layers at each start, so a record never
-// replaces a layer, only the test from inside. A file that another user could
-// have written, or that is damaged, counts as empty.
+// same: the machine, the rights of this process and the programs. It replaces
+// only the test from inside: a sandbox still applies and checks its layers at
+// each start. Control groups are optional, so a sandbox without them may have a
+// lower tier than the record; it is closed before it runs anything. A file that
+// another user could have written, or that is damaged, counts as empty.
 type Record struct{ file *privatefile.File }
 
 // NewRecord returns the record in the file at path. It does not access the file.
@@ -164,16 +166,24 @@ func (c *Backend) Prepare(ctx context.Context) {
 type recorded struct {
 	sandbox.Backend
 	key string
+	rep *sandbox.Report // of the record
 	c   *Backend
 }
 
-// Start starts a sandbox. If that fails, the record is wrong: it is removed, and c
-// probes again. Start does not fall back to another backend, because the caller may
-// have relied on the tier of this one.
+// Start starts a sandbox. If that fails, or if the sandbox has a lower tier than
+// the record, the record is wrong: it is removed, and c probes again. Start does
+// not fall back to another backend, because the caller may have relied on the
+// tier of this one.
 func (b *recorded) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
 	box, err := b.Backend.Start(ctx, spec)
-	if err == nil || ctx.Err() != nil {
-		return box, err
+	if err == nil {
+		if err = b.checkTier(box, spec); err == nil {
+			return box, nil
+		}
+		err = errors.Join(err, box.Close())
+	}
+	if ctx.Err() != nil {
+		return nil, err
 	}
 	if forgetErr := b.c.opts.Record.remove(ctx, b.key); forgetErr != nil {
 		err = errors.Join(err, forgetErr)
@@ -189,4 +199,15 @@ func (b *recorded) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandb
 		return nil, fmt.Errorf("%w; the sandbox %s will be used instead: try again", err, now.Name())
 	}
 	return nil, err
+}
+
+// checkTier returns an error if a sandbox has a lower tier than the record. With
+// the host's network, a lower tier is normal.
+func (b *recorded) checkTier(box sandbox.Sandbox, spec *sandbox.Spec) error {
+	tier := cmp.Or(box.State().Tier, b.Tier())
+	if spec.Network.Host || tier >= b.rep.Tier {
+		return nil
+	}
+	return &sandbox.UnavailableError{Backend: b.Name(), Fix: "try again",
+		Missing: fmt.Sprintf("tier %v, which the last test had: the sandbox has %v", b.rep.Tier, tier)}
 }

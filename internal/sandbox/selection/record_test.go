@@ -25,12 +25,33 @@ type keyedBackend struct {
 	key      string
 	keyErr   error
 	startErr error
+	started  box // what Start returns a copy of
+	last     *box
+}
+
+// box is a sandbox that has only a state.
+type box struct {
+	sandbox.Sandbox
+	tier   sandbox.Tier
+	closed bool
+}
+
+func (b *box) State() sandbox.State { return sandbox.State{Tier: b.tier} }
+
+func (b *box) Close() error {
+	b.closed = true
+	return nil
 }
 
 func (b *keyedBackend) ProbeKey() (string, error) { return b.key, b.keyErr }
 
 func (b *keyedBackend) Start(context.Context, *sandbox.Spec) (sandbox.Sandbox, error) {
-	return nil, b.startErr
+	if b.startErr != nil {
+		return nil, b.startErr
+	}
+	started := b.started
+	b.last = &started
+	return b.last, nil
 }
 
 func newKeyed(name, key string) *keyedBackend {
@@ -205,6 +226,42 @@ func TestFailedStartForgetsRecord(t *testing.T) {
 	other.startErr, other.err = errors.New("no"), missing("bwrap", "the program", "install it")
 	if _, err := c.Start(t.Context(), spec); err == nil || !strings.Contains(err.Error(), "nothing was run") {
 		t.Errorf("no backend is left: %v", err)
+	}
+}
+
+// A sandbox whose tier is lower than that of the record runs nothing, and the
+// next probe decides.
+func TestStartBelowRecordedTier(t *testing.T) {
+	path := recordPath(t)
+	b := newKeyed("bwrap", "one")
+	wantProbes(t, "first", process(t, path, b), b, 1)
+	for _, tier := range []sandbox.Tier{0, sandbox.Isolated} {
+		b.started.tier = tier
+		if got, err := process(t, path, b).Start(t.Context(), &sandbox.Spec{}); err != nil || got != b.last || b.last.closed || b.probes != 1 {
+			t.Errorf("tier %v: %v, %v, %d probes", tier, got, err, b.probes)
+		}
+	}
+
+	b.started.tier = sandbox.Confined
+	if got, err := process(t, path, b).Start(t.Context(), &sandbox.Spec{Network: sandbox.Network{Host: true}}); err != nil || got != b.last || b.last.closed {
+		t.Errorf("with the network of the host: %v, %v", got, err)
+	}
+	c := process(t, path, b)
+	got, err := c.Start(t.Context(), &sandbox.Spec{})
+	if _, ok := errors.AsType[*sandbox.UnavailableError](err); !ok || got != nil || !strings.Contains(err.Error(), "tier 3 (isolated), which the last test had: the sandbox has 2 (confined)") {
+		t.Errorf("a lower tier: %v, %v", got, err)
+	}
+	if !b.last.closed || b.probes != 2 {
+		t.Errorf("closed: %t, %d probes", b.last.closed, b.probes)
+	}
+
+	c = process(t, path, b)
+	b.report = &sandbox.Report{Backend: "bwrap", Tier: sandbox.Confined, Layers: []sandbox.Layer{{Name: "memory"}}}
+	if got, err := c.Start(t.Context(), &sandbox.Spec{}); got != nil || err == nil || !strings.Contains(err.Error(), "tier 3 (isolated) required, but this machine has 2 (confined): memory missing") {
+		t.Errorf("a machine that has a lower tier now: %v, %v", got, err)
+	}
+	if !b.last.closed || b.probes != 3 {
+		t.Errorf("closed: %t, %d probes", b.last.closed, b.probes)
 	}
 }
 

@@ -171,7 +171,7 @@ func (c *Backend) search(ctx context.Context, renew bool) (choice, error) {
 		key := o.Record.probeKey(b)
 		if !renew {
 			if rep, expires := o.Record.find(b, key); rep != nil && rep.Tier >= o.minTier() {
-				return choice{&recorded{b, key, c}, rep, expires}, nil
+				return choice{&recorded{b, key, rep, c}, rep, expires}, nil
 			}
 		}
 		rep, err := o.probe(ctx, b, key)
