@@ -7,6 +7,7 @@ package cgroup
 import (
 	"bufio"
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,7 +17,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -39,7 +39,6 @@ type Group struct {
 const prefix = "loadout-"
 
 var (
-	count  atomic.Int64
 	swept  sync.Once
 	places = sync.OnceValue(func() map[string]string { return findGroups("/proc/self/mountinfo", "/proc/self/cgroup") })
 )
@@ -55,7 +54,8 @@ func New(l Limits) (*Group, error) {
 func newGroup(at map[string]string, l Limits) (*Group, error) {
 	swept.Do(func() { sweep(at) })
 	g := &Group{dirs: map[string]string{}}
-	name := fmt.Sprintf("%s%d-%d", prefix, os.Getpid(), count.Add(1))
+	// Another PID namespace may have a process with the same ID.
+	name := fmt.Sprintf("%s%d-%s", prefix, os.Getpid(), rand.Text())
 	var reason error = errors.New("no control groups found")
 	for _, c := range controllers {
 		if at[c] == "" {
@@ -150,7 +150,7 @@ func (g *Group) makeUnified(dir string, l Limits) error {
 }
 
 // setUnified sets the limits of the named controllers of a version 2 group, and
-// adds these to the group.
+// records them as the controllers of g.
 func (g *Group) setUnified(dir string, names []string, l Limits) error {
 	for c, v := range map[string][2]string{
 		"memory": {"memory.max", strconv.FormatInt(l.Memory, 10)},

@@ -99,6 +99,36 @@ func TestGroup(t *testing.T) {
 	}
 }
 
+// The groups of a process with the same ID, in another PID namespace or before a
+// restart, do not prevent new ones.
+func TestGroupNamesAreUnique(t *testing.T) {
+	g, err := New(Limits{Memory: 64 << 20, Processes: 20, Cores: 1})
+	if err != nil {
+		t.Skip("no control groups: ", err)
+	}
+	defer g.Remove()
+	own := prefix + strconv.Itoa(os.Getpid()) + "-"
+	for _, dir := range g.distinctDirs() {
+		if !strings.HasPrefix(filepath.Base(dir), own) {
+			t.Errorf("the group %s does not name its process", dir)
+		}
+		for i := range 100 {
+			other := filepath.Join(filepath.Dir(dir), own+strconv.Itoa(i))
+			if err := os.Mkdir(other, 0o755); err == nil {
+				defer syscall.Rmdir(other)
+			}
+		}
+	}
+	second, err := New(Limits{Memory: 64 << 20, Processes: 20, Cores: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Remove()
+	if !slices.Equal(second.Controllers(), g.Controllers()) {
+		t.Errorf("the second group has %v, the first %v", second.Controllers(), g.Controllers())
+	}
+}
+
 // A command that uses more memory than its group may have is killed, and the group
 // reports it.
 func TestOutOfMemory(t *testing.T) {
