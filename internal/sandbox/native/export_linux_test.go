@@ -25,6 +25,18 @@ func (b *Backend) SparePID() int {
 // SetSpareIdle sets how long a spare waits for a sandbox.
 func (b *Backend) SetSpareIdle(d time.Duration) { b.spares.idle = d }
 
+// SetNoGroups makes the backend start spares and sandboxes without control
+// groups, or with them again.
+func (b *Backend) SetNoGroups(no bool) { b.opts.NoGroups = no }
+
+// EndSpare ends the spare, if there is one.
+func (b *Backend) EndSpare() {
+	b.spares.tasks.Wait()
+	if sp := b.spares.take(); sp != nil {
+		sp.end()
+	}
+}
+
 // StagePID returns the PID of the first process of a sandbox.
 func StagePID(s sandbox.Sandbox) int { return s.(*instance).PID() }
 

@@ -19,8 +19,11 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/loadout-dev/loadout/internal/sandbox/cgroup"
 	"github.com/loadout-dev/loadout/internal/sandbox/execute"
+	"github.com/loadout-dev/loadout/internal/sandbox/launcher"
 	"github.com/loadout-dev/loadout/internal/sandbox/native"
+	"github.com/loadout-dev/loadout/internal/sandbox/prepare"
 	"github.com/loadout-dev/loadout/internal/sandbox/sandboxtest"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -108,6 +111,67 @@ func TestSpareIsUsedOnce(t *testing.T) {
 		if isRunning(pid) {
 			t.Error("the first process runs after Close")
 		}
+	}
+}
+
+// groupValue returns the value of the first of the named files that exists in a
+// control group of a process, or "" if none does.
+func groupValue(t *testing.T, pid int, names ...string) string {
+	t.Helper()
+	for _, dir := range cgroup.Parents("/proc/self/mountinfo", fmt.Sprintf("/proc/%d/cgroup", pid)) {
+		for _, name := range names {
+			if b, err := os.ReadFile(filepath.Join(dir, name)); err == nil && strings.Contains(dir, "loadout-") {
+				return strings.TrimSpace(string(b))
+			}
+		}
+	}
+	return ""
+}
+
+// wantGroupLimits checks the limits in the control groups of a sandbox.
+func wantGroupLimits(t *testing.T, box sandbox.Sandbox, l sandbox.Limits) {
+	t.Helper()
+	e, pid := box.State().Enforced, native.StagePID(box)
+	files := l.Work + l.Tmp + l.Shm
+	if got, want := groupValue(t, pid, "memory.max", "memory.limit_in_bytes"), strconv.FormatInt(l.Memory+files, 10); strings.Contains(e["memory"], "control group") && got != want {
+		t.Errorf("the memory limit is %q, want %s", got, want)
+	}
+	if got, want := groupValue(t, pid, "pids.max"), strconv.Itoa(l.Processes+launcher.SpareThreads); strings.Contains(e["processes"], "control group") && got != want {
+		t.Errorf("the process limit is %q, want %s", got, want)
+	}
+	quota := strconv.Itoa(int(l.Cores * 100000))
+	if got := groupValue(t, pid, "cpu.max", "cpu.cfs_quota_us"); strings.Contains(e["cores"], "control group") && got != quota && got != quota+" 100000" {
+		t.Errorf("the CPU limit is %q, want %s", got, quota)
+	}
+}
+
+// The group of a spare gets the limits of the sandbox, and a spare that was
+// started when no group could be created gets a group.
+func TestSpareIsLimited(t *testing.T) {
+	b := sparing(t)
+	hasGroup := func(box sandbox.Sandbox) bool {
+		e := box.State().Enforced
+		return strings.Contains(e["memory"]+e["processes"]+e["cores"], "control group")
+	}
+	if !hasGroup(startBox(t, backend(t), &sandbox.Spec{})) {
+		t.Skip("no control groups")
+	}
+	for i, alone := range []bool{false, true} {
+		b.SetNoGroups(alone)
+		b.EndSpare()
+		pid := startSpare(t, b)
+		b.SetNoGroups(false)
+		limits := prepare.DefaultLimits()
+		limits.Memory, limits.Processes, limits.Cores = int64(64+i)<<20, 10+i, 0.5+float64(i)/4
+		box := startBox(t, b, &sandbox.Spec{Limits: limits})
+		if native.StagePID(box) != pid {
+			t.Error("the sandbox did not use the spare")
+		}
+		if !hasGroup(box) {
+			t.Errorf("spare without a group %t: the sandbox has no group", alone)
+		}
+		wantGroupLimits(t, box, limits)
+		box.Close()
 	}
 }
 

@@ -129,7 +129,8 @@ func explainError(err error) error {
 }
 
 // group adds control groups to the configuration if they are available. If sp is
-// not nil, it adds the stage of the spare and its group, with new limits.
+// not nil, it adds the stage of the spare and its group, with new limits. The
+// stage of a spare without a group joins a new one.
 func (b *Backend) group(l sandbox.Limits, cfg *launcher.Config, spec *sandbox.Spec, sp *spare) (*cgroup.Group, error) {
 	files := l.Work + l.Tmp + l.Shm
 	for i := range spec.Trees { // trees are in memory too
@@ -138,9 +139,8 @@ func (b *Backend) group(l sandbox.Limits, cfg *launcher.Config, spec *sandbox.Sp
 	}
 	if sp != nil {
 		cfg.Stage = sp.stage
-		if sp.group == nil {
-			return nil, nil
-		}
+	}
+	if sp != nil && sp.group != nil {
 		if err := cfg.Regroup(sp.group, l, files); err != nil {
 			return nil, &sandbox.UnavailableError{Backend: b.Name(), Missing: "cannot limit the spare process", Err: err}
 		}
