@@ -93,6 +93,9 @@ func compareMapping(n *yaml.Node, v any, at string) (field string, equal bool) {
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 { // in source order
 		key := resolve(n.Content[i]).Value
+		if values[key] != n.Content[i+1] { // otherwise nested duplicates take exponential time
+			continue
+		}
 		other, ok := object[key]
 		if !ok {
 			return below(key), false

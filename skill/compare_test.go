@@ -2,8 +2,10 @@ package skill_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -79,6 +81,26 @@ func TestDifferencesOfFrontmatterNameTheField(t *testing.T) {
 	}
 }
 
+// Each level has a key twice, and only the last one is compared: comparing both
+// would double the time with each level.
+func TestNestedDuplicateKeysAreComparedOnce(t *testing.T) {
+	const depth = 50
+	s := parseFrontmatter(t, "name: a\ndescription: b\nm: "+strings.Repeat("{x: 0, x: ", depth)+"1"+strings.Repeat("}", depth))
+	done := make(chan string, 1)
+	go func() {
+		field, err := s.CompareFrontmatter(json.RawMessage(`{"name":"a","description":"b","m":` + strings.Repeat(`{"x":`, depth) + "1" + strings.Repeat("}", depth) + "}"))
+		done <- fmt.Sprint(field, err)
+	}()
+	select {
+	case got := <-done:
+		if got != "<nil>" {
+			t.Errorf("field and error %s, want none", got)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("the comparison does not end")
+	}
+}
+
 func TestRepairedFrontmatterHasNoJSON(t *testing.T) {
 	s := parseFrontmatter(t, "name: a\ndescription: use when: anything")
 	if !s.Repaired {
@@ -92,7 +114,7 @@ func TestRepairedFrontmatterHasNoJSON(t *testing.T) {
 // The JSON form of any frontmatter equals it, and no longer does once a field is
 // added or removed.
 func FuzzCompareFrontmatter(f *testing.F) {
-	for _, s := range []string{"d: 2026-09-13", "d: yes", "d: [1.0, {x: 0x10}]", "? a\n: b", "a: .inf", "a: *b", "<<: {a: 1}", "a: 0b1\nb: -1:30", "a: !!str 1", "a: |\n  x\n"} {
+	for _, s := range []string{"d: 2026-09-13", "d: yes", "d: [1.0, {x: 0x10}]", "? a\n: b", "a: .inf", "a: *b", "<<: {a: 1}", "a: 0b1\nb: -1:30", "a: !!str 1", "a: |\n  x\n", "a: {x: 0, x: {x: 0, x: 1}}"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, yaml string) {
