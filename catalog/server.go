@@ -14,11 +14,14 @@ import (
 )
 
 // ignoreRequests removes what a skill of an MCP server requests from the host:
-// permissions, servers, code that provides tools, another model, and other
-// skills. The server could otherwise grant itself permissions on this machine.
+// permissions, bounds of its sandbox, packages, servers, code that provides tools,
+// another model, and other skills. The server could otherwise grant itself
+// permissions on this machine. It removes the source of the frontmatter, too,
+// because the bounds are read from it.
 func ignoreRequests(s *skill.Skill) {
 	s.AllowedTools, s.Model, s.Preload = nil, "", false
 	s.MCPServers, s.Provider, s.Tools, s.Dependencies = skill.Servers{}, nil, nil, nil
+	s.Requirements, s.Frontmatter = nil, nil
 }
 
 // serverSource returns the source of a skill of an MCP server, or nil for any
