@@ -170,10 +170,11 @@ type recorded struct {
 	c   *Backend
 }
 
-// Start starts a sandbox. If that fails, or if the sandbox has a lower tier than
-// the record, the record is wrong: it is removed, and c probes again. Start does
-// not fall back to another backend, because the caller may have relied on the
-// tier of this one.
+// Start starts a sandbox. If the backend is unavailable, or if the sandbox has a
+// lower tier than the record, the record is wrong: it is removed, and c probes
+// again. Other errors have other causes, such as the spec. Start does not fall
+// back to another backend, because the caller may have relied on the tier of this
+// one.
 func (b *recorded) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
 	box, err := b.Backend.Start(ctx, spec)
 	if err == nil {
@@ -182,19 +183,18 @@ func (b *recorded) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandb
 		}
 		err = errors.Join(err, box.Close())
 	}
-	if ctx.Err() != nil {
+	if _, ok := errors.AsType[*sandbox.UnavailableError](err); !ok || ctx.Err() != nil {
 		return nil, err
 	}
-	if forgetErr := b.c.opts.Record.remove(ctx, b.key); forgetErr != nil {
+	if forgetErr := b.c.forget(ctx, b); forgetErr != nil {
 		err = errors.Join(err, forgetErr)
 	}
-	b.c.forget(b)
 	now, _, chooseErr := b.c.Renew(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return nil, err
 	case chooseErr != nil:
-		return nil, chooseErr
+		return nil, errors.Join(chooseErr, err)
 	case now.Name() != b.Name():
 		return nil, fmt.Errorf("%w; the sandbox %s will be used instead: try again", err, now.Name())
 	}

@@ -223,10 +223,47 @@ func TestFailedStartForgetsRecord(t *testing.T) {
 	}
 
 	c = process(t, path, b, other)
-	other.startErr, other.err = errors.New("no"), missing("bwrap", "the program", "install it")
-	if _, err := c.Start(t.Context(), spec); err == nil || !strings.Contains(err.Error(), "nothing was run") {
+	other.startErr, other.err = missing("bwrap", "a process", "end some"), missing("bwrap", "the program", "install it")
+	if _, err := c.Start(t.Context(), spec); !errors.Is(err, other.startErr) || !strings.Contains(err.Error(), "nothing was run") {
 		t.Errorf("no backend is left: %v", err)
 	}
+}
+
+// An error that does not concern the machine, such as that of a wrong spec, leaves
+// the record as it is.
+func TestOtherErrorsKeepRecord(t *testing.T) {
+	path := recordPath(t)
+	b := newKeyed("native", "one")
+	wantProbes(t, "first", process(t, path, b), b, 1)
+	for _, err := range []error{errors.New("invalid spec"), &sandbox.ChangedError{}, &sandbox.UnsupportedError{}} {
+		b.startErr = err
+		c := process(t, path, b)
+		if _, got := c.Start(t.Context(), &sandbox.Spec{}); got != err || b.probes != 1 {
+			t.Errorf("%v, want %v; %d probes", got, err, b.probes)
+		}
+		wantProbes(t, "same process", c, b, 1)
+		wantProbes(t, "another process", process(t, path, b), b, 1)
+	}
+}
+
+// The second of two starts that fail leaves the record of the probe that the first
+// one caused.
+func TestSecondFailureKeepsNewRecord(t *testing.T) {
+	path := recordPath(t)
+	b := newKeyed("native", "one")
+	wantProbes(t, "first", process(t, path, b), b, 1)
+	c := process(t, path, b)
+	old, _, err := c.Choose(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.startErr = missing("native", "a process", "end some")
+	for range 2 { // both use the choice that was made before
+		if _, err := old.Start(t.Context(), &sandbox.Spec{}); !errors.Is(err, b.startErr) || b.probes != 2 {
+			t.Errorf("%v, %d probes", err, b.probes)
+		}
+	}
+	wantProbes(t, "another process", process(t, path, b), b, 2)
 }
 
 // A sandbox whose tier is lower than that of the record runs nothing, and the

@@ -149,13 +149,17 @@ func (c *Backend) choose(ctx context.Context, renew bool) (sandbox.Backend, *san
 	return c.b, c.rep, err
 }
 
-// forget discards the choice b, so that the next call chooses again.
-func (c *Backend) forget(b sandbox.Backend) {
+// forget discards the choice b and removes its record, so that the next call
+// chooses again. It does nothing if another start has discarded b: a new record
+// may exist.
+func (c *Backend) forget(ctx context.Context, b *recorded) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.b == b {
-		c.choice = choice{}
+	if c.b != b {
+		return nil
 	}
+	c.choice = choice{}
+	return c.opts.Record.remove(ctx, b.key)
 }
 
 // search returns the first usable candidate. If renew is set, it does not use
