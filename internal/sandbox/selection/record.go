@@ -145,21 +145,37 @@ func withoutKey(probes []recordedProbe, key string) []recordedProbe {
 	return slices.DeleteFunc(probes, func(p recordedProbe) bool { return p.Key == key })
 }
 
-// Prepare probes the first candidate in advance, so that the first sandbox need
-// not wait for it. It does nothing if the record has the result or cannot have
-// it: programs that start no sandbox should not probe each time.
+// Prepare chooses a backend in advance, so that the first sandbox need not wait
+// for the probes. It does nothing if the record has a result for a candidate or
+// cannot have one: programs that start no sandbox should not probe each time.
+// Prepare keeps its result even if it cannot be recorded.
 func (c *Backend) Prepare(ctx context.Context) {
 	c.mu.Lock() // Choose waits for the result
 	defer c.mu.Unlock()
-	all, err := c.opts.candidates()
-	if err != nil || len(all) == 0 || c.b != nil || c.err != nil {
+	if c.b != nil || c.err != nil || !c.opts.lacksRecord() {
 		return
 	}
-	r, first := c.opts.Record, all[0]
-	key := r.probeKey(first)
-	if rep, _ := r.find(first, key); key != "" && rep == nil {
-		r.probe(ctx, first, key) // Choose reports errors
+	if found, err := c.search(ctx, false); ctx.Err() == nil {
+		c.choice, c.err, c.failed = found, err, time.Now() // Choose returns the error
 	}
+}
+
+// lacksRecord reports whether the probe of a candidate could be recorded, but
+// none is.
+func (o *Options) lacksRecord() bool {
+	all, err := o.candidates()
+	if err != nil {
+		return false
+	}
+	possible := false
+	for _, b := range all {
+		key := o.Record.probeKey(b)
+		if rep, _ := o.Record.find(b, key); rep != nil && rep.Tier >= o.minTier() {
+			return false
+		}
+		possible = possible || key != ""
+	}
+	return possible
 }
 
 // recorded is a backend that was chosen because of a record instead of a probe.

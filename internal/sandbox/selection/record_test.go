@@ -421,10 +421,16 @@ func TestRecordIsBounded(t *testing.T) {
 	})
 }
 
-// Preparing probes only what other processes need not probe again.
+// Prepare chooses among backends without a record, and probes none twice.
 func TestPrepare(t *testing.T) {
 	path := recordPath(t)
 	first, second := newKeyed("native", "one"), newKeyed("bwrap", "two")
+	wantBoth := func(what string, one, two int) {
+		t.Helper()
+		if first.probes != one || second.probes != two {
+			t.Errorf("%s: %d and %d probes, want %d and %d", what, first.probes, second.probes, one, two)
+		}
+	}
 	c := process(t, path, first, second)
 	c.Prepare(t.Context())
 	wantProbes(t, "prepared", c, first, 1)
@@ -433,14 +439,49 @@ func TestPrepare(t *testing.T) {
 	wantProbes(t, "recorded", c, first, 1)
 
 	first.key, first.err = "other", missing("native", "namespaces", "allow them")
+	c = process(t, path, first, second)
+	c.Prepare(t.Context())
+	wantBoth("the first backend fails", 2, 1)
+	wantProbes(t, "the second one is chosen", c, second, 1)
+	wantBoth("the failure is kept", 2, 1)
 	process(t, path, first, second).Prepare(t.Context())
-	if first.probes != 2 || second.probes != 0 {
-		t.Errorf("a first backend that fails: %d and %d probes", first.probes, second.probes)
+	wantBoth("the second one is recorded", 2, 1)
+
+	second.key, second.err = "new", missing("bwrap", "the program", "install it")
+	c = process(t, path, first, second)
+	c.Prepare(t.Context())
+	if _, _, err := c.Choose(t.Context()); err == nil {
+		t.Error("a backend that fails was chosen")
 	}
-	first.keyErr = errors.New("unreadable")
-	process(t, path, first, second).Prepare(t.Context())
-	selection.New(&selection.Options{Candidates: []sandbox.Backend{second}}).Prepare(t.Context())
-	if first.probes != 2 || second.probes != 0 {
-		t.Errorf("results that are not recorded: %d and %d probes", first.probes, second.probes)
+	wantBoth("both fail", 3, 2)
+
+	second.err = nil
+	c = process(t, path, first, second)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	c.Prepare(gone)
+	wantProbes(t, "after a cancelled test", c, second, second.probes+1)
+}
+
+// Results that cannot be recorded are not prepared, as each process would probe.
+func TestPrepareWithoutKey(t *testing.T) {
+	b := newKeyed("native", "one")
+	selection.New(&selection.Options{Candidates: []sandbox.Backend{b}}).Prepare(t.Context())
+	b.keyErr = errors.New("unreadable")
+	process(t, recordPath(t), b).Prepare(t.Context())
+	if b.probes != 0 {
+		t.Errorf("%d probes", b.probes)
 	}
+}
+
+// Prepare keeps a result that cannot be written.
+func TestPrepareWithUnwritableRecord(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	if err := os.WriteFile(dir, nil, 0o600); err != nil { // not a directory
+		t.Fatal(err)
+	}
+	b := newKeyed("native", "one")
+	c := process(t, filepath.Join(dir, "sandbox-probe.json"), b)
+	c.Prepare(t.Context())
+	wantProbes(t, "prepared", c, b, 1)
 }
