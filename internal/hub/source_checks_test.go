@@ -112,6 +112,12 @@ func TestFailedSource(t *testing.T) {
 		ada.send(t, "PATCH", "/api/v1/skills/"+pdf, map[string]bool{"pinned": true}).want(t, 200)
 		wantOutcome(t, attentionOn(t, ada), []string(nil))
 		ada.send(t, "POST", "/api/v1/skills/"+pdf+"/check", nil).wantProblem(t, 422, "invalid")
+		// A check from before the pin says nothing about the source now.
+		ada.send(t, "PATCH", "/api/v1/skills/"+pdf, map[string]bool{"pinned": false}).want(t, 200)
+		if s := statusOf(t, ada, pdf); s != nil {
+			t.Errorf("after the pin, the check is %+v", s)
+		}
+		wantOutcome(t, attentionOn(t, ada), []string(nil))
 	})
 }
 

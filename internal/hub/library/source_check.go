@@ -1,6 +1,7 @@
 package library
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"time"
@@ -177,10 +178,18 @@ func (l *Library) checkSource(ctx context.Context, skills []*Skill, out *SourceC
 // and differs from the skill's commit.
 func isNewer(s *Skill, commit string) bool { return commit != "" && commit != s.Source.Commit }
 
-// recordSourceCheck records the result of a check for each of the skills.
+// recordSourceCheck records the result of a check for each of the skills, except those
+// that were deleted, or got another source or commit meanwhile.
 func (l *Library) recordSourceCheck(ctx context.Context, skills []*Skill, commit, failure string) error {
 	return l.db.Tx(ctx, func(tx *store.Tx) error {
 		for _, s := range skills {
+			now, err := tx.Skills.Get(ctx, s.ID)
+			if isNotFound(err) || err == nil && !bytes.Equal(readSource(now.Source).encode(), s.Source.encode()) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
 			r := store.SourceCheck{SkillID: s.ID, Error: failure}
 			if isNewer(s, commit) {
 				r.Newest = commit

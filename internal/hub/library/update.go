@@ -231,7 +231,7 @@ func (l *Library) Pin(ctx context.Context, p account.Principal, id string, pinne
 			return nil, invalidf("skill %q was uploaded, not imported", h.Name)
 		}
 		from.Pinned = pinned
-		return pinDetails{h.Name, pinned}, tx.Skills.Update(ctx, id, from.origin(), from.encode())
+		return pinDetails{h.Name, pinned}, setSource(ctx, tx, id, from)
 	})
 }
 

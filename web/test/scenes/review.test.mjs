@@ -307,7 +307,7 @@ test("a version is tried by its uploader, and reviewed by as many others as the 
   await ada.reload();
   await ada.getByRole("button", { name: "Approve code" }).click();
   await ada.getByText("Approval saved. More approvals needed").waitFor();
-  await ada.getByText("You approved this version. More approvals are needed.").waitFor();
+  await ada.getByText("You approved this version. It is waiting for other reviewers.").waitFor();
   assert.ok(await ada.getByRole("button", { name: "Approve code" }).isDisabled());
   for (const page of [root, ...Object.values(pages)]) page.calm();
 });

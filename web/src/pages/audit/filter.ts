@@ -17,7 +17,7 @@ export interface Filter {
 
 const decisions: Decision[] = ["allowed", "denied", "asked"];
 
-const day = (text: string | undefined) => (/^\d{4}-\d\d-\d\d$/.test(text ?? "") ? text : undefined);
+const day = (text = "") => (/^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text)) ? text : undefined);
 
 /** filterOf reads the filter from an address. */
 export function filterOf(query: Record<string, string>): Filter {

@@ -17,16 +17,24 @@ export function SourceFailure({ skill, status, again }: FailureProps) {
   const [open, setOpen] = useState(false);
   const params = { path: { skill: skill.id } };
 
+  /** leave updates the page, which no longer shows this note, and keeps the focus in it. */
+  const leave = async () => {
+    await again();
+    document.querySelector<HTMLElement>("main h1")?.focus();
+  };
   const check = async () => {
     const now = await got(api.POST("/api/v1/skills/{skill}/check", { params }));
-    if (now.failedSince) failed(new Error(msg("skill.sourceStillFails")));
-    else done(msg("skill.sourceWorks"));
-    await again();
+    if (now.failedSince) {
+      failed(new Error(msg("skill.sourceStillFails")));
+      return again();
+    }
+    done(msg("skill.sourceWorks"));
+    await leave();
   };
   const pin = async () => {
     await got(api.PATCH("/api/v1/skills/{skill}", { params, body: { pinned: true } }));
     done(msg("skill.pinnedNow"));
-    await again();
+    await leave();
   };
   return (
     <div class="note warn stack tight library-failure">

@@ -54,7 +54,15 @@ export function Decide({
   const several = v.requiredApprovers > 1;
   const approved = v.code ? "review.approved" : "review.approvedVersion"; // a request may have held back a text
   const user = me.value?.user.id ?? "";
-  const useless = v.approvers.includes(user) ? "yours" : v.createdBy === user ? "uploader" : "notCounted";
+  const waits = !!status.data && status.data.missing.length + status.data.requests.length > 0;
+  const useless =
+    waits && !status.data!.canApprove && v.review !== "approved"
+      ? v.approvers.includes(user)
+        ? "yours"
+        : v.createdBy === user
+          ? "uploader"
+          : "notCounted"
+      : undefined;
   if (!mayReview(skill.namespace, v))
     return (
       <div class="card stack">
@@ -91,18 +99,18 @@ export function Decide({
       <Unloaded />
       <OpenThreads />
       {status.error && <p class="note bad small">{msg("review.statusFailed")}</p>}
-      {status.data && !status.data.canApprove && v.review !== "approved" && (
+      {useless && (
         <p class="small muted" id={why}>
           {msg(`review.useless.${useless}`)}
         </p>
       )}
       <div class="row">
-        {v.review !== "approved" && (
+        {v.review !== "approved" && (useless || status.data?.canApprove || !status.data) && (
           <ActionButton
             look="primary"
             icon="check"
-            disabled={!status.data?.canApprove}
-            aria-describedby={why}
+            aria-disabled={!status.data?.canApprove}
+            aria-describedby={useless && why}
             act={() => decide("approved", msg(status.data!.approvalSuffices ? approved : "review.approvalStored"))}
           >
             {v.code ? msg("review.approve") : msg("review.approveVersion")}

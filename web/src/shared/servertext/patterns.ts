@@ -16,7 +16,7 @@ export const problemPatterns: Record<string, ProblemPatterns[]> = {
   ],
   scope: [{ detail: /needs scope (.+)$/, next: /with the scope (.+)$/ }],
   forbidden: [{ detail: /^([\w.]+): permission denied/ }],
-  too_often: [{ detail: /try again in (\S+)$/, next: /wait for (\d+) s/ }],
+  too_often: [{ detail: /try again in (\d+) s$/, next: /wait for (\d+) s/ }],
   exists: [
     { detail: /^a skill with this name already exists$/ },
     { detail: /^a version with these files exists already$/ },

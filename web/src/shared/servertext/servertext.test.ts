@@ -76,10 +76,10 @@ test("server texts: a text without a translation stays English", () =>
 test("server texts: translations keep names and numbers of a refusal", () =>
   inChinese(() => {
     same(
-      translateProblem({ code: "too_often", detail: "too many requests; try again in 30s", next: "wait for 30 s" }),
+      translateProblem({ code: "too_often", detail: "too many requests; try again in 30 s", next: "wait for 30 s" }),
       {
         code: "too_often",
-        detail: "操作太频繁，请在 30s 后再试",
+        detail: "操作太频繁，请在 30 秒后再试",
         next: "等待 30 秒",
       },
     );

@@ -46,7 +46,7 @@ export function ActionButton({
 }: Omit<ButtonProps, "onClick"> & { act: () => Promise<unknown> }) {
   const [busy, setBusy] = useState(false);
   const press = async () => {
-    if (busy) return;
+    if (busy || rest["aria-disabled"]) return;
     setBusy(true);
     try {
       await act();
@@ -61,7 +61,7 @@ export function ActionButton({
       {...rest}
       onClick={press}
       disabled={rest.disabled}
-      aria-disabled={busy || undefined}
+      aria-disabled={busy || rest["aria-disabled"] || undefined}
       aria-busy={busy || undefined}
     >
       {children}
