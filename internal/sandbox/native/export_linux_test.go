@@ -1,7 +1,6 @@
 package native
 
 import (
-	"testing"
 	"time"
 
 	"github.com/loadout-dev/loadout/sandbox"
@@ -10,16 +9,22 @@ import (
 // DefaultSpareIdle is how long a spare waits for a sandbox.
 const DefaultSpareIdle = spareIdle
 
-// SparePID waits until no spare is being launched or ended, and returns the PID
-// of the spare, or 0 if there is none.
+// SparePID waits until no spare is being launched, and returns the PID of the spare, or 0
+// if there is none.
 func (b *Backend) SparePID() int {
-	b.spares.tasks.Wait()
-	b.spares.mu.Lock()
-	defer b.spares.mu.Unlock()
-	if b.spares.spare == nil {
-		return 0
+	for {
+		b.spares.mu.Lock()
+		launching, sp := b.spares.launching, b.spares.spare
+		b.spares.mu.Unlock()
+		switch {
+		case launching:
+			time.Sleep(time.Millisecond)
+		case sp == nil:
+			return 0
+		default:
+			return sp.stage.PID()
+		}
 	}
-	return b.spares.spare.stage.PID()
 }
 
 // SetSpareIdle sets how long a spare waits for a sandbox.
@@ -40,13 +45,5 @@ func (b *Backend) EndSpare() {
 // StagePID returns the PID of the first process of a sandbox.
 func StagePID(s sandbox.Sandbox) int { return s.(*instance).PID() }
 
-// ChangeMounts makes the list of mounts look as if a file system had been
-// mounted.
-func ChangeMounts(t *testing.T) {
-	old := readMounts
-	t.Cleanup(func() { readMounts = old })
-	readMounts = func() ([]byte, error) {
-		b, err := old()
-		return append(b, "one more\n"...), err
-	}
-}
+// SetMountInfo sets the file with the list of mounts.
+func (b *Backend) SetMountInfo(name string) { b.spares.mountInfo = name }

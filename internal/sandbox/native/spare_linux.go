@@ -2,6 +2,7 @@ package native
 
 import (
 	"bytes"
+	"cmp"
 	"os"
 	"sync"
 	"time"
@@ -33,23 +34,25 @@ func (s *spare) end() {
 
 // isUsable reports whether a sandbox can be started in the spare: it is running,
 // and its copy of the host's mounts is current.
-func (s *spare) isUsable() bool {
+func (s *spares) isUsable(sp *spare) bool {
 	select {
-	case <-s.stage.Ended():
+	case <-sp.stage.Ended():
 		return false
 	default:
 	}
-	now, err := readMounts()
-	return err == nil && bytes.Equal(now, s.mounts)
+	now, err := s.readMounts()
+	return err == nil && bytes.Equal(now, sp.mounts)
 }
 
-// readMounts returns the list of mounts of this process. It is a variable for
-// tests.
-var readMounts = func() ([]byte, error) { return os.ReadFile("/proc/self/mountinfo") }
+// readMounts returns the list of mounts of this process.
+func (s *spares) readMounts() ([]byte, error) {
+	return os.ReadFile(cmp.Or(s.mountInfo, "/proc/self/mountinfo"))
+}
 
 // spares keeps at most one spare. The zero value keeps none so far.
 type spares struct {
-	idle time.Duration // spareIdle if 0; only tests set it
+	idle      time.Duration // spareIdle if 0; only tests set it
+	mountInfo string        // file with the list of mounts of this process; only tests set it
 
 	mu        sync.Mutex
 	spare     *spare // guarded by mu; nil if there is none
@@ -70,7 +73,7 @@ func (s *spares) take() *spare {
 		return nil
 	}
 	sp.timer.Stop() // if it has fired, it does nothing
-	if !sp.isUsable() {
+	if !s.isUsable(sp) {
 		sp.end()
 		return nil
 	}
@@ -139,7 +142,7 @@ func (s *spares) close() {
 // launchSpare starts a spare. Its control group gets its limits when it is
 // used.
 func (b *Backend) launchSpare() (*spare, error) {
-	mounts, err := readMounts() // before the stage gets its copy
+	mounts, err := b.spares.readMounts() // before the stage gets its copy
 	if err != nil {
 		return nil, err
 	}
