@@ -2,7 +2,6 @@ package serverskill
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
@@ -45,8 +44,5 @@ func (c own) Do(ctx context.Context, what string, f func(context.Context, Conn) 
 		return err
 	}
 	defer conn.Close()
-	if err := f(ctx, conn); err != nil {
-		return fmt.Errorf("%s of server %q: %w", what, config.Name, err)
-	}
-	return nil
+	return conn.Do(ctx, config, what, func(ctx context.Context, conn *upstream.Conn) error { return f(ctx, conn) })
 }

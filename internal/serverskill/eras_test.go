@@ -1,11 +1,19 @@
 package serverskill_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
@@ -70,6 +78,57 @@ func TestSkillsOfARealServerInBothEras(t *testing.T) {
 				t.Errorf("connected in the eras %v", d.seen)
 			}
 		})
+	}
+}
+
+// A server that answers the handshake and then nothing does not block its caller,
+// and what it says in errors is short and does not have the token.
+func TestOwnConnectionIsBounded(t *testing.T) {
+	hang := make(chan struct{})
+	t.Cleanup(func() { close(hang) })
+	inner, err := url.Parse(newServed(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: inner.Scheme, Host: inner.Host})
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		switch {
+		case bytes.Contains(body, []byte(`"skills/get"`)):
+			select {
+			case <-hang:
+			case <-r.Context().Done():
+			}
+			return
+		case bytes.Contains(body, []byte(`"resources/read"`)):
+			var m struct{ ID json.RawMessage }
+			_ = json.Unmarshal(body, &m)
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"%s%s"}}`, m.ID, r.Header.Get("X-Key"), strings.Repeat("x", 100_000))
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		r.Host = inner.Host
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() { h.CloseClientConnections(); h.Close() })
+	config := &upstream.Config{Name: "served", Type: upstream.HTTP, URLs: []string{h.URL + "/mcp"}, Headers: map[string]string{"X-Key": "a-secret-token"}, CallTimeout: 500 * time.Millisecond}
+	own := serverskill.OwnConnection(new(upstream.Dialer), func() (*upstream.Config, error) { return config, nil })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	err = own.Do(ctx, "get skill", func(ctx context.Context, c serverskill.Conn) error {
+		_, err := c.GetSkill(ctx, "skill://report/SKILL.md")
+		return err
+	})
+	if err == nil || ctx.Err() != nil || !strings.Contains(err.Error(), "no answer") {
+		t.Errorf("a server that does not answer: %v, want a timeout", err)
+	}
+	err = own.Do(ctx, "read", func(ctx context.Context, c serverskill.Conn) error {
+		_, err := c.ReadSkillFile(ctx, "skill://report/style.md")
+		return err
+	})
+	if err == nil || len(err.Error()) > 3000 || strings.Contains(err.Error(), "a-secret-token") {
+		t.Errorf("an error of %d bytes, %.300v; want a short one without the token", len(fmt.Sprint(err)), err)
 	}
 }
 

@@ -114,7 +114,7 @@ func List(ctx context.Context, c Conn, limits Limits) (*Listing, error) {
 			if n == 1 {
 				return nil, err
 			}
-			l.Partial = fmt.Sprintf("page %d failed: %v", n, err)
+			l.Partial = fmt.Sprintf("page %d failed: %s", n, short(err.Error()))
 			return l, nil
 		}
 		if n == 1 && p.TTLMs != nil {

@@ -111,16 +111,36 @@ func notExist(err error) error {
 // shorter one.
 const requestTimeout = time.Minute
 
+func (c *Config) requestTimeout() time.Duration {
+	if c.CallTimeout > 0 {
+		return min(requestTimeout, c.CallTimeout)
+	}
+	return requestTimeout
+}
+
+// Do calls f with the connection, whose configuration is config. It has the timeout
+// and the errors of [Server.Do].
+func (c *Conn) Do(ctx context.Context, config *Config, what string, f func(context.Context, *Conn) error) error {
+	limit := config.requestTimeout()
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, &timeoutError{"no answer", limit})
+	defer cancel()
+	err := f(ctx, c)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return requestError(config, what, err)
+	}
+	return nil
+}
+
 // Do calls f with a connection to the server, and connects first if necessary. f may
 // send requests that are safe to repeat, because Do calls it again once if the
 // connection breaks. The context of f ends with ctx or after a minute, or after
 // [Config.CallTimeout] if that is less. Errors are redacted; an error of the protocol
 // wraps a [*jsonrpc.Error]. what describes the operation in errors.
 func (s *Server) Do(ctx context.Context, what string, f func(context.Context, *Conn) error) error {
-	limit := requestTimeout
-	if s.config.CallTimeout > 0 {
-		limit = min(limit, s.config.CallTimeout)
-	}
+	limit := s.config.requestTimeout()
 	caller, cancel := context.WithTimeoutCause(ctx, limit, &timeoutError{"no answer", limit})
 	defer cancel()
 	ctx = detachContext(caller)
@@ -193,9 +213,13 @@ func (s *Server) acquireConn() (*instance, *Conn, string) {
 
 // requestError wraps err in an error that says what failed. It redacts secrets.
 func (s *Server) requestError(what string, err error) error {
+	return requestError(s.config, what, err)
+}
+
+func requestError(c *Config, what string, err error) error {
 	text := err.Error()
 	if wire := wireError(err); wire != nil {
-		text = fmt.Sprintf("%s (%d)", clean(truncate(redactSecrets(s.config, wire.Message), 2000)), wire.Code)
+		text = fmt.Sprintf("%s (%d)", clean(truncate(redactSecrets(c, wire.Message), 2000)), wire.Code)
 	}
-	return &displayError{redactText(s.config, fmt.Sprintf("%s of server %q: %s", what, s.config.Name, text)), err, 0}
+	return &displayError{redactText(c, fmt.Sprintf("%s of server %q: %s", what, c.Name, text)), err, 0}
 }
