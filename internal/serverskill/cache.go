@@ -181,6 +181,47 @@ type storedListing struct {
 	Skills   []any         `json:"skills"` // entries
 }
 
+// failure is a failed attempt to list the skills of a server.
+type failure struct {
+	At    time.Time `json:"at"`
+	Error string    `json:"error"`
+}
+
+// loadFailure returns the stored failure, or nil if there is none.
+func (c *Cache) loadFailure() *failure {
+	if c.Dir == "" {
+		return nil
+	}
+	data, err := privatefile.New(filepath.Join(c.Dir, failureFile), 16<<10).Read()
+	var f failure
+	if err != nil || json.Unmarshal(data, &f) != nil || f.At.After(time.Now()) {
+		return nil
+	}
+	return &f
+}
+
+const failureFile = "failure.json"
+
+// storeFailure stores a failure for later processes, or removes it if f is nil. If
+// that fails, they only connect more often.
+func (c *Cache) storeFailure(f *failure) {
+	if c.Dir == "" || f != nil && os.MkdirAll(c.Dir, 0o700) != nil {
+		return
+	}
+	root, err := privatefile.OpenDir(c.Dir)
+	if err != nil {
+		return
+	}
+	defer root.Close()
+	if f == nil {
+		_ = root.Remove(failureFile)
+		return
+	}
+	if data, err := json.Marshal(f); err == nil {
+		_ = privatefile.ReplaceFile(root, failureFile, data)
+	}
+}
+
 func (c *Cache) listingFile() *privatefile.File {
 	return privatefile.New(filepath.Join(c.Dir, "listing.json"), maxListingFile)
 }

@@ -22,6 +22,20 @@ import (
 // in any case.
 const minAge = 5 * time.Minute
 
+// retryAge is the time for which a failed attempt to list the skills is not
+// repeated, so that a server that does not answer delays one command and not all.
+const retryAge = 2 * time.Minute
+
+// List waits up to firstWait for a server. If a listing is stored, it waits up to
+// storedWait and otherwise uses that listing, unless it is older than maxStored.
+// They are variables for tests.
+var (
+	firstWait  = 30 * time.Second
+	storedWait = 3 * time.Second
+)
+
+const maxStored = 24 * time.Hour
+
 // OriginPrefix precedes the label of the server in the origin of a skill, so
 // that its origin differs from that of every other source.
 const OriginPrefix = "mcp."
@@ -53,7 +67,7 @@ type Source struct {
 	entries   map[string]*Entry // by path; the current entry of each known skill
 	found     map[string]*Entry // entries that skills/get returned since the last listing
 	loaded    bool              // the stored listing was read
-	failed    error             // why the last listing failed; nil if it did not
+	failed    *failure          // of the last listing; nil if it did not fail
 	watchers  map[int]func()    // callbacks of running calls of Watch
 	watches   int
 	wake      chan struct{} // asks Watch to list the skills
@@ -123,8 +137,9 @@ func (s *Source) do(ctx context.Context, what string, f func(context.Context, Co
 // List implements [catalog.Source]. It fetches no files.
 func (s *Source) List(ctx context.Context) (catalog.Listing, error) {
 	l := s.current()
-	if s.o.Wait && (l == nil || time.Since(l.At) > max(l.TTL, minAge)) {
-		now, err := s.refresh(ctx)
+	failed := s.lastFailure()
+	if s.o.Wait && (l == nil || time.Since(l.At) > max(l.TTL, minAge)) && (failed == nil || time.Since(failed.At) >= retryAge) {
+		now, err := s.refreshFor(ctx, l)
 		if err != nil && (l == nil || ctx.Err() != nil) {
 			return catalog.Listing{}, err
 		}
@@ -133,12 +148,12 @@ func (s *Source) List(ctx context.Context) (catalog.Listing, error) {
 		}
 	}
 	if l == nil {
-		s.mu.Lock()
-		failed := s.failed
-		s.mu.Unlock()
 		why := "its skills are not listed yet; they are added when the server has listed them"
 		if failed != nil {
-			why = "its skills cannot be listed: " + failed.Error()
+			why = "its skills cannot be listed: " + failed.Error
+			if s.o.Wait {
+				why += fmt.Sprintf(" (at %s; the next attempt is %v later)", failed.At.Local().Format(time.TimeOnly), retryAge)
+			}
 		}
 		return catalog.Listing{Problems: []catalog.Problem{s.problem(skill.Diagnostic{Severity: skill.Warning, Code: "server-not-listed", Message: why, Fix: "see its state: loadout servers"})}}, nil
 	}
@@ -151,6 +166,7 @@ func (s *Source) current() *Listing {
 	defer s.mu.Unlock()
 	if s.listing == nil && !s.loaded {
 		s.loaded = true
+		s.failed = s.o.Cache.loadFailure()
 		if l := s.o.Cache.loadListing(); l != nil {
 			s.set(l)
 		}
@@ -173,6 +189,26 @@ func (s *Source) set(l *Listing) {
 	}
 }
 
+// lastFailure returns the failure of the last listing, of this process or another
+// one, or nil if it did not fail.
+func (s *Source) lastFailure() *failure {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failed
+}
+
+// refreshFor is like refresh, but waits only for a time that depends on the stored
+// listing, which may be nil.
+func (s *Source) refreshFor(ctx context.Context, stored *Listing) (*Listing, error) {
+	wait := firstWait
+	if stored != nil && time.Since(stored.At) < maxStored {
+		wait = storedWait
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, wait, fmt.Errorf("no answer within %v", wait))
+	defer cancel()
+	return s.refresh(ctx)
+}
+
 // refresh lists the skills of the server.
 func (s *Source) refresh(ctx context.Context) (*Listing, error) {
 	var l *Listing
@@ -180,17 +216,28 @@ func (s *Source) refresh(ctx context.Context) (*Listing, error) {
 		l, err = List(ctx, c, s.o.Limits)
 		return err
 	})
-	s.mu.Lock()
-	s.failed = err
-	if err == nil {
-		s.set(l)
-	}
-	s.mu.Unlock()
 	if err != nil {
+		if !errors.Is(context.Cause(ctx), context.Canceled) { // the user did not stop it
+			s.setFailure(&failure{time.Now(), short(err.Error())})
+		}
 		return nil, err
 	}
+	s.setFailure(nil)
+	s.mu.Lock()
+	s.set(l)
+	s.mu.Unlock()
 	s.store(l)
 	return l, nil
+}
+
+func (s *Source) setFailure(f *failure) {
+	s.mu.Lock()
+	changed := f != nil || s.failed != nil
+	s.failed = f
+	s.mu.Unlock()
+	if changed {
+		s.o.Cache.storeFailure(f)
+	}
 }
 
 func (e *Entry) dir() string { return dirOf(strings.TrimSuffix(e.URI, "/"+skill.FileName)) }
@@ -300,6 +347,7 @@ func (s *Source) Find(ctx context.Context, ref string) error {
 	if s.listing == nil {
 		s.set(&Listing{At: time.Time{}}) // out of date
 	}
+	s.failed = nil // the server answers again
 	s.found[e.dir()], s.entries[e.dir()] = e, e
 	return nil
 }
@@ -463,7 +511,7 @@ func (s *Source) Watch(ctx context.Context, changed func()) error {
 			return nil
 		case <-s.wake:
 		}
-		if l := s.current(); l != nil && time.Since(l.At) < l.TTL {
+		if l := s.current(); l != nil && time.Since(l.At) < max(l.TTL, minAge) { // the server decides how often it wakes Watch
 			continue
 		}
 		if _, err := s.refresh(ctx); err != nil {

@@ -12,11 +12,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/serverskill"
 	"github.com/loadout-dev/loadout/loadouttest"
-	"github.com/loadout-dev/loadout/skill"
 )
 
 // server is a server in memory. It lists the skills in pages, and counts reads.
@@ -485,7 +485,69 @@ func TestCacheIsHashedAtEachAccess(t *testing.T) {
 	}
 }
 
-var _ skill.ManifestFS = nil
+// silent is a server that accepts connections, and never answers.
+type silent struct{ dials int }
+
+func (s *silent) Do(ctx context.Context, _ string, _ func(context.Context, serverskill.Conn) error) error {
+	s.dials++
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+// A server that does not answer delays one command, for a short time, and not each
+// of them. What it listed before is used.
+func TestSilentServerDelaysOneCommand(t *testing.T) {
+	serverskill.SetWaits(t, 20*time.Millisecond, 10*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for name, stored := range map[string]bool{"first": false, "stored": true} {
+		dir, down := filepath.Join(t.TempDir(), "docs"), &silent{}
+		list := func(c serverskill.Connector) (catalog.Listing, error) {
+			return serverskill.New(serverskill.Options{Label: "docs", Connector: c, Wait: true, Cache: &serverskill.Cache{Dir: dir}}).List(ctx)
+		}
+		want := 0
+		if stored {
+			s := newServer()
+			s.add("skill://pdf", "pdf")
+			if l, err := list(s); err != nil || len(l.Entries) != 1 {
+				t.Fatal(l, err)
+			}
+			makeOld(t, filepath.Join(dir, "listing.json"), time.Hour)
+			want = 1
+		}
+		for i := range 3 { // processes
+			l, err := list(down)
+			if ctx.Err() != nil || len(l.Entries) != want || (err != nil) != (!stored && i == 0) || down.dials != 1 {
+				t.Errorf("%s: command %d: %d skills, %v after %d connections; want %d after one", name, i, len(l.Entries), err, down.dials, want)
+			}
+			if !stored && i > 0 && (len(l.Problems) != 1 || !strings.Contains(l.Problems[0].Message, "no answer within 20ms")) {
+				t.Errorf("%s: problems %v, want the reason", name, l.Problems)
+			}
+		}
+		makeOld(t, filepath.Join(dir, "failure.json"), time.Hour)
+		s := newServer()
+		s.add("skill://added", "added")
+		if l, err := list(s); err != nil || len(l.Entries) != 1 || l.Entries[0].Name != "mcp.docs/added" {
+			t.Errorf("%s: the server answers again: %v, %v", name, l, err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "failure.json")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: the failure is still stored: %v", name, err)
+		}
+	}
+}
+
+// makeOld changes the time in a file of the cache.
+func makeOld(t *testing.T, file string, age time.Duration) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err == nil {
+		at := regexp.MustCompile(`"at":"[^"]*"`)
+		err = os.WriteFile(file, at.ReplaceAll(data, []byte(`"at":"`+time.Now().Add(-age).UTC().Format(time.RFC3339)+`"`)), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 func TestNestedSkillsAreFiles(t *testing.T) {
 	s := newServer()
