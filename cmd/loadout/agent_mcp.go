@@ -157,8 +157,8 @@ func (a *app) runMCP(ctx context.Context, c *config.Config, o mcpFlags) error {
 	}
 	a.SkillWait, a.ServerFiles = skillWait, o.files
 	ctx, stop := context.WithCancelCause(ctx)
-	a.Spares = &setup.Spares{}
-	defer a.Spares.Close()
+	a.Backends = &setup.Backends{}
+	defer a.Backends.Close()
 	defer stop(nil)
 	var rt *loadout.Runtime
 	var roots *setup.Roots
@@ -187,7 +187,7 @@ func (a *app) runMCP(ctx context.Context, c *config.Config, o mcpFlags) error {
 	options := mcpserver.Options{Preamble: setup.ProfilePrompt(p), TextBudget: c.MCP.TextBudget, Compat: c.MCP.Compat, Remote: remote, Workspace: workspace, Tools: set.Set,
 		HowToApprove: a.howToApprove(ctx), HowToRevoke: setup.RevokeCommand, Refresh: follow.Refresh, OnUse: a.RecordSkillUse(c, usage.InterfaceMCP), Version: setup.ReadVersion().Version, Logger: a.Logger()}
 	if c.Sandbox.Enabled {
-		options.Middleware = a.testSandbox(ctx)
+		options.Middleware = a.prepareSandbox(ctx)
 	}
 	own := options // profiles with their own path list their tools directly
 	own.Grow = o.grow
@@ -230,15 +230,15 @@ func (a *app) runMCP(ctx context.Context, c *config.Config, o mcpFlags) error {
 	return a.serveStdio(ctx, rt, s, shown)
 }
 
-// testSandbox returns middleware that tests the sandbox in the background after
-// the first list of tools, because scripts may follow.
-func (a *app) testSandbox(ctx context.Context) mcp.Middleware {
+// prepareSandbox returns middleware that tests the sandbox in the background
+// after the first list of tools, because scripts may follow.
+func (a *app) prepareSandbox(ctx context.Context) mcp.Middleware {
 	var once sync.Once
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(reqCtx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			res, err := next(reqCtx, method, req)
 			if method == "tools/list" && err == nil {
-				once.Do(func() { a.Spares.Test(ctx) })
+				once.Do(func() { a.Backends.Prepare(ctx) })
 			}
 			return res, err
 		}

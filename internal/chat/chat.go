@@ -39,8 +39,6 @@ func (h *Host) Run(ctx context.Context, o *Flags) error {
 	if err != nil {
 		return err
 	}
-	h.Spares = &setup.Spares{}
-	defer h.Spares.Close()
 	switch o.Approve {
 	case "", "rules", "ask":
 	default:
@@ -73,6 +71,8 @@ func (h *Host) Run(ctx context.Context, o *Flags) error {
 		t.printPreloaded()
 		return t.printTurn(ctx, o.Prompt)
 	}
+	h.Backends = &setup.Backends{}
+	defer h.Backends.Close()
 	asks := o.Approve != "rules" && h.canAsk()
 	if asks {
 		o.confirm, o.confirmTo = h.Confirm, h.Stderr

@@ -9,17 +9,19 @@ import (
 	"github.com/loadout-dev/loadout/internal/operator"
 )
 
+// newSetup returns a setup with the given state directory.
+func newSetup(t *testing.T, state string) *Setup {
+	return &Setup{Operator: operator.File{Root: t.TempDir()}, Console: console.Console{Getenv: func(name string) string {
+		return map[string]string{"LOADOUT_STATE": state}[name]
+	}}}
+}
+
 // The user's record of sandbox tests counts only where the user decides.
 func TestProbeRecordNeedsStateDirectory(t *testing.T) {
-	newSetup := func(state string) *Setup {
-		return &Setup{Operator: operator.File{Root: t.TempDir()}, Console: console.Console{Getenv: func(name string) string {
-			return map[string]string{"LOADOUT_STATE": state}[name]
-		}}}
-	}
-	if newSetup(t.TempDir()).ProbeRecord() == nil {
+	if newSetup(t, t.TempDir()).ProbeRecord() == nil {
 		t.Error("no record with a state directory")
 	}
-	managed := newSetup(t.TempDir())
+	managed := newSetup(t, t.TempDir())
 	file := managed.Operator.Path()
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		t.Fatal(err)

@@ -51,9 +51,9 @@ type Setup struct {
 	// SkillWait is the maximum wait for slow skill directories, as in
 	// [loadout.Options]; 0 means no limit.
 	SkillWait time.Duration
-	// Spares, if set, makes the sandboxes of this program keep a started process
+	// Backends, if set, makes the sandboxes of this program keep a spare process
 	// for the next script. Only programs that run many scripts set it.
-	Spares *Spares
+	Backends *Backends
 
 	answered []string // arguments of the command that RequireUser accepted
 	roots    *Roots   // the roots of the client that this program serves; may be nil

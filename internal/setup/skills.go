@@ -207,17 +207,22 @@ func catalogFilter(c *config.Config) catalog.Filter {
 	return catalog.Filter{Disabled: !c.Skills.Enabled, Allow: c.Skills.Allow, Shell: c.Skills.Shell}
 }
 
+// sandboxCache returns the cache directory for sandboxes. It is "" for root: code
+// runs as another user, who cannot read root's cache.
+func (s *Setup) sandboxCache() string {
+	if os.Geteuid() == 0 {
+		return ""
+	}
+	return s.CacheDir()
+}
+
 // Candidates returns the sandbox backends with their settings.
 func (s *Setup) Candidates(c *config.Config) []sandbox.Backend {
-	cache := s.CacheDir()
-	if os.Geteuid() == 0 {
-		cache = "" // code runs as another user, who cannot read this cache
-	}
 	return selection.Candidates(&selection.Settings{
-		Cache: cache,
+		Cache: s.sandboxCache(),
 		Image: c.Sandbox.Image,
 		Allow: func(digest string) bool { return s.allowsUnsandboxed(digest) },
-		Spare: s.Spares != nil,
+		Spare: s.Backends != nil,
 	})
 }
 
@@ -239,17 +244,22 @@ func (s *Setup) ProbeRecord() *selection.Record {
 }
 
 // NewBackend returns the configured sandbox backend, which is selected on first
-// use.
+// use. It is shared if s.Backends is set.
 func (s *Setup) NewBackend(c *config.Config) *selection.Backend {
-	o := &selection.Options{Candidates: s.Candidates(c), Name: c.Sandbox.Backend, MinTier: sandbox.Tier(c.Sandbox.MinTier), Record: s.ProbeRecord()}
+	o := selection.Options{Name: c.Sandbox.Backend, MinTier: sandbox.Tier(c.Sandbox.MinTier), Record: s.ProbeRecord()}
 	if o.Name != "auto" && o.Name != "" && !c.IsSet("sandbox.min_tier") {
 		o.MinTier = 0 // accept any tier of the named backend
 	}
-	b := selection.New(o)
-	if s.Spares != nil {
-		s.Spares.add(b)
+	create := func() *selection.Backend {
+		o.Candidates = s.Candidates(c)
+		return selection.New(&o)
 	}
-	return b
+	if s.Backends == nil {
+		return create()
+	}
+	return s.Backends.share(backendSettings{
+		name: o.Name, minTier: o.MinTier, image: c.Sandbox.Image, cache: s.sandboxCache(), state: s.StateDir(), managed: o.Record == nil,
+	}, create)
 }
 
 // scriptOptions returns the settings for running scripts, or nil if scripts are
