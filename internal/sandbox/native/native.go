@@ -27,10 +27,10 @@ type Options struct {
 	Dir string
 	// NoGroups disables the use of control groups.
 	NoGroups bool
-	// Spare makes the backend keep a started first process for the next
-	// sandbox after one was closed, for programs that start many. The process
-	// has no configuration yet. It ends after a minute, and when this program
-	// ends or closes the backend.
+	// Spare makes the backend keep a spare process, the first process of the
+	// next sandbox, after one was closed, for programs that start many. The
+	// process has no configuration yet. It ends after a minute, and when this
+	// program ends or closes the backend.
 	Spare bool
 }
 

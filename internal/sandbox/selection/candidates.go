@@ -26,7 +26,7 @@ type Settings struct {
 	// Allow reports whether the process backend may run code with the given
 	// digest. Nil means no code. It must be safe for concurrent use.
 	Allow func(digest string) bool
-	// Spare makes backends that can do so keep a started process for the next
+	// Spare makes backends that can do so keep a spare process for the next
 	// sandbox, until [Backend.Close].
 	Spare bool
 }
