@@ -17,6 +17,7 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/skillfile"
+	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/internal/skilltext"
 	"github.com/loadout-dev/loadout/internal/toolname"
@@ -216,7 +217,7 @@ func (s *Server) loadSkill(ctx context.Context, in loadArgs) (*mcp.CallToolResul
 	}
 	m := all[len(all)-1]
 	out := &loadResult{State: session.StateLoaded, Name: untrusted.New(m.ID.Name), Origin: untrusted.New(m.ID.Origin), Digest: m.Digest}
-	if matchesDigest(in.Have, m.Digest) {
+	if holds(in.Have, m) {
 		noteDelivered(ctx, m)
 		s.reportUse(Use{Kind: useLoad, Skill: m.ID.Name, Key: m.ID.Key()})
 		out.State, out.Problems = session.StateAlreadyLoaded, untrusted.List(m.Problems)
@@ -248,7 +249,7 @@ func (s *Server) loadSkill(ctx context.Context, in loadArgs) (*mcp.CallToolResul
 	if out.State == session.StateDegraded {
 		state = "State: degraded, because of the problems above.\n"
 	}
-	return textResult(renderAll(all) + toolText + "\nDigest: " + shortenDigest(m.Digest) + "\n" + state), out, nil
+	return textResult(renderAll(all) + toolText + "\nDigest: " + shownDigest(m) + "\n" + state), out, nil
 }
 
 // connectTools connects the servers of the skills and returns a description of
@@ -367,15 +368,38 @@ func shortenDigest(digest string) string {
 	return strings.TrimPrefix(digest, "sha256:")[:shortDigest]
 }
 
+// shownDigest returns the digest of a loaded skill as it is shown to a model. An MCP
+// server chooses all versions of its skills, so it could find two whose digests
+// begin alike: those are shown in full.
+func shownDigest(m *session.Skill) string {
+	if skillname.IsServed(m.ID.Name, m.ID.Origin) {
+		return wholeDigest(m.Digest)
+	}
+	return shortenDigest(m.Digest)
+}
+
+// holds reports whether known, a digest from a client, is that of m.
+func holds(known string, m *session.Skill) bool {
+	if skillname.IsServed(m.ID.Name, m.ID.Origin) {
+		return wholeDigest(known) == wholeDigest(m.Digest)
+	}
+	return matchesDigest(known, m.Digest)
+}
+
+// wholeDigest returns the hexadecimal digits of a digest.
+func wholeDigest(digest string) string {
+	return strings.ToLower(strings.TrimPrefix(strings.TrimSpace(digest), "sha256:"))
+}
+
 // matchesDigest reports whether known, a digest from a client, is digest or a
 // shortened form of it.
 func matchesDigest(known, digest string) bool {
-	known = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(known), "sha256:"))
+	known = wholeDigest(known)
 	return len(known) >= shortDigest && strings.HasPrefix(strings.TrimPrefix(digest, "sha256:"), known)
 }
 
 func unchangedText(m *session.Skill) string {
-	s := fmt.Sprintf("Skill %s (from %s) is unchanged: what you hold, digest %s, is current.", untrusted.New(m.ID.Name), untrusted.New(m.ID.Origin), shortenDigest(m.Digest))
+	s := fmt.Sprintf("Skill %s (from %s) is unchanged: what you hold, digest %s, is current.", untrusted.New(m.ID.Name), untrusted.New(m.ID.Origin), shownDigest(m))
 	if len(m.Needs) > 0 {
 		s += " It needs " + strings.Join(m.Needs, ", ") + ": load what you do not hold of these."
 	}
@@ -533,7 +557,7 @@ func (s *Server) readFile(ctx context.Context, in readArgs) (*catalog.Entry, *lo
 		case err != nil:
 			return nil, nil, errorResult(s.loadError(err, false)), nil
 		case !matchesDigest(in.Digest, skillfile.Hash(src)):
-			return nil, nil, errorResult(fmt.Sprintf("Skill %s has changed since it was loaded: load it again, then read its files.", e.Name)), nil
+			return nil, nil, changedResult(e), nil
 		}
 	}
 	c, err := s.rt.ReadFile(ctx, e, pathInSkill(e, in.Path), in.Offset, in.Limit)
@@ -549,6 +573,10 @@ func (s *Server) readFile(ctx context.Context, in readArgs) (*catalog.Entry, *lo
 	}
 	s.reportFile(e, useFile, c.Text)
 	return e, c, nil, nil
+}
+
+func changedResult(e *catalog.Entry) *mcp.CallToolResult {
+	return errorResult(fmt.Sprintf("Skill %s has changed since it was loaded: load it again, then read its files.", e.Name))
 }
 
 // checkHeld returns a tool result that refuses to read a file of a skill of an MCP
@@ -568,7 +596,7 @@ func (s *Server) checkHeld(ctx context.Context, e *catalog.Entry, held string) (
 		}
 	}
 	if held == "" {
-		return errorResult(fmt.Sprintf("Skill %s comes from an MCP server: give the digest that it was loaded with.", e.Name)), nil
+		return errorResult(fmt.Sprintf("Skill %s comes from an MCP server: give the digest that it was loaded with, all of its digits.", e.Name)), nil
 	}
 	now, err := s.rt.Catalog().Digest(ctx, e)
 	switch {
@@ -576,8 +604,8 @@ func (s *Server) checkHeld(ctx context.Context, e *catalog.Entry, held string) (
 		return nil, ctx.Err()
 	case err != nil:
 		return errorResult(s.loadError(err, false)), nil
-	case !matchesDigest(held, now):
-		return errorResult(fmt.Sprintf("Skill %s has changed since it was loaded: load it again, then read its files.", e.Name)), nil
+	case wholeDigest(held) != wholeDigest(now):
+		return changedResult(e), nil
 	}
 	return nil, nil
 }

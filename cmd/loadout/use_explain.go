@@ -8,6 +8,7 @@ import (
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/console"
+	"github.com/loadout-dev/loadout/internal/skillname"
 )
 
 type explainOutput struct {
@@ -68,7 +69,7 @@ func (a *app) printCandidates(name string, found []catalog.Candidate, err error)
 			version = " " + plain(c.Version)
 		}
 		full := c.Origin + "/" + c.Name
-		if strings.HasPrefix(c.Name, c.Origin+"/") { // a skill of an MCP server
+		if skillname.IsServed(c.Name, c.Origin) { // a skill of an MCP server
 			full = c.Name
 		}
 		fmt.Fprintf(&b, "%s%s%s (%s)\n    %s\n", mark, a.Bold(plain(full)), version, c.Scope, plain(c.Path))

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/loadout-dev/loadout"
@@ -17,6 +16,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/requestedbounds"
 	"github.com/loadout-dev/loadout/internal/scan"
 	"github.com/loadout-dev/loadout/internal/skillcheck"
+	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -181,7 +181,7 @@ func ChangedGrants(ctx context.Context, rt *loadout.Runtime, grants []policy.Gra
 			continue
 		}
 		ref := g.Origin + "/" + g.Name
-		if strings.HasPrefix(g.Name, g.Origin+"/") { // of an MCP server
+		if skillname.IsServed(g.Name, g.Origin) { // of an MCP server
 			ref = g.Name
 		}
 		request, err := rt.ReadApprovalRequest(ctx, ref)
