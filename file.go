@@ -51,6 +51,10 @@ type Content struct {
 	// the file comes from an MCP server; otherwise it is "". It must precede Text
 	// in what the model receives. See [Runtime.CheckText].
 	Warning string
+	// SkillDigest is the digest of all files of a skill of an MCP server, as in
+	// [session.Skill], of the version that the file belongs to. It is "" for other
+	// skills.
+	SkillDigest string
 }
 
 // errNotText is returned for an offset in a file that is not text.
@@ -72,7 +76,11 @@ func (r *Runtime) ReadFile(ctx context.Context, e *catalog.Entry, name string, o
 	if err != nil {
 		return nil, fmt.Errorf("skill %s: %w", e.Name, err)
 	}
-	if err := r.catalog.CheckApproval(ctx, e, "", servedApprovals{r, true}); err != nil {
+	held, err := r.servedManifest(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.catalog.CheckApproval(ctx, e, "", servedApprovals{r, true, held}); err != nil {
 		return nil, err
 	}
 	b, err := r.catalog.Open(ctx, e)
@@ -82,7 +90,12 @@ func (r *Runtime) ReadFile(ctx context.Context, e *catalog.Entry, name string, o
 	defer b.Close()
 	c, text, err := readContent(b.FS, clean, offset, limit)
 	switch {
+	case err == nil && held != nil && !lists(held, clean, c.SHA256):
+		return nil, changedError(e)
 	case err == nil:
+		if held != nil {
+			c.SkillDigest = held.Digest()
+		}
 		if c.Warning, err = r.CheckText(ctx, e, clean, text); err != nil {
 			return nil, err
 		}

@@ -34,7 +34,11 @@ func (r *Runtime) fetch(ctx context.Context, ref, sessionID string) ([]*session.
 	if err != nil {
 		return nil, err
 	}
-	if err := r.catalog.CheckApproval(ctx, e, sessionID, servedApprovals{r, true}); err != nil {
+	held, err := r.servedManifest(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.catalog.CheckApproval(ctx, e, sessionID, servedApprovals{r, true, held}); err != nil {
 		return nil, err
 	}
 	order, err := r.catalog.LoadOrder(ctx, e)
@@ -49,11 +53,12 @@ func (r *Runtime) fetch(ctx context.Context, ref, sessionID string) ([]*session.
 			return nil, err
 		}
 		if l.Entry.Server != "" { // it identifies all files, which are held while the skill is loaded
-			if sum, err = r.catalog.Digest(ctx, l.Entry); err != nil {
-				return nil, err
-			}
+			sum = held.Digest()
 		}
 		out[i] = r.newSkill(ctx, l, sum)
+		if err := r.checkHeld(ctx, l, held); err != nil {
+			return nil, err
+		}
 		out[i].Tokens, out[i].Warning = facts.tokens, withNotice(l.Entry, skilltext.HiddenWarning(l.Entry.File(), facts.hidden))
 	}
 	return out, nil

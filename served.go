@@ -3,27 +3,67 @@ package loadout
 import (
 	"context"
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/decision"
 	"github.com/loadout-dev/loadout/internal/execution"
+	"github.com/loadout-dev/loadout/internal/skillfile"
+	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/session"
+	"github.com/loadout-dev/loadout/skill"
 )
 
 // servedApprovals implements [catalog.Approvals]. It asks the user if ask is set and the
-// runtime can.
+// runtime can. files are the files to be read; nil means those of the current
+// entry.
 type servedApprovals struct {
 	*Runtime
-	ask bool
+	ask   bool
+	files skill.Manifest
+}
+
+// servedManifest returns the files of a skill of an MCP server, as the server lists
+// them now, or nil for other skills. The server may list others at any time, so
+// the approval, the digest and the content must be of this manifest.
+func (r *Runtime) servedManifest(ctx context.Context, e *catalog.Entry) (skill.Manifest, error) {
+	if e.Server == "" {
+		return nil, nil
+	}
+	return r.catalog.CompleteManifest(ctx, e)
+}
+
+// checkHeld returns an error unless the loaded skill is that of the manifest, which
+// is nil for skills that come from no MCP server.
+func (r *Runtime) checkHeld(ctx context.Context, l *catalog.Loaded, held skill.Manifest) error {
+	if l.Entry.Server == "" {
+		return nil
+	}
+	now, err := r.servedManifest(ctx, l.Entry)
+	if err != nil {
+		return err
+	}
+	if now.Digest() != held.Digest() || !lists(held, skill.FileName, skillfile.Hash(l.Source)) {
+		return changedError(l.Entry)
+	}
+	return nil
+}
+
+// lists reports whether a manifest has a file with the given hash.
+func lists(m skill.Manifest, path, sha256 string) bool {
+	return slices.ContainsFunc(m, func(f skill.File) bool { return f.Path == path && f.SHA256 == sha256 })
+}
+
+func changedError(e *catalog.Entry) error {
+	return fmt.Errorf("skill %s changed on its server while it was read, and was not used: load it again", e.Name)
 }
 
 // CheckServed returns a [*RefusedError] unless the user approved the skill: a model must
 // not read its files before.
 func (r servedApprovals) CheckServed(ctx context.Context, e *catalog.Entry, session string) error {
-	refused, err := r.refuseServed(ctx, e, session)
+	refused, err := r.refuseServed(ctx, e, r.files, session)
 	if err != nil || refused == nil {
 		return err
 	}
@@ -34,7 +74,7 @@ func (r servedApprovals) CheckServed(ctx context.Context, e *catalog.Entry, sess
 	if err := r.requestApproval(ctx, refused, execution.Attempt{Skill: e.Key(), Caller: c}); err != nil {
 		return err
 	}
-	if refused, err = r.refuseServed(ctx, e, session); refused != nil {
+	if refused, err = r.refuseServed(ctx, e, r.files, session); refused != nil {
 		return refused
 	}
 	return err
@@ -42,8 +82,8 @@ func (r servedApprovals) CheckServed(ctx context.Context, e *catalog.Entry, sess
 
 // refuseServed returns the reason why a model must not read a skill of an MCP
 // server, or nil.
-func (r *Runtime) refuseServed(ctx context.Context, e *catalog.Entry, session string) (*RefusedError, error) {
-	d, err := r.decideServed(ctx, e, session)
+func (r *Runtime) refuseServed(ctx context.Context, e *catalog.Entry, files skill.Manifest, session string) (*RefusedError, error) {
+	d, err := r.decideServed(ctx, e, files, session)
 	if err != nil || d.Effect == policy.Allow {
 		return nil, err
 	}
@@ -56,12 +96,14 @@ func (r *Runtime) refuseServed(ctx context.Context, e *catalog.Entry, session st
 		Reason: fmt.Sprintf("it comes from the MCP server %s, and is %s", e.Server, reason), Hint: d.Hint}}, nil
 }
 
-// decideServed decides whether the user approved the current files of a skill of
-// an MCP server.
-func (r *Runtime) decideServed(ctx context.Context, e *catalog.Entry, session string) (policy.Decision, error) {
-	m, err := r.catalog.CompleteManifest(ctx, e)
-	if err != nil {
-		return policy.Decision{}, err
+// decideServed decides whether the user approved the files of a skill of an MCP
+// server; nil means the current ones.
+func (r *Runtime) decideServed(ctx context.Context, e *catalog.Entry, m skill.Manifest, session string) (policy.Decision, error) {
+	if m == nil {
+		var err error
+		if m, err = r.catalog.CompleteManifest(ctx, e); err != nil {
+			return policy.Decision{}, err
+		}
 	}
 	if r.scripts == nil || r.scripts.Grants == nil {
 		return policy.Decision{Effect: policy.Deny, Code: decision.NotApproved, Reason: "not approved"}, nil
@@ -91,7 +133,7 @@ func (r *Runtime) decideServed(ctx context.Context, e *catalog.Entry, session st
 // IsServedApproved reports whether a model may read a skill of an MCP server
 // without asking the user. It fetches no file. It is true for other skills.
 func (r *Runtime) IsServedApproved(ctx context.Context, e *catalog.Entry, session string) bool {
-	return r.catalog.CheckApproval(ctx, e, session, servedApprovals{r, false}) == nil
+	return r.catalog.CheckApproval(ctx, e, session, servedApprovals{r, false, nil}) == nil
 }
 
 // checkServedRun returns a [*RefusedError] if ref is a skill of an MCP server whose
@@ -120,9 +162,8 @@ func (r *Runtime) checkServedRun(ctx context.Context, ref, script string, c exec
 	return r.requestApproval(ctx, refused, execution.Attempt{Skill: e.Key(), Script: script, Caller: c})
 }
 
-// isServed reports whether an MCP server publishes the skill: its name then
-// contains its origin. This holds even if the server was removed.
-func isServed(id session.ID) bool { return strings.HasPrefix(id.Name, id.Origin+"/") }
+// isServed reports whether an MCP server publishes the skill.
+func isServed(id session.ID) bool { return skillname.IsServed(id.Name, id.Origin) }
 
 // checkServedCode returns a [*RefusedError] unless the user approved the version
 // of a skill of an MCP server that a conversation has loaded. Its text might have

@@ -24,6 +24,8 @@ type publisher struct {
 	mu    sync.Mutex
 	files map[string]string // by URI
 	sent  int
+	// onRead, if set, is called once, before a file is sent.
+	onRead func()
 }
 
 const reportURI = "skill://report/SKILL.md"
@@ -43,6 +45,10 @@ func (p *publisher) GetSkill(context.Context, string) (json.RawMessage, error) {
 	return json.RawMessage(`{"resultType":"complete","skill":` + p.entry() + `}`), nil
 }
 func (p *publisher) ReadSkillFile(_ context.Context, uri string) ([]byte, error) {
+	if call := p.onRead; call != nil {
+		p.onRead = nil
+		call()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sent++
@@ -123,6 +129,88 @@ func TestApprovalsOfServedSkills(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused("mcp.docs/report", "changed since it was approved")
+}
+
+// A server that lists another version while a skill is loaded or read cannot make
+// the approval, the recorded digest and the content be of different versions.
+func TestServedSkillsAreReadInOneVersion(t *testing.T) {
+	for name, test := range map[string]func(t *testing.T, rt *loadout.Runtime, p *publisher, grants *watchedStore, approved policy.Digest, change func()){
+		"while SKILL.md is fetched": func(t *testing.T, rt *loadout.Runtime, p *publisher, _ *watchedStore, _ policy.Digest, change func()) {
+			p.onRead = change
+			if all, err := rt.Fetch(t.Context(), "mcp.docs/report"); err == nil || !strings.Contains(err.Error(), "changed on its server") {
+				t.Errorf("loaded %+v, %v; want an error, as its digest is that of another version", all, err)
+			}
+		},
+		"after the approval was checked": func(t *testing.T, rt *loadout.Runtime, p *publisher, grants *watchedStore, _ policy.Digest, change func()) {
+			grants.onFind = change
+			e, err := rt.Catalog().Resolve(t.Context(), "mcp.docs/report")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c, err := rt.ReadFile(t.Context(), e, "added.md", 0, 0); err == nil || !strings.Contains(err.Error(), "changed on its server") {
+				t.Errorf("read %+v, %v; want an error, as the file was not approved", c, err)
+			}
+		},
+		"while a file is fetched": func(t *testing.T, rt *loadout.Runtime, p *publisher, _ *watchedStore, approved policy.Digest, change func()) {
+			p.onRead = change
+			e, err := rt.Catalog().Resolve(t.Context(), "mcp.docs/report")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c, err := rt.ReadFile(t.Context(), e, "style.md", 0, 0); err != nil || c.Text != "Short." || c.SkillDigest != string(approved) {
+				t.Errorf("read %+v, %v; want the approved version", c, err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, grants := newPublisher(), &watchedStore{Store: policy.NewMemoryStore()}
+			src := p.source("docs", true)
+			rt, err := loadout.New(t.Context(), &loadout.Options{Sources: []catalog.Source{src}, Scripts: &loadout.Scripts{Grants: grants}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer rt.Close()
+			request, err := rt.ReadApprovalRequest(t.Context(), "mcp.docs/report")
+			if err != nil {
+				t.Fatal(err)
+			}
+			approve(t, grants, request)
+			test(t, rt, p, grants, policy.Digest(request.Manifest.Digest()), func() {
+				p.mu.Lock()
+				p.files["skill://report/added.md"] = "New."
+				p.mu.Unlock()
+				if err := src.Find(t.Context(), "report"); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// watchedStore calls onFind, if set, once after a grant was found.
+type watchedStore struct {
+	policy.Store
+	onFind func()
+}
+
+func (s *watchedStore) Find(ctx context.Context, p policy.Principal, subject policy.Digest, session string) (*policy.Grant, error) {
+	g, err := s.Store.Find(ctx, p, subject, session)
+	if call := s.onFind; call != nil {
+		s.onFind = nil
+		call()
+	}
+	return g, err
+}
+
+// approve stores the grant for a request.
+func approve(t *testing.T, s policy.Store, r *loadout.ApprovalRequest) policy.Grant {
+	t.Helper()
+	g, err := s.Put(t.Context(), policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Subject: r.Digest, Name: r.Entry.Name, Origin: r.Entry.Origin,
+		Permissions: r.Permissions(), Scope: policy.Always})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
 }
 
 func TestTextOfServedSkills(t *testing.T) {

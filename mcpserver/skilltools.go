@@ -545,8 +545,10 @@ func (s *Server) readFile(ctx context.Context, in readArgs) (*catalog.Entry, *lo
 		s.reportFailure(useFile, nil)
 		return nil, nil, errorResult(s.loadError(err, false)), nil
 	}
+	held := "" // the version of a skill of an MCP server that the client has loaded
 	if e.Server != "" {
-		if res, err := s.checkHeld(ctx, e, in.Digest); res != nil || err != nil {
+		var res *mcp.CallToolResult
+		if held, res, err = s.checkHeld(ctx, e, in.Digest); res != nil || err != nil {
 			return nil, nil, res, err
 		}
 	} else if in.Digest != "" {
@@ -570,6 +572,8 @@ func (s *Server) readFile(ctx context.Context, in readArgs) (*catalog.Entry, *lo
 			return nil, nil, errorResult(s.refusalText(refused)), nil
 		}
 		return nil, nil, errorResult(s.errorText(err)), nil
+	case c.SkillDigest != "" && c.SkillDigest != held:
+		return nil, nil, changedResult(e), nil
 	}
 	s.reportFile(e, useFile, c.Text)
 	return e, c, nil, nil
@@ -582,8 +586,8 @@ func changedResult(e *catalog.Entry) *mcp.CallToolResult {
 // checkHeld returns a tool result that refuses to read a file of a skill of an MCP
 // server, unless the client names the version that it loaded. This server does
 // not know what its client has loaded, and a file of another version must not be
-// read. checkHeld fetches nothing.
-func (s *Server) checkHeld(ctx context.Context, e *catalog.Entry, held string) (*mcp.CallToolResult, error) {
+// read. Otherwise, it returns the digest of that version. checkHeld fetches nothing.
+func (s *Server) checkHeld(ctx context.Context, e *catalog.Entry, held string) (digest string, res *mcp.CallToolResult, err error) {
 	if s.opts.ActiveSkills != nil {
 		held = ""
 		for _, a := range s.opts.ActiveSkills() {
@@ -592,22 +596,22 @@ func (s *Server) checkHeld(ctx context.Context, e *catalog.Entry, held string) (
 			}
 		}
 		if held == "" {
-			return errorResult(fmt.Sprintf("Skill %s is not loaded: load it, then read its files.", e.Name)), nil
+			return "", errorResult(fmt.Sprintf("Skill %s is not loaded: load it, then read its files.", e.Name)), nil
 		}
 	}
 	if held == "" {
-		return errorResult(fmt.Sprintf("Skill %s comes from an MCP server: give the digest that it was loaded with, all of its digits.", e.Name)), nil
+		return "", errorResult(fmt.Sprintf("Skill %s comes from an MCP server: give the digest that it was loaded with, all of its digits.", e.Name)), nil
 	}
 	now, err := s.rt.Catalog().Digest(ctx, e)
 	switch {
 	case ctx.Err() != nil:
-		return nil, ctx.Err()
+		return "", nil, ctx.Err()
 	case err != nil:
-		return errorResult(s.loadError(err, false)), nil
+		return "", errorResult(s.loadError(err, false)), nil
 	case wholeDigest(held) != wholeDigest(now):
-		return changedResult(e), nil
+		return "", changedResult(e), nil
 	}
-	return nil, nil
+	return now, nil, nil
 }
 
 // fileContent converts a file to the content of a tool result. A warning is a
