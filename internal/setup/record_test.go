@@ -16,8 +16,9 @@ func newSetup(t *testing.T, state string) *Setup {
 	}}}
 }
 
-// The user's record of sandbox tests counts only where the user decides.
-func TestProbeRecordNeedsStateDirectory(t *testing.T) {
+// There is a record of sandbox tests only if the user decides how much a sandbox
+// isolates.
+func TestProbeRecord(t *testing.T) {
 	if newSetup(t, t.TempDir()).ProbeRecord() == nil {
 		t.Error("no record with a state directory")
 	}

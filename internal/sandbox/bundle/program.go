@@ -91,7 +91,7 @@ func (p *programs) add(cache string, exe *os.File, b *Bundle, t *sandbox.Tree, b
 	var ok, ok2 bool
 	v.original, ok = idOf(exe.Stat())
 	v.copied, ok2 = idOf(os.Lstat(filepath.Join(b.Dir, programName)))
-	if ok && ok2 && v.original.IsSettled(began) && v.copied.IsSettled(began) {
+	if ok && ok2 && v.original.DetectsChangesSince(began) && v.copied.DetectsChangesSince(began) {
 		p.mu.Lock()
 		p.m[cache] = v
 		p.mu.Unlock()

@@ -259,7 +259,8 @@ func (g *Group) Remove() {
 
 // sweepAge is the minimum age of a group to sweep. A younger one may belong to
 // a program in another PID namespace, and be empty because its process has not
-// joined it yet.
+// joined it yet. The kernel may set the time of a group again, so that it is
+// removed later.
 const sweepAge = time.Minute
 
 // sweep removes groups left behind by programs that were killed.

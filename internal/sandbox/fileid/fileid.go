@@ -10,14 +10,16 @@ type ID struct {
 	Size           int64
 	Mode, UID, GID uint32
 	Modified       int64 // in nanoseconds
-	Changed        int64 // in nanoseconds; programs cannot set it
+	Changed        int64 // in nanoseconds; cannot be set without the right to set the clock
 }
 
-// settling is the time after a change during which another change might leave the
-// file's times the same. The kernel stores these times with the resolution of a clock
-// tick or, on some file systems, of one or two seconds.
-const settling = 3 * time.Second
+// timeResolution is the time after a change during which another change might leave
+// the file's times the same. The kernel stores these times with the resolution of a
+// clock tick or, on some file systems, of one or two seconds.
+const timeResolution = 3 * time.Second
 
-// IsSettled reports whether, at the given time, the last change of the file was long
-// enough ago that any later change alters the ID.
-func (id ID) IsSettled(at time.Time) bool { return at.Sub(time.Unix(0, id.Changed)) > settling }
+// DetectsChangesSince reports whether any change of the file since the given time
+// alters the ID. It does not if the file changed shortly before.
+func (id ID) DetectsChangesSince(at time.Time) bool {
+	return at.Sub(time.Unix(0, id.Changed)) > timeResolution
+}

@@ -62,11 +62,11 @@ func TestChangesAlterTheID(t *testing.T) {
 	}
 }
 
-func TestIsSettled(t *testing.T) {
+func TestDetectsChangesSince(t *testing.T) {
 	at := time.Unix(1_700_000_000, 0)
 	for age, want := range map[time.Duration]bool{-time.Hour: false, 0: false, time.Second: false, 3 * time.Second: false, 4 * time.Second: true, time.Hour: true} {
-		if got := (fileid.ID{Changed: at.Add(-age).UnixNano()}).IsSettled(at); got != want {
-			t.Errorf("a file changed %v ago: settled is %v", age, got)
+		if got := (fileid.ID{Changed: at.Add(-age).UnixNano()}).DetectsChangesSince(at); got != want {
+			t.Errorf("a file changed %v ago: detects changes: %v", age, got)
 		}
 	}
 }

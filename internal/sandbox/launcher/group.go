@@ -56,8 +56,8 @@ func (c *Config) explainEnd(g *cgroup.Group, l sandbox.Limits) {
 }
 
 // attachTree attaches a process and its children to a group, because a guard
-// may already have started the stage. The stage starts nothing before it is
-// restricted. Children started later join the group automatically.
+// may already have started the stage. No command is sent to the stage before it
+// is attached. Children started later join the group automatically.
 func attachTree(g *cgroup.Group, pid int) error {
 	if err := g.Attach(pid); err != nil {
 		return err

@@ -24,10 +24,10 @@ import (
 // Config describes a sandbox to start.
 type Config struct {
 	Backend string
-	// Command starts the stage. Its first extra file becomes the socket. Start
-	// closes all extra files.
+	// Command starts the stage. The first extra file of the stage is the socket.
+	// Start closes all extra files.
 	Command *exec.Cmd
-	// Stage, if set, is a running stage to use instead of starting Command.
+	// Stage, if set, is a running stage to use. Command is ignored then.
 	Stage *Stage
 	// Bound reports whether a parent-death signal kills the command when the
 	// thread that started it exits.
@@ -91,7 +91,8 @@ type answer struct {
 	err       error
 }
 
-// Start starts the stage and waits until the sandbox is restricted.
+// Start starts the stage, unless cfg.Stage is set, and waits until the sandbox is
+// restricted.
 func Start(ctx context.Context, spec *sandbox.Spec, cfg *Config) (*Sandbox, error) {
 	if cfg.HostPath == nil {
 		cfg.HostPath = func(p string) string { return p }

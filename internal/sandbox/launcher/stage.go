@@ -24,7 +24,7 @@ type Stage struct {
 
 // Launch starts a stage, in its control group, for a later sandbox. It uses
 // only Backend, Command, Bound, Attach and CloneInto. The caller must either
-// close the stage or pass it to [Start] in a configuration with the same Command.
+// close the stage or pass it to [Start].
 func Launch(cfg *Config) (*Stage, error) {
 	p, err := launch(cfg)
 	if err != nil {

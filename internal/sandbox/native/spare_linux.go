@@ -63,8 +63,9 @@ type spares struct {
 	tasks sync.WaitGroup
 }
 
-// take returns a usable spare, or nil. The caller owns it.
-func (s *spares) take() *spare {
+// acquire returns a usable spare, or nil. The caller must end it or start a
+// sandbox in it.
+func (s *spares) acquire() *spare {
 	s.mu.Lock()
 	sp := s.spare
 	s.spare = nil
@@ -111,16 +112,16 @@ func (s *spares) idleTime() time.Duration {
 	return spareIdle
 }
 
-// expire ends a spare that nobody has taken.
+// expire ends a spare that no sandbox has acquired.
 func (s *spares) expire(sp *spare) {
 	s.mu.Lock()
-	mine := s.spare == sp && !s.closed
-	if mine {
+	unused := s.spare == sp && !s.closed
+	if unused {
 		s.spare = nil
 		s.tasks.Add(1)
 	}
 	s.mu.Unlock()
-	if mine {
+	if unused {
 		defer s.tasks.Done()
 		sp.end()
 	}

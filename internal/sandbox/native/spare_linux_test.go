@@ -186,7 +186,8 @@ func TestNoSpareUnlessRequested(t *testing.T) {
 	}
 }
 
-// The spare has a network of its own, so it does not serve who gets the host's.
+// A spare has its own network, so a sandbox with the network of the host does not
+// use it.
 func TestSpareHasOwnNetwork(t *testing.T) {
 	b := sparing(t)
 	pid := startSpare(t, b)
@@ -199,10 +200,14 @@ func TestSpareHasOwnNetwork(t *testing.T) {
 func TestSpareEnds(t *testing.T) {
 	t.Run("when idle", func(t *testing.T) {
 		b := sparing(t)
-		box := startBox(t, b, &sandbox.Spec{}) // takes the one with the default
-		b.SetSpareIdle(time.Millisecond)
+		box := startBox(t, b, &sandbox.Spec{}) // uses the spare with the default
+		b.SetSpareIdle(100 * time.Millisecond)
 		box.Close()
+		pid := b.SparePID()
 		waitUntil(t, "the spare ends", func() bool { return b.SparePID() == 0 })
+		if pid != 0 && isRunning(pid) {
+			t.Error("the process of the spare runs")
+		}
 		startBox(t, b, &sandbox.Spec{})
 	})
 	t.Run("on Close", func(t *testing.T) {
@@ -293,7 +298,7 @@ func TestSparesConcurrently(t *testing.T) {
 
 const spareVariable = "LOADOUT_TEST_SPARE"
 
-// A spare does not outlive this program, even if that is killed.
+// A spare ends when this program ends, even if it is killed.
 func TestSpareOfKilledProgram(t *testing.T) {
 	if os.Getenv(spareVariable) != "" {
 		fmt.Printf("\nSPARE %d\n", startSpare(t, sparing(t)))

@@ -42,7 +42,7 @@ func (b *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 		return nil, err
 	}
 	if !spec.Network.Host {
-		if sp := b.spares.take(); sp != nil {
+		if sp := b.spares.acquire(); sp != nil {
 			box, err := b.start(ctx, spec, sp)
 			if _, failed := errors.AsType[*sandbox.UnavailableError](err); !failed || ctx.Err() != nil {
 				return box, err
@@ -74,7 +74,7 @@ func (b *Backend) start(ctx context.Context, spec *sandbox.Spec, sp *spare) (san
 		setup.Files = append(setup.Files, proxy.Files()...)
 	}
 	cfg := &launcher.Config{
-		Backend: b.Name(), Command: b.command(spec), Setup: setup, Trees: spec.Trees, Filter: seccomp.IsolatedFor(spec),
+		Backend: b.Name(), Setup: setup, Trees: spec.Trees, Filter: seccomp.IsolatedFor(spec),
 		Restrictions: stage.Restrictions{
 			ReadOnly: layout.ReadOnly(&setup), Rlimits: launcher.Rlimits(limits, true), Caps: true, Seccomp: true,
 			Landlock: layout.Rules(&setup), Memory: limits.Memory, CPU: int64(limits.CPU.Seconds()),
@@ -83,7 +83,7 @@ func (b *Backend) start(ctx context.Context, spec *sandbox.Spec, sp *spare) (san
 		},
 		Serve: func(l net.Listener) { proxy.Serve(l) },
 	}
-	group, err := b.group(limits, cfg, spec, sp)
+	group, err := b.setStage(limits, cfg, spec, sp)
 	if err != nil {
 		discard()
 		proxy.Close()
@@ -128,10 +128,10 @@ func explainError(err error) error {
 	return e
 }
 
-// group adds control groups to the configuration if they are available. If sp is
-// not nil, it adds the stage of the spare and its group, with new limits. The
-// stage of a spare without a group joins a new one.
-func (b *Backend) group(l sandbox.Limits, cfg *launcher.Config, spec *sandbox.Spec, sp *spare) (*cgroup.Group, error) {
+// setStage adds the stage of a spare to the configuration or, if sp is nil, the
+// command of a new stage. It also adds control groups if they are available:
+// those of the spare with new limits, or new ones.
+func (b *Backend) setStage(l sandbox.Limits, cfg *launcher.Config, spec *sandbox.Spec, sp *spare) (*cgroup.Group, error) {
 	files := l.Work + l.Tmp + l.Shm
 	for i := range spec.Trees { // trees are in memory too
 		size, _ := launcher.TreeSize(&spec.Trees[i])
@@ -139,6 +139,8 @@ func (b *Backend) group(l sandbox.Limits, cfg *launcher.Config, spec *sandbox.Sp
 	}
 	if sp != nil {
 		cfg.Stage = sp.stage
+	} else {
+		cfg.Command = b.command(spec)
 	}
 	if sp != nil && sp.group != nil {
 		if err := cfg.Regroup(sp.group, l, files); err != nil {

@@ -31,11 +31,12 @@ import (
 //
 // options are the options of the backend, and programs the paths of the programs that
 // it starts; "" means the current executable. Key returns an error if a part cannot
-// be read or compared. In that case, the caller must probe.
+// be read or compared. In that case, the caller must probe. Options must not contain
+// pointers or functions, whose addresses differ between processes.
 func Key(b sandbox.Backend, programs []string, options ...any) (string, error) {
 	h := &keyHash{Hash: sha256.New()}
 	h.add("backend", fmt.Sprintf("%s %+v", b.Name(), options))
-	h.add("environment", fmt.Sprintf("%q %q", os.Getenv("HOME"), os.Getenv("TMPDIR"))) // the canary is there
+	h.add("environment", fmt.Sprintf("%q %q", os.Getenv("HOME"), os.Getenv("TMPDIR"))) // the canary is in one of them, or in /var/tmp
 	for _, p := range programs {
 		h.addProgram(p)
 	}

@@ -149,7 +149,7 @@ func TestKeyOfSameMachine(t *testing.T) {
 	}
 }
 
-// What cannot be read denies the key.
+// There is no key if a part cannot be read or compared.
 func TestNoKey(t *testing.T) {
 	changes := map[string]func(map[string]string){
 		"seccomp filter":   func(m map[string]string) { edit(m, "proc/self/status", "Seccomp:\t0", "Seccomp:\t2") },

@@ -125,7 +125,7 @@ func TestRecordExpires(t *testing.T) {
 	})
 }
 
-// A record in the future says nothing: the clock was set back.
+// A record with a time in the future is not used: the clock was set back.
 func TestRecordOfTheFuture(t *testing.T) {
 	path := recordPath(t)
 	b := newKeyed("native", "one")

@@ -285,7 +285,8 @@ func (c *Backend) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbo
 }
 
 // Close ends the processes that the candidates keep for the next sandbox, and
-// makes them keep none. Sandboxes can still be started.
+// makes them keep none. Sandboxes can still be started. The default candidates
+// keep none.
 func (c *Backend) Close() {
 	for _, b := range c.opts.Candidates {
 		if closer, ok := b.(interface{ Close() }); ok {
