@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/decision"
 	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/skill"
@@ -19,8 +20,10 @@ type ApprovalRequest struct {
 	Script string       // script to run; "" for servers
 	Call   *CallRequest // tool call; nil for a skill's code
 
-	Entry      *catalog.Entry
-	Digest     policy.Digest      // digest of Manifest, to be approved
+	Entry *catalog.Entry
+	// Digest is the digest to be approved: that of Manifest or, for a skill of an
+	// MCP server, of its name and Manifest.
+	Digest     policy.Digest
 	Manifest   skill.Manifest     // all files of the skill
 	Needs      []policy.Need      // dependencies, installed packages and targets of platform values, to be approved
 	Requested  policy.Bounds      // requested bounds, within the bounds of this runtime
@@ -116,7 +119,7 @@ func (r *Runtime) readServedRequest(ctx context.Context, e *catalog.Entry) (*App
 	if err != nil {
 		return nil, err
 	}
-	w := &ApprovalRequest{Entry: e, Manifest: m, Digest: policy.Digest(m.Digest())}
+	w := &ApprovalRequest{Entry: e, Manifest: m, Digest: decision.SubjectOf(e.Name, e.Origin, m.Digest())}
 	w.Requested, w.Injections, w.Problems, err = execution.RequestedBounds(s, r.bounds())
 	return w, err
 }

@@ -55,10 +55,10 @@ func (r *Runtime) isReviewed(ctx context.Context, e *catalog.Entry, file []byte)
 	if err != nil || !slices.ContainsFunc(m, func(f skill.File) bool { return f.SHA256 == hash }) {
 		return false
 	}
-	p, subject := r.scripts.principal(), policy.Digest(m.Digest())
+	p, subject := r.scripts.principal(), decision.SubjectOf(e.Name, e.Origin, m.Digest())
 	approves := func(session string) bool {
 		g, err := lease.Find(ctx, r.scripts.Grants, p, subject, session, nil)
-		return err == nil && g != nil && g.Permissions.Run && (e.Server == "" || g.Name == e.Name && g.Origin == e.Origin)
+		return err == nil && g != nil && g.Permissions.Run
 	}
 	if approves("") {
 		return true

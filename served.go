@@ -108,7 +108,7 @@ func (r *Runtime) decideServed(ctx context.Context, e *catalog.Entry, m skill.Ma
 	if r.scripts == nil || r.scripts.Grants == nil {
 		return policy.Decision{Effect: policy.Deny, Code: decision.NotApproved, Reason: "not approved"}, nil
 	}
-	q := decision.RunRequest{Principal: r.scripts.principal(), Session: session, Subject: policy.Digest(m.Digest()), Name: e.Name, Origin: e.Origin, Enabled: true}
+	q := decision.RunRequest{Principal: r.scripts.principal(), Session: session, Subject: decision.SubjectOf(e.Name, e.Origin, m.Digest()), Name: e.Name, Origin: e.Origin, Enabled: true}
 	d := decision.ForRun(ctx, r.scripts.Grants, q).Decision
 	if session != "" || d.Effect == policy.Allow {
 		return d, nil
@@ -151,7 +151,7 @@ func (r *Runtime) checkServedRun(ctx context.Context, ref, script string, c exec
 	if c.Principal == (policy.Principal{}) {
 		c.Principal = r.scripts.principal()
 	}
-	d := decision.ForRun(ctx, r.scripts.Grants, decision.RunRequest{Principal: c.Principal, Session: c.Session, Subject: policy.Digest(m.Digest()), Name: e.Name, Origin: e.Origin, Enabled: true})
+	d := decision.ForRun(ctx, r.scripts.Grants, decision.RunRequest{Principal: c.Principal, Session: c.Session, Subject: decision.SubjectOf(e.Name, e.Origin, m.Digest()), Name: e.Name, Origin: e.Origin, Enabled: true})
 	if d.Effect == policy.Allow {
 		return nil
 	}
@@ -169,7 +169,7 @@ func isServed(id session.ID) bool { return skillname.IsServed(id.Name, id.Origin
 // of a skill of an MCP server that a conversation has loaded. Its text might have
 // led the model to run code, so none runs without that approval.
 func (r *Runtime) checkServedCode(ctx context.Context, a session.ActiveSkill, p policy.Principal, session string) error {
-	q := decision.RunRequest{Principal: p, Session: session, Subject: policy.Digest(a.Digest), Name: a.Skill.Name, Origin: a.Skill.Origin, Enabled: true}
+	q := decision.RunRequest{Principal: p, Session: session, Subject: decision.SubjectOf(a.Skill.Name, a.Skill.Origin, a.Digest), Name: a.Skill.Name, Origin: a.Skill.Origin, Enabled: true}
 	if p == (policy.Principal{}) {
 		q.Principal = r.scripts.principal()
 	}

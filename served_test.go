@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/serverskill"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
+	"github.com/loadout-dev/loadout/skill"
 )
 
 // publisher is an MCP server with one skill. It counts the files that it sends.
@@ -108,13 +110,13 @@ func TestApprovalsOfServedSkills(t *testing.T) {
 		t.Fatal(err)
 	}
 	loaded, err := rt.Fetch(t.Context(), "mcp.docs/report")
-	if err != nil || loaded[0].Digest != string(request.Digest) || p.sent != 1 {
+	if err != nil || loaded[0].Digest != request.Manifest.Digest() || p.sent != 1 {
 		t.Fatalf("load: %v, %v; %d files sent; want the approved digest, and SKILL.md alone", loaded, err, p.sent)
 	}
 	if _, err := rt.Run(t.Context(), loadout.Run{Skill: "mcp.other/report", Script: "run.sh"}); !errors.Is(err, loadout.ErrNoScripts) {
 		t.Errorf("without a sandbox: %v", err)
 	}
-	refused("mcp.other/report", "the same files are approved from mcp.docs")
+	refused("mcp.other/report", "not approved")
 	if other.sent != 0 {
 		t.Errorf("%d files were fetched from the other server", other.sent)
 	}
@@ -129,6 +131,65 @@ func TestApprovalsOfServedSkills(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused("mcp.docs/report", "changed since it was approved")
+}
+
+// Equal files of two servers, and of the user's own skill, are approved separately:
+// no approval replaces or revokes another one.
+func TestEqualFilesAreApprovedSeparately(t *testing.T) {
+	p, other := newPublisher(), newPublisher()
+	grants := policy.NewMemoryStore()
+	own := fstest.MapFS{}
+	for uri, text := range p.files {
+		own[strings.TrimPrefix(uri, "skill://")] = &fstest.MapFile{Data: []byte(text)}
+	}
+	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: []catalog.Source{p.source("docs", true), other.source("other", true), catalog.NewFS("own", catalog.User, own)},
+		Scripts: &loadout.Scripts{Grants: grants}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Close()
+	refs := []string{"own/report", "mcp.docs/report", "mcp.other/report"}
+	stored := map[string]policy.Grant{}
+	for _, ref := range refs {
+		request, err := rt.ReadApprovalRequest(t.Context(), ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if request.Manifest.Digest() != p.digest() {
+			t.Fatalf("%s has other files", ref)
+		}
+		stored[ref] = approve(t, grants, request)
+	}
+	if all, _, err := grants.List(t.Context()); err != nil || len(all) != 3 {
+		t.Fatalf("%d grants, %v; want one for each skill", len(all), err)
+	}
+	expect := func(approved ...string) {
+		t.Helper()
+		for _, ref := range refs[1:] {
+			if _, err := rt.Fetch(t.Context(), ref); (err == nil) != slices.Contains(approved, ref) {
+				t.Errorf("load %s: %v; approved are %v", ref, err, approved)
+			}
+		}
+		g, err := grants.Find(t.Context(), policy.LocalUser(), stored[refs[0]].Subject, "")
+		if err != nil || g.Name != "report" || g.Origin != "own" {
+			t.Errorf("grant of the user's own skill: %+v, %v", g, err)
+		}
+	}
+	expect("mcp.docs/report", "mcp.other/report")
+	if _, err := grants.Revoke(t.Context(), "mcp.docs/report"); err != nil {
+		t.Fatal(err)
+	}
+	expect("mcp.other/report")
+}
+
+// digest returns that of the manifest of the skill.
+func (p *publisher) digest() string {
+	var m skill.Manifest
+	for uri, text := range p.files {
+		m = append(m, skill.File{Path: strings.TrimPrefix(uri, "skill://report/"), Size: int64(len(text)), SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte(text)))})
+	}
+	slices.SortFunc(m, func(a, b skill.File) int { return strings.Compare(a.Path, b.Path) })
+	return m.Digest()
 }
 
 // A server that lists another version while a skill is loaded or read cannot make

@@ -26,7 +26,7 @@ import (
 type RunRequest struct {
 	Principal policy.Principal
 	Session   string        // may be empty
-	Subject   policy.Digest // current digest of the skill
+	Subject   policy.Digest // of the current files of the skill; see [SubjectOf]
 	Name      string        // name of the skill
 	Origin    string
 	Needs     []policy.Need // current dependencies, whose code runs too
@@ -90,8 +90,6 @@ func ForRun(ctx context.Context, s policy.Store, q RunRequest) Run {
 		return q.denyUnreadable(err)
 	case g == nil || g.Principal != q.Principal || g.Subject != q.Subject:
 		return q.denyUnreadable(errors.New("grant store returned a grant for another principal or subject"))
-	case q.isServed() && (g.Name != q.Name || g.Origin != q.Origin):
-		return q.deny(NotApproved, "not approved; the same files are approved from "+printable.Text(g.Origin, 300), approveHint)
 	case !g.NeedsExactly(q.Needs):
 		d := q.deny(Changed, describeChangedNeeds(g.Needs, q.Needs), approveHint)
 		d.Grant = g
@@ -108,13 +106,6 @@ func ForRun(ctx context.Context, s policy.Store, q RunRequest) Run {
 		d.Hint = approveHint
 	}
 	return d
-}
-
-// isServed reports whether the skill comes from an MCP server: its name then
-// contains its origin. Such a skill is identified by its server and path, so an
-// approval of the same files from elsewhere does not count.
-func (q *RunRequest) isServed() bool {
-	return q.Origin != "" && strings.HasPrefix(q.Name, q.Origin+"/")
 }
 
 // explainMissing returns a denial with the reason why no grant applies.

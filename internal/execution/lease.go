@@ -125,7 +125,7 @@ func (l *Lease) Check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if now := policy.Digest(m.Digest()); now != l.Digest {
+	if now := decision.SubjectOf(e.Name, e.Origin, m.Digest()); now != l.Digest {
 		return fmt.Errorf("skill %s changed: digest was %s, is now %s", l.Skill, l.Digest.Short(), now.Short())
 	}
 	q := l.request

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/decision"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/script"
 	"github.com/loadout-dev/loadout/internal/skillfile"
@@ -68,7 +69,7 @@ func openSkill(ctx context.Context, c *catalog.Catalog, ref string) (_ *openedSk
 	if err := CheckManifest(own.manifest, last.Source); err != nil {
 		return nil, fmt.Errorf("skill %s: %w", e.Name, err)
 	}
-	s.owner = owner{"skill " + e.Name, e.Name, policy.Digest(own.manifest.Digest())}
+	s.owner = owner{"skill " + e.Name, e.Name, decision.SubjectOf(e.Name, e.Origin, own.manifest.Digest())}
 	s.files = &verifiedFS{fsys: own.bundle.FS, files: own.manifest}
 	return s, nil
 }
