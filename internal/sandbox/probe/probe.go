@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/sandbox/execute"
@@ -126,15 +127,64 @@ type canary struct {
 	conns chan struct{}
 }
 
-func newCanary() (*canary, error) {
-	// The canary is in the user's home directory, like the files to protect. If
-	// that is not writable, it is in another directory outside the sandbox.
-	dir, err := os.MkdirTemp(os.Getenv("HOME"), ".loadout-probe-")
+// canaryPrefix begins the names of the directories of canaries.
+const canaryPrefix = ".loadout-probe-"
+
+// newCanaryDir creates a directory for a canary. It is in the user's home
+// directory, like the files to protect. If that is not writable, it is in another
+// directory outside the sandbox.
+func newCanaryDir() (string, error) {
+	var errs []error
+	for _, parent := range []string{cmp.Or(os.Getenv("HOME"), os.TempDir()), "/var/tmp", os.TempDir()} {
+		dir, err := os.MkdirTemp(parent, canaryPrefix)
+		if err == nil {
+			removeOldCanaries(parent)
+			return dir, nil
+		}
+		errs = append(errs, err)
+	}
+	return "", errors.Join(errs...)
+}
+
+// canaryAge is the age from which a canary belongs to a probe that was killed. It
+// is much longer than the timeout of a probe.
+const canaryAge = time.Hour
+
+// removeOldCanaries removes this user's canaries of killed probes from a directory.
+// Errors are ignored: a canary contains no data.
+func removeOldCanaries(parent string) {
+	root, err := os.OpenRoot(parent)
 	if err != nil {
-		if dir, err = os.MkdirTemp("/var/tmp", ".loadout-probe-"); err != nil {
-			dir, err = os.MkdirTemp("", ".loadout-probe-")
+		return
+	}
+	defer root.Close()
+	dir, err := root.Open(".")
+	if err != nil {
+		return
+	}
+	defer dir.Close()
+	entries, _ := dir.ReadDir(maxSweptEntries)
+	for _, e := range entries {
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), canaryPrefix) {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil || time.Since(info.ModTime()) <= canaryAge {
+			continue
+		}
+		if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) == os.Geteuid() { // so that no other user can replace it
+			root.Remove(e.Name() + "/canary")
+			root.Remove(e.Name())
 		}
 	}
+}
+
+// maxSweptEntries is the maximum number of directory entries in which old canaries
+// are searched.
+const maxSweptEntries = 10_000
+
+func newCanary() (*canary, error) {
+	dir, err := newCanaryDir()
 	if err != nil {
 		return nil, err
 	}

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -52,6 +54,49 @@ func TestReport(t *testing.T) {
 	}
 	if r, _ := report(backend{}, sandbox.State{Tier: 1}, nil, []string{"file"}); r == nil || r.Tier != 1 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// A probe removes what killed probes left behind, and nothing else.
+func TestOldCanariesAreRemoved(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	stays := map[string]bool{canaryPrefix + "old": false, canaryPrefix + "empty": false, canaryPrefix + "new": true, canaryPrefix + "full": true, "other": true}
+	for name := range stays {
+		dir := filepath.Join(home, name)
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		file := "canary"
+		if name == canaryPrefix+"full" {
+			file = "something else"
+		}
+		if name != canaryPrefix+"empty" {
+			if err := os.WriteFile(filepath.Join(dir, file), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if name != canaryPrefix+"new" {
+			if err := os.Chtimes(dir, time.Time{}, time.Now().Add(-2*canaryAge)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	c, err := newCanary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if filepath.Dir(c.dir) != home {
+		t.Errorf("the canary is in %s", c.dir)
+	}
+	c.Close()
+	for name, want := range stays {
+		if _, err := os.Stat(filepath.Join(home, name)); (err == nil) != want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := os.Stat(c.dir); err == nil {
+		t.Error("the canary is left")
 	}
 }
 
