@@ -1,5 +1,6 @@
 import { holds, same, test } from "../../../test/units/check";
 import { api, away, Refusal } from "../../shared/api/client";
+import { limits } from "../../shared/api/limits";
 import { sendMessage } from "./send";
 
 /**
@@ -86,8 +87,9 @@ test("after a refused message, the next one switches the branch again", async ()
 
 test("a file that is too large is refused before anything is sent", async () => {
   const { got, end } = hub();
+  const large = new Uint8Array((await limits()).session_file + 1); // another test may have loaded the limits
   const error = await failed(
-    sendMessage("u", { ...draft("abc"), files: [new File(["abc"], "a"), new File(["abcdef"], "b")] }, 4),
+    sendMessage("u", { ...draft("abc"), files: [new File(["abc"], "a"), new File([large], "b")] }, 4),
   );
   holds(error.message.startsWith("b is too large"), error.message);
   same(got, []);
