@@ -18,6 +18,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/serverskill"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
+	"github.com/loadout-dev/loadout/session"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -245,6 +246,36 @@ func TestServedSkillsAreReadInOneVersion(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// If a server changes a skill that a conversation has loaded, the change is noted,
+// but nothing is fetched and the user is not asked before the skill is loaded again.
+func TestChangedServedSkillsAreNotFetched(t *testing.T) {
+	for _, mode := range []session.UpdateMode{session.UpdateNotify, session.UpdateReload} {
+		p := newPublisher()
+		src := p.source("docs", false)
+		rt, err := loadout.New(t.Context(), &loadout.Options{Sources: []catalog.Source{src}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rt.Close()
+		s, err := rt.NewSession(t.Context(), &session.Options{Updates: mode})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		if _, err := s.Load(t.Context(), "mcp.docs/report", nil); err != nil {
+			t.Fatal(err)
+		}
+		p.files[reportURI] += "More.\n"
+		if err := errors.Join(src.Find(t.Context(), "report"), rt.Catalog().Reload(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		updates, err := s.Refresh(t.Context())
+		if err != nil || len(updates) != 1 || p.sent != 1 || s.Active()[0].Digest == updates[0].Digest {
+			t.Errorf("%s: %+v, %v, %d files sent; want a change that is not loaded, and one file", mode, updates, err, p.sent)
+		}
 	}
 }
 

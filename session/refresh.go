@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -27,7 +28,8 @@ const (
 	// even if it is approved then. A version is
 	// approved if the [Skills] have a method IsApproved(ctx context.Context, id
 	// ID, digest string) bool that says so, as those of a runtime do. digest is
-	// that of the SKILL.md to load.
+	// that of the SKILL.md to load. A new version of a skill of an MCP server is
+	// never loaded by itself.
 	UpdateReload UpdateMode = "reload"
 	// UpdatePin ignores the change: loading the skill again does not change the
 	// text either, unless the user loads it. After the skill has been unloaded,
@@ -69,7 +71,10 @@ func (s *Session) Refresh(ctx context.Context) ([]SkillUpdate, error) {
 // update handles the change of a skill to the given digest. It returns nil if
 // the change is already recorded or the skill is no longer active.
 func (s *Session) update(ctx context.Context, a ActiveSkill, now string) (*SkillUpdate, error) {
-	if s.updates == UpdateReload && now != a.Digest && s.staysActive(a) {
+	// Nothing of a skill of an MCP server is fetched, and the user is not asked,
+	// before somebody loads the new version.
+	served := skillname.IsServed(a.Skill.Name, a.Skill.Origin)
+	if !served && s.updates == UpdateReload && now != a.Digest && s.staysActive(a) {
 		r, err := s.Load(ctx, a.Skill.Key(), &LoadOptions{Direct: true, Retention: a.Retention, update: true})
 		if err != nil {
 			return nil, err
@@ -79,8 +84,10 @@ func (s *Session) update(ctx context.Context, a ActiveSkill, now string) (*Skill
 		}
 	}
 	u := SkillUpdate{Skill: a.Skill, Digest: now}
-	if all, err := s.skills.Fetch(ctx, a.Skill.Key()); err == nil && len(all) > 0 {
-		u.UserOnly = all[len(all)-1].Hidden
+	if !served {
+		if all, err := s.skills.Fetch(ctx, a.Skill.Key()); err == nil && len(all) > 0 {
+			u.UserOnly = all[len(all)-1].Hidden
+		}
 	}
 	return s.recordUpdate(ctx, u)
 }
