@@ -262,7 +262,7 @@ func (c *Cache) storeListing(l *Listing) error {
 	for _, e := range l.Entries {
 		s.Skills = append(s.Skills, e)
 	}
-	data, err := json.Marshal(s)
+	data, err := encode(s)
 	if err == nil && len(data) > maxListingFile {
 		err = fmt.Errorf("listing too large (%d bytes, limit %d)", len(data), maxListingFile)
 	}

@@ -21,12 +21,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/internal/skillpath"
+	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -69,7 +71,7 @@ func (e *Entry) MarshalJSON() ([]byte, error) {
 		}
 		out.Resources = list
 	}
-	return json.Marshal(out)
+	return encode(out)
 }
 
 // Resource is a file of a skill.
@@ -182,8 +184,16 @@ func ParseURI(uri string) (root string, err error) {
 	case strings.EqualFold(scheme, "file"):
 		return "", errors.New("uri names a local file")
 	}
-	if _, err := unescape(rest); err != nil {
+	// The URI is the name of the skill in lists and prompts.
+	if strings.ContainsFunc(uri, func(r rune) bool { return r > unicode.MaxASCII }) {
+		return "", errors.New("uri has characters that are not ASCII and not escaped")
+	}
+	path, err := unescape(rest)
+	if err != nil {
 		return "", err
+	}
+	if code, why := skillpath.Check(path); code == "name-control" || !untrusted.Inspect(path).Clean() {
+		return "", fmt.Errorf("uri has hidden characters: %s", cmp.Or(why, "they are not visible"))
 	}
 	return root, nil
 }
@@ -225,17 +235,25 @@ func (e *Entry) parseFrontmatter(v any) error {
 	if !skillname.IsPortable(name) {
 		return fmt.Errorf("name %q is not 1 to 64 lower-case letters, digits and single hyphens", short(name))
 	}
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false) // so that it is YAML, too
-	if err := enc.Encode(v); err != nil {
+	text, err := encode(v)
+	if err != nil {
 		return errors.New("frontmatter cannot be encoded")
 	}
-	if buf.Len() > maxFrontmatterBytes {
-		return fmt.Errorf("frontmatter too large (%d bytes, limit %d)", buf.Len(), maxFrontmatterBytes)
+	if len(text) > maxFrontmatterBytes {
+		return fmt.Errorf("frontmatter too large (%d bytes, limit %d)", len(text), maxFrontmatterBytes)
 	}
-	e.Name, e.Frontmatter = name, bytes.Clone(bytes.TrimSuffix(buf.Bytes(), []byte("\n")))
+	e.Name, e.Frontmatter = name, text
 	return nil
+}
+
+// encode encodes JSON without escapes for HTML, so that it is YAML, too, and does
+// not grow.
+func encode(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.Clone(bytes.TrimSuffix(buf.Bytes(), []byte("\n"))), err
 }
 
 // depth returns the nesting depth of a decoded value, or more than limit.

@@ -42,6 +42,7 @@ func TestEntriesThatAreAccepted(t *testing.T) {
 		"unknown fields":      strings.Replace(entryJSON(pdfURI, "pdf", resource(pdfURI, "x")), "{", `{"_meta":{"a":1},"URI":"skill://other/SKILL.md",`, 1),
 		"an empty file":       entryJSON(pdfURI, "pdf", resource(pdfURI, "x"), resource("skill://pdf/empty", "")),
 		"name with a : path":  entryJSON("skill://a:b/pdf/SKILL.md", "pdf", resource("skill://a:b/pdf/SKILL.md", "x")),
+		"escaped root":        entryJSON("skill://%C3%BCber/pdf/SKILL.md", "pdf", resource("skill://%C3%BCber/pdf/SKILL.md", "x")),
 		"names of one letter": entryJSON("skill://a/SKILL.md", "a", resource("skill://a/SKILL.md", "x")),
 	} {
 		if _, err := serverskill.ParseEntry(json.RawMessage(js)); err != nil {
@@ -80,6 +81,10 @@ func TestEntriesThatAreRefused(t *testing.T) {
 		"file of another skill":     entryJSON(pdfURI, "pdf", md, resource("skill://pdf2/a", "x")),
 		"file above":                entryJSON(pdfURI, "pdf", md, resource("skill://pdf/../a", "x")),
 		"escaped file above":        entryJSON(pdfURI, "pdf", md, resource("skill://pdf/%2e%2e/a", "x")),
+		"hidden direction of root":  entryJSON("skill://a%E2%80%AEb/pdf/SKILL.md", "pdf", resource("skill://a%E2%80%AEb/pdf/SKILL.md", "x")),
+		"tag in root":               entryJSON("skill://a%F3%A0%81%81b/pdf/SKILL.md", "pdf", resource("skill://a%F3%A0%81%81b/pdf/SKILL.md", "x")),
+		"zero width in root":        entryJSON("skill://a%E2%80%8Bb/pdf/SKILL.md", "pdf", resource("skill://a%E2%80%8Bb/pdf/SKILL.md", "x")),
+		"root that is not ASCII":    entryJSON("skill://\u0430cme/pdf/SKILL.md", "pdf", resource("skill://\u0430cme/pdf/SKILL.md", "x")),
 		"escaped slash":             entryJSON(pdfURI, "pdf", md, resource("skill://pdf/a%2fb", "x")),
 		"backslash":                 entryJSON(pdfURI, "pdf", md, resource(`skill://pdf/a\b`, "x")),
 		"query":                     entryJSON(pdfURI, "pdf", md, resource("skill://pdf/a?b", "x")),

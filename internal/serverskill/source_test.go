@@ -485,6 +485,27 @@ func TestCacheIsHashedAtEachAccess(t *testing.T) {
 	}
 }
 
+// A listing that the limits allow is stored, whatever characters it has.
+func TestListingIsStoredWithoutGrowing(t *testing.T) {
+	s, dir := newServer(), filepath.Join(t.TempDir(), "docs")
+	text := strings.Repeat("<", 50_000)
+	var all []string
+	for i := range 260 {
+		uri := fmt.Sprintf("skill://s%d/SKILL.md", i)
+		all = append(all, fmt.Sprintf(`{"uri":%q,"frontmatter":{"name":"s%d","description":"d","x":%q},"resources":[%s]}`, uri, i, text, resource(uri, "x")))
+	}
+	s.list = func(string) (string, error) { return `{"skills":[` + strings.Join(all, ",") + `]}`, nil }
+	for range 2 {
+		l, err := serverskill.New(serverskill.Options{Label: "docs", Connector: s, Wait: true, Cache: &serverskill.Cache{Dir: dir}}).List(t.Context())
+		if err != nil || len(l.Entries) != 260 {
+			t.Fatalf("%d skills, %v", len(l.Entries), err)
+		}
+	}
+	if s.lists != 1 {
+		t.Errorf("listed %d times, want once, as the listing is stored", s.lists)
+	}
+}
+
 // silent is a server that accepts connections, and never answers.
 type silent struct{ dials int }
 
