@@ -186,6 +186,20 @@ func (l *Listing) add(skills []any, seen map[string]bool, limit int) bool {
 	return true
 }
 
+// keep adds the entries of an earlier listing that l does not have, up to the limit
+// for all. An incomplete listing does not show that a skill was removed.
+func (l *Listing) keep(old *Listing, limit int) {
+	listed := map[string]bool{}
+	for _, e := range l.Entries {
+		listed[e.URI] = true
+	}
+	for _, e := range old.Entries {
+		if !listed[e.URI] && len(l.Entries) < limit {
+			l.Entries = append(l.Entries, e)
+		}
+	}
+}
+
 // Get returns the entry of the skill whose SKILL.md has the given URI, whether
 // or not the server lists it. The error wraps [fs.ErrNotExist] if the server
 // does not serve it.

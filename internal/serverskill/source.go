@@ -223,6 +223,9 @@ func (s *Source) refresh(ctx context.Context) (*Listing, error) {
 		return nil, err
 	}
 	s.setFailure(nil)
+	if old := s.current(); old != nil && l.Partial != "" {
+		l.keep(old, s.o.Limits.orDefault().Entries)
+	}
 	s.mu.Lock()
 	s.set(l)
 	s.mu.Unlock()

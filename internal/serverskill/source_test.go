@@ -485,6 +485,36 @@ func TestCacheIsHashedAtEachAccess(t *testing.T) {
 	}
 }
 
+// A page that fails does not remove the skills that are not listed again.
+func TestPartialListingRemovesNothing(t *testing.T) {
+	s, dir := newServer(), filepath.Join(t.TempDir(), "docs")
+	for _, name := range []string{"first", "gone", "second"} {
+		s.add("skill://"+name, name)
+	}
+	open := func() string {
+		return names(newCatalog(t, serverskill.New(serverskill.Options{Label: "docs", Connector: s, Wait: true, Cache: &serverskill.Cache{Dir: dir}})))
+	}
+	if got, want := open(), "mcp.docs/first mcp.docs/gone mcp.docs/second"; got != want {
+		t.Fatalf("skills %s, want %s", got, want)
+	}
+	first := s.entry("skill://first/SKILL.md")
+	s.list = func(cursor string) (string, error) {
+		if cursor == "" {
+			return `{"skills":[` + first + `],"nextCursor":"2"}`, nil
+		}
+		return "", errors.New("overloaded")
+	}
+	makeOld(t, filepath.Join(dir, "listing.json"), time.Hour)
+	if got, want := open(), "mcp.docs/first mcp.docs/gone mcp.docs/second"; got != want {
+		t.Errorf("after a partial listing: %s, want %s", got, want)
+	}
+	s.list = func(string) (string, error) { return `{"skills":[` + first + `]}`, nil }
+	makeOld(t, filepath.Join(dir, "listing.json"), time.Hour)
+	if got := open(); got != "mcp.docs/first" {
+		t.Errorf("after a complete listing: %s, want the first skill", got)
+	}
+}
+
 // A listing that the limits allow is stored, whatever characters it has.
 func TestListingIsStoredWithoutGrowing(t *testing.T) {
 	s, dir := newServer(), filepath.Join(t.TempDir(), "docs")
