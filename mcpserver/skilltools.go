@@ -599,6 +599,9 @@ func (s *Server) checkHeld(ctx context.Context, e *catalog.Entry, held string) (
 			return "", errorResult(fmt.Sprintf("Skill %s is not loaded: load it, then read its files.", e.Name)), nil
 		}
 	}
+	if held == "" && s.opts.Compat != "" {
+		return "", errorResult(fmt.Sprintf("Skill %s comes from an MCP server: this tool cannot read its files.", e.Name)), nil
+	}
 	if held == "" {
 		return "", errorResult(fmt.Sprintf("Skill %s comes from an MCP server: give the digest that it was loaded with, all of its digits.", e.Name)), nil
 	}
