@@ -15,6 +15,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/review"
 	"github.com/loadout-dev/loadout/internal/serverskill"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -27,6 +28,7 @@ type publisher struct {
 	mu    sync.Mutex
 	files map[string]string // by URI
 	sent  int
+	gets  int // calls of GetSkill
 	// onRead, if set, is called once, before a file is sent.
 	onRead func()
 }
@@ -45,6 +47,7 @@ func (p *publisher) ListSkills(context.Context, string) (json.RawMessage, error)
 	return json.RawMessage(`{"resultType":"complete","skills":[` + p.entry() + `]}`), nil
 }
 func (p *publisher) GetSkill(context.Context, string) (json.RawMessage, error) {
+	p.gets++
 	return json.RawMessage(`{"resultType":"complete","skill":` + p.entry() + `}`), nil
 }
 func (p *publisher) ReadSkillFile(_ context.Context, uri string) ([]byte, error) {
@@ -276,6 +279,23 @@ func TestChangedServedSkillsAreNotFetched(t *testing.T) {
 		if err != nil || len(updates) != 1 || p.sent != 1 || s.Active()[0].Digest == updates[0].Digest {
 			t.Errorf("%s: %+v, %v, %d files sent; want a change that is not loaded, and one file", mode, updates, err, p.sent)
 		}
+	}
+}
+
+// Listing the approvals asks no server for a skill that it does not list.
+func TestGrantsOfMissingServedSkillsAskNoServer(t *testing.T) {
+	p := newPublisher()
+	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: []catalog.Source{p.source("docs", true)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Close()
+	changed := review.ChangedGrants(t.Context(), rt, []policy.Grant{
+		{ID: "gone", Name: "mcp.docs/gone", Origin: "mcp.docs", Subject: "sha256:1", Permissions: policy.Permissions{Run: true}},
+		{ID: "other", Name: "mcp.docs/report", Origin: "mcp.docs", Subject: "sha256:1", Permissions: policy.Permissions{Run: true}},
+	})
+	if p.gets != 0 || changed["gone"] || !changed["other"] {
+		t.Errorf("changed %v after %d calls of skills/get; want the listed skill only, without a call", changed, p.gets)
 	}
 }
 

@@ -183,6 +183,9 @@ func ChangedGrants(ctx context.Context, rt *loadout.Runtime, grants []policy.Gra
 		ref := g.Origin + "/" + g.Name
 		if skillname.IsServed(g.Name, g.Origin) { // of an MCP server
 			ref = g.Name
+			if _, err := rt.Catalog().Snapshot().Get(ref); err != nil { // resolving it would ask the server, for each grant
+				continue
+			}
 		}
 		request, err := rt.ReadApprovalRequest(ctx, ref)
 		if _, unreadable := errors.AsType[*execution.ServersError](err); unreadable {
