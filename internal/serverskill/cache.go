@@ -47,7 +47,8 @@ type blob struct {
 }
 
 // CacheDir returns the directory of a server's cache below dir. key identifies
-// the configuration of the server, including the identity that it sends.
+// the configuration of the server, but not the values of its variables or the
+// account that is signed in.
 func CacheDir(dir, label, key string) string {
 	sum := sha256.Sum256([]byte(label + "\x00" + key))
 	return filepath.Join(dir, label+"-"+hex.EncodeToString(sum[:16]))

@@ -40,7 +40,7 @@ func (s *Setup) serverSkills(c *config.Config, wait bool) []catalog.Source {
 	}
 	digests := map[*upstream.Config]string{}
 	for _, server := range servers {
-		digests[server] = server.Digest() // as without the timeouts that the next line sets
+		digests[server] = server.Digest() // before ExtendTimeouts changes the timeouts
 	}
 	spawn.ExtendTimeouts(servers, time.Duration(c.Servers.Deadline)*time.Second)
 	var out []catalog.Source
