@@ -36,7 +36,7 @@ func (b *Backend) SetNoGroups(no bool) { b.opts.NoGroups = no }
 
 // EndSpare ends the spare, if there is one.
 func (b *Backend) EndSpare() {
-	b.spares.tasks.Wait()
+	b.SparePID()
 	if sp := b.spares.acquire(); sp != nil {
 		sp.end()
 	}
