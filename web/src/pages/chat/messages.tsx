@@ -26,8 +26,9 @@ export function Messages({ transcript, turns: all, versions, ready, session, act
   const [most, setMost] = useState(first);
   const box = useRef<HTMLDivElement>(null);
   const inside = useRef<HTMLDivElement>(null);
-  const { away, toEnd } = useStick(box, inside);
-  const lost = useTarget(box, session, transcript, all, ready, (turns) => setMost((n) => Math.max(n, turns)));
+  const { away, toEnd, leaveEnd } = useStick(box, inside);
+  const showTurns = (turns: number) => setMost((n) => Math.max(n, turns));
+  const lost = useTarget(box, session, transcript, all, ready, showTurns, leaveEnd);
   const from = Math.max(0, all.length - most);
   const showEarlier = useEarlier(box, most, setMost);
   useEffect(() => {

@@ -5,7 +5,7 @@ type Ref = { current: HTMLElement | null };
 const near = 60;
 
 /** useStick keeps the end of growing content in view until the user scrolls up. */
-export function useStick(box: Ref, inside: Ref): { away: boolean; toEnd: () => void } {
+export function useStick(box: Ref, inside: Ref): { away: boolean; toEnd: () => void; leaveEnd: () => void } {
   const stuck = useRef(true);
   const [away, setAway] = useState(false);
   const toEnd = useCallback(() => {
@@ -14,6 +14,7 @@ export function useStick(box: Ref, inside: Ref): { away: boolean; toEnd: () => v
     const b = box.current;
     if (b) b.scrollTop = b.scrollHeight;
   }, []);
+  const leaveEnd = useCallback(() => (stuck.current = false), []);
   useEffect(() => {
     const b = box.current!;
     let top = b.scrollTop;
@@ -36,5 +37,5 @@ export function useStick(box: Ref, inside: Ref): { away: boolean; toEnd: () => v
       grown.disconnect();
     };
   }, []);
-  return { away, toEnd };
+  return { away, toEnd, leaveEnd };
 }

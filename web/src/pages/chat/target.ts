@@ -25,6 +25,7 @@ export function useTarget(
   turns: readonly Turn[],
   ready: boolean,
   showTurns: (newest: number) => void,
+  leaveEnd: () => void,
 ): Elsewhere | undefined {
   const { path, query, route } = useLocation();
   const step = path === `/chat/${session}` ? Number(query.step) || 0 : 0;
@@ -37,6 +38,7 @@ export function useTarget(
       const message = box.current && elementOf(box.current, turns[at]!, step);
       if (!message) return;
       drop();
+      leaveEnd(); // growing content would scroll the message away
       message.scrollIntoView({ block: "center" });
       message.focus({ preventScroll: true });
       message.classList.add("is-found");

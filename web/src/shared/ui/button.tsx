@@ -60,7 +60,6 @@ export function ActionButton({
     <Button
       {...rest}
       onClick={press}
-      disabled={rest.disabled}
       aria-disabled={busy || rest["aria-disabled"] || undefined}
       aria-busy={busy || undefined}
     >
