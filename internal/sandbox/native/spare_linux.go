@@ -1,9 +1,7 @@
 package native
 
 import (
-	"bytes"
 	"cmp"
-	"os"
 	"sync"
 	"time"
 
@@ -21,11 +19,12 @@ const spareIdle = time.Minute
 type spare struct {
 	stage  *launcher.Stage
 	group  *cgroup.Group // nil if there is none
-	mounts []byte        // the host's mounts when the stage got a copy of them
+	mounts *mountWatch   // ends the spare when the host's mounts change, because the stage has a copy of them
 	timer  *time.Timer   // ends the spare
 }
 
 func (s *spare) end() {
+	s.mounts.stop()
 	s.stage.Close()
 	if s.group != nil {
 		s.group.Remove()
@@ -33,20 +32,17 @@ func (s *spare) end() {
 }
 
 // isUsable reports whether a sandbox can be started in the spare: it is running,
-// and its copy of the host's mounts is current.
-func (s *spares) isUsable(sp *spare) bool {
+// and its copy of the host's mounts is current. It stops watching the mounts.
+func (s *spare) isUsable() bool {
+	if s.mounts.stop() {
+		return false
+	}
 	select {
-	case <-sp.stage.Ended():
+	case <-s.stage.Ended():
 		return false
 	default:
+		return true
 	}
-	now, err := s.readMounts()
-	return err == nil && bytes.Equal(now, sp.mounts)
-}
-
-// readMounts returns the list of mounts of this process.
-func (s *spares) readMounts() ([]byte, error) {
-	return os.ReadFile(cmp.Or(s.mountInfo, "/proc/self/mountinfo"))
 }
 
 // spares keeps at most one spare. The zero value keeps none so far.
@@ -74,7 +70,7 @@ func (s *spares) acquire() *spare {
 		return nil
 	}
 	sp.timer.Stop() // if it has fired, it does nothing
-	if !s.isUsable(sp) {
+	if !sp.isUsable() {
 		sp.end()
 		return nil
 	}
@@ -143,16 +139,18 @@ func (s *spares) close() {
 // launchSpare starts a spare. Its control group gets its limits when it is
 // used.
 func (b *Backend) launchSpare() (*spare, error) {
-	mounts, err := b.spares.readMounts() // before the stage gets its copy
+	sp := &spare{}
+	var err error
+	sp.mounts, err = watchMounts(cmp.Or(b.spares.mountInfo, "/proc/self/mountinfo"), func() { b.spares.expire(sp) }) // before the stage gets its copy
 	if err != nil {
 		return nil, err
 	}
 	cfg := &launcher.Config{Backend: b.Name(), Command: b.command(&sandbox.Spec{})}
-	sp := &spare{mounts: mounts}
 	if !b.opts.NoGroups {
 		sp.group = cfg.Group(prepare.DefaultLimits(), 0)
 	}
 	if sp.stage, err = launcher.Launch(cfg); err != nil {
+		sp.mounts.stop()
 		if sp.group != nil {
 			sp.group.Remove()
 		}

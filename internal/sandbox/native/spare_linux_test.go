@@ -220,23 +220,27 @@ func TestSpareEnds(t *testing.T) {
 		}
 		b.Close()
 	})
-	t.Run("when mounts change", func(t *testing.T) {
-		b := sparing(t)
-		list := filepath.Join(t.TempDir(), "mountinfo")
-		mount := func(more string) {
-			t.Helper()
-			if err := os.WriteFile(list, []byte("22 1 0:1 / / rw - ext4 /dev/a rw\n"+more), 0o600); err != nil {
+	for _, start := range []bool{true, false} {
+		t.Run(fmt.Sprint("when mounts change, start ", start), func(t *testing.T) {
+			b := sparing(t)
+			b.EndSpare()
+			list := filepath.Join(t.TempDir(), "mountinfo")
+			if err := syscall.Mkfifo(list, 0o600); err != nil {
 				t.Fatal(err)
 			}
-		}
-		mount("")
-		b.SetMountInfo(list)
-		pid := startSpare(t, b)
-		mount("23 22 0:2 / /mnt rw - tmpfs tmpfs rw\n")
-		if got := native.StagePID(startBox(t, b, &sandbox.Spec{})); got == pid || isRunning(pid) {
-			t.Error("a spare with old mounts was used or kept")
-		}
-	})
+			f, err := os.OpenFile(list, os.O_RDWR, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.SetMountInfo(list)
+			pid := startSpare(t, b)
+			f.Close() // readers see an event, as of the kernel's list
+			if start && native.StagePID(startBox(t, b, &sandbox.Spec{})) == pid {
+				t.Error("a spare with old mounts was used")
+			}
+			waitUntil(t, "the spare ends", func() bool { return !isRunning(pid) })
+		})
+	}
 	t.Run("when it is killed", func(t *testing.T) {
 		b := sparing(t)
 		pid := startSpare(t, b)
@@ -323,6 +327,42 @@ func TestSpareOfKilledProgram(t *testing.T) {
 	io.Copy(io.Discard, out)
 	cmd.Wait()
 	waitUntil(t, "the spare ends", func() bool { return !isRunning(pid) })
+}
+
+const mountVariable = "LOADOUT_TEST_MOUNT"
+
+// A spare ends when a file system of the host is replaced by another one at the
+// same place, even if the list of mounts is the same.
+func TestSpareOfReplacedMount(t *testing.T) {
+	if dir := os.Getenv(mountVariable); dir != "" {
+		mount := func() {
+			if err := syscall.Mount("none", dir, "tmpfs", 0, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		mount()
+		b := sparing(t)
+		pid := startSpare(t, b)
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Fatal(err)
+		}
+		mount()
+		if got := native.StagePID(startBox(t, b, &sandbox.Spec{})); got == pid {
+			t.Error("a spare with an old mount was used")
+		}
+		waitUntil(t, "the spare ends", func() bool { return !isRunning(pid) })
+		return
+	}
+	backend(t)
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount file systems")
+	}
+	cmd := exec.Command("/proc/self/exe", "-test.run=^"+regexp.QuoteMeta(t.Name())+"$")
+	cmd.Env = append(os.Environ(), mountVariable+"="+t.TempDir())
+	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS} // with private mounts
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
 }
 
 // spareOnly is a backend whose sandboxes all start in spares.
