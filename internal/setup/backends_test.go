@@ -58,7 +58,7 @@ func TestBackendsAfterClose(t *testing.T) {
 // differ.
 func TestBackendsAreShared(t *testing.T) {
 	s := newSetup(t, t.TempDir())
-	if s.NewBackend(&config.Config{}) == s.NewBackend(&config.Config{}) {
+	if one, other := s.NewBackend(&config.Config{}), s.NewBackend(&config.Config{}); one == other {
 		t.Error("a backend is shared without Backends")
 	}
 	s.Backends = &Backends{}
