@@ -231,3 +231,15 @@ func setSource(ctx context.Context, tx *store.Tx, id string, from *Source) error
 	}
 	return tx.SourceChecks.Delete(ctx, id)
 }
+
+// dropFailure removes the last check of a skill's source if it failed.
+func dropFailure(ctx context.Context, tx *store.Tx, id string) error {
+	last, err := tx.SourceChecks.Get(ctx, id)
+	if isNotFound(err) || err == nil && last.FailedSince.IsZero() {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return tx.SourceChecks.Delete(ctx, id)
+}

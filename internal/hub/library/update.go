@@ -231,7 +231,10 @@ func (l *Library) Pin(ctx context.Context, p account.Principal, id string, pinne
 			return nil, invalidf("skill %q was uploaded, not imported", h.Name)
 		}
 		from.Pinned = pinned
-		return pinDetails{h.Name, pinned}, setSource(ctx, tx, id, from)
+		if err := tx.Skills.Update(ctx, id, from.origin(), from.encode()); err != nil {
+			return nil, err
+		}
+		return pinDetails{h.Name, pinned}, dropFailure(ctx, tx, id)
 	})
 }
 
