@@ -29,6 +29,9 @@ func newRootedWorld(t *testing.T, tree files, options mcpserver.Options) *rooted
 	options.SetRoots = func(ctx context.Context, dirs []string) error {
 		sources := w.rt.Catalog().Sources()[:1]
 		for i, dir := range dirs {
+			if dir == "/" { // the skills of this machine
+				continue
+			}
 			sources = append(sources, catalog.NewDir(fmt.Sprintf("root%d", i), catalog.Project, dir, &catalog.DirOptions{Optional: true, Within: dir}))
 		}
 		err := w.rt.Catalog().SetSources(ctx, sources)
