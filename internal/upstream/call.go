@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -217,13 +216,7 @@ func (s *Server) sendCall(ctx context.Context, p *mcp.CallToolParams, o *CallOpt
 func (s *Server) acquireInstance(p *mcp.CallToolParams, o *CallOptions) (*instance, *Conn, *mcp.CallToolParams, string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var best *instance
-	least := math.MaxInt
-	for _, i := range s.instances {
-		if i.conn != nil && len(i.calls) < least {
-			best, least = i, len(i.calls)
-		}
-	}
+	best := s.leastBusy()
 	if best == nil {
 		return nil, nil, nil, ""
 	}
@@ -247,6 +240,18 @@ func (s *Server) acquireInstance(p *mcp.CallToolParams, o *CallOptions) (*instan
 	}
 	best.calls[token] = own
 	return best, best.conn, &c, token
+}
+
+// leastBusy returns the connected instance that has the fewest running calls, or nil if
+// none is connected. s.mu must be held.
+func (s *Server) leastBusy() *instance {
+	var best *instance
+	for _, i := range s.instances {
+		if i.conn != nil && (best == nil || len(i.calls) < len(best.calls)) {
+			best = i
+		}
+	}
+	return best
 }
 
 func (s *Server) releaseInstance(i *instance, token string, elapsed time.Duration) {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"strconv"
 	"time"
 
@@ -196,13 +195,7 @@ func isBroken(conn *Conn) bool {
 func (s *Server) acquireConn() (*instance, *Conn, string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var best *instance
-	least := math.MaxInt
-	for _, i := range s.instances {
-		if i.conn != nil && len(i.calls) < least {
-			best, least = i, len(i.calls)
-		}
-	}
+	best := s.leastBusy()
 	if best == nil {
 		return nil, nil, ""
 	}
