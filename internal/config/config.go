@@ -173,7 +173,7 @@ func UserFile(in Input) string {
 // searches dir and its parents up to the repository root. Outside a repository
 // it finds nothing.
 func ProjectFile(dir string) (file, root string) {
-	root = repositoryRoot(dir)
+	root = RepositoryRoot(dir)
 	if root == "" {
 		return "", ""
 	}
@@ -189,8 +189,8 @@ func ProjectFile(dir string) (file, root string) {
 	}
 }
 
-// repositoryRoot returns the nearest of dir and its parents that contains .git, or "".
-func repositoryRoot(dir string) string {
+// RepositoryRoot returns the nearest of dir and its parents that contains .git, or "".
+func RepositoryRoot(dir string) string {
 	for d := dir; d != ""; d = filepath.Dir(d) {
 		if _, err := os.Lstat(filepath.Join(d, ".git")); err == nil {
 			return d

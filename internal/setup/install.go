@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/installed"
@@ -87,17 +88,11 @@ func (s *Setup) projectRoot() string {
 	if err != nil {
 		return "."
 	}
-	for d := dir; ; d = filepath.Dir(d) {
-		if _, err := os.Lstat(filepath.Join(d, ".git")); err == nil {
-			if d == s.Home() { // a home directory under version control is not a project
-				return dir
-			}
-			return d
-		}
-		if d == filepath.Dir(d) {
-			return dir
-		}
+	root := config.RepositoryRoot(dir)
+	if root == "" || root == s.Home() { // a home directory under version control is not a project
+		return dir
 	}
+	return root
 }
 
 // InRepository reports whether the working directory is in a repository.
