@@ -128,6 +128,9 @@ func TestHostileTextIsCleanedInEveryAnswer(t *testing.T) {
 	values := map[string]string{"group": c.group, "user": c.ids["maintainer"], "session": strings.TrimPrefix(session, "/api/v1/sessions/"), "version": "1",
 		"namespace": "team", "secret": "KEY", "name": "ghost-0", "kind": "Ghost"}
 	ask(c.maintainer, "set-secret", values, "", map[string]string{"value": "x"})
+	ofSkills := slices.DeleteFunc(slices.Sorted(maps.Keys(paths)), func(op string) bool {
+		return !strings.HasPrefix(paths[op], "GET ") || !strings.Contains(paths[op], "{skill}") || exactTexts[op] != ""
+	})
 	for i, text := range untrustedtest.Hostile() {
 		text = strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\x00", "\x01") // what JSON and the store accept
 		n := strconv.Itoa(i)
@@ -183,8 +186,8 @@ func TestHostileTextIsCleanedInEveryAnswer(t *testing.T) {
 		} {
 			ask(c.maintainer, "apply", nil, "", typed{"application/yaml", fmt.Sprintf("kind: %s\nmetadata: {name: %s-%s, namespace: team, description: %s}\nspec: %s\n", kind, strings.ToLower(kind), n, quoted, spec)})
 		}
-		for j, op := range slices.Sorted(maps.Keys(paths)) {
-			if at := paths[op]; strings.HasPrefix(at, "GET ") && strings.Contains(at, "{skill}") && exactTexts[op] == "" && untrustedtest.Selected(i, j) {
+		for j, op := range ofSkills {
+			if untrustedtest.Selected(i, j) {
 				ask(c.maintainer, op, values, map[string]string{"get-diff": "?from=none"}[op], nil)
 			}
 		}

@@ -8,8 +8,8 @@ import (
 )
 
 // Finder finds which of many values a text contains, in one pass over the text. If
-// values start with the same bytes, the cost depends on the number of their different
-// lengths, not on the lengths themselves. It is immutable and safe for concurrent
+// values start with the same bytes, the cost grows with the number of distinct lengths,
+// but not with the lengths themselves. It is immutable and safe for concurrent
 // use.
 type Finder struct {
 	values []string

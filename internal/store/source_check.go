@@ -60,8 +60,8 @@ func (t SourceChecks) Get(ctx context.Context, skillID string) (SourceCheck, err
 	return r, nil
 }
 
-// ListOpen returns the checks that found a newer commit, and those of sources whose
-// checks have failed since the given time or earlier, keyed by skill id.
+// ListOpen returns the last checks that found a newer commit, or whose source has failed
+// since failedSince or earlier, by skill ID.
 func (t SourceChecks) ListOpen(ctx context.Context, failedSince time.Time) (map[string]SourceCheck, error) {
 	found, err := queryAll[SourceCheck](ctx, t.c, "SELECT "+sourceCheckColumns+" FROM source_checks WHERE newest <> '' OR failed_since BETWEEN 1 AND $1", timestamp(failedSince))
 	if err != nil {

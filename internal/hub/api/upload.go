@@ -26,7 +26,7 @@ func AddUpload[I, O any](s *Server, op huma.Operation, format string, f func(con
 	AddFor(s, op, UploadTimeout, f)
 	file := &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString, Format: "binary", Description: format}}
 	form := &huma.Schema{Type: huma.TypeObject, Required: []string{"file"}, Properties: map[string]*huma.Schema{"file": file.Schema}}
-	// Set after registration, which describes the bodies that it reads.
+	// An upload reads its body itself, so registration has not described it.
 	s.OpenAPI().Paths[op.Path].Post.RequestBody = &huma.RequestBody{Required: true,
 		Content: map[string]*huma.MediaType{"application/zip": file, "application/octet-stream": file, "multipart/form-data": {Schema: form}}}
 }

@@ -55,8 +55,7 @@ func (l *Library) attentionOf(ctx context.Context, p account.Principal, skills [
 }
 
 // changesNeeded returns the reasons for the attention of users who may change the
-// skill. last is zero unless the
-// last check of its source is open.
+// skill. last is the result of [store.SourceChecks.ListOpen] for it, or zero.
 func (k *indexedSkill) changesNeeded(last store.SourceCheck) []Attention {
 	var why []Attention
 	if k.unscanned {
