@@ -157,8 +157,8 @@ func TestSpareIsLimited(t *testing.T) {
 		t.Skip("no control groups")
 	}
 	for i, alone := range []bool{false, true} {
+		b.EndSpare() // waits for a launch, which reads the option
 		b.SetNoGroups(alone)
-		b.EndSpare()
 		pid := startSpare(t, b)
 		b.SetNoGroups(false)
 		limits := prepare.DefaultLimits()
