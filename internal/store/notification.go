@@ -97,6 +97,17 @@ func (t Notifications) Delete(ctx context.Context, kind, subject string) error {
 	return nil
 }
 
+// DeletePrefix deletes all users' notifications with the given kind whose subject has the
+// prefix, which must end with an ASCII character.
+func (t Notifications) DeletePrefix(ctx context.Context, kind, prefix string) error {
+	last := len(prefix) - 1
+	after := prefix[:last] + string(rune(prefix[last]+1))
+	if _, err := t.c.exec(ctx, "DELETE FROM notices WHERE kind = $1 AND subject >= $2 AND subject < $3", kind, prefix, after); err != nil {
+		return fmt.Errorf("delete notifications about %q: %w", prefix, err)
+	}
+	return nil
+}
+
 // Prune deletes notifications seen before the given time and returns their
 // number.
 func (t Notifications) Prune(ctx context.Context, before time.Time) (int64, error) {

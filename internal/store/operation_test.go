@@ -193,6 +193,14 @@ func TestNotifications(t *testing.T) {
 		if n := must(db.Notifications.Prune(ctx, time.Now().Add(time.Hour)))(t); n != 1 {
 			t.Errorf("forgot %d", n)
 		}
+		for _, subject := range []string{"pdf@20 x", "pdf!", "pdf@2 y", "pdf"} {
+			tell(subject)
+		}
+		mustDo(t, db.Notifications.DeletePrefix(ctx, "new", "pdf@"))
+		mustDo(t, db.Notifications.DeletePrefix(ctx, "newer", "pdf@2 "))
+		wantEqual(t, names(list(false), subject), []string{"pdf", "pdf!", "pdf@20 x", "pdf@4", "pdf@2"})
+		mustDo(t, db.Notifications.DeletePrefix(ctx, "newer", "pdf@"))
+		wantEqual(t, names(list(false), subject), []string{"pdf", "pdf!"})
 	})
 }
 

@@ -251,6 +251,17 @@ func TestNotificationsFollowComments(t *testing.T) {
 		wantEqual(t, notes(), []string{"It works."})
 		mustDo(t, w.lib.DeleteComment(w.ctx, w.meg, s.ID, reply))
 		wantEqual(t, len(notes()), 0)
+
+		// They end with the version and with the skill.
+		w.comment(w.ada, s, 1, library.NewComment{Thread: w.comment(w.root, s, 1, library.NewComment{Text: "One?"}), Text: "A first secret."})
+		second := w.version(w.ada, s, "two", "run.sh", runScript)
+		w.comment(w.ada, s, 2, library.NewComment{Thread: w.comment(w.root, s, 2, library.NewComment{Text: "Two?"}), Text: "A second secret."})
+		wantEqual(t, notes(), []string{"A second secret.", "A first secret."})
+		w.review(w.meg, s, second.Digest, library.Rejected, "No.")
+		mustDo(t, w.lib.DeleteVersion(w.ctx, w.meg, s.ID, 2, false))
+		wantEqual(t, notes(), []string{"A first secret."})
+		must(w.lib.Delete(w.ctx, w.meg, s.ID, false, true))(t)
+		wantEqual(t, len(notes()), 0)
 	})
 }
 

@@ -168,7 +168,13 @@ func newCommentNotification(h *skillRecord, v store.Version, m store.Comment) No
 }
 
 func commentSubject(h *skillRecord, v store.Version, m store.Comment) string {
-	return fmt.Sprintf("%s@%d %s", h.ID, v.Number, m.ID)
+	return commentSubjects(h.ID, v.Number) + m.ID
+}
+
+// commentSubjects returns the prefix of the subjects of notifications that quote comments
+// on a version.
+func commentSubjects(skillID string, number int64) string {
+	return fmt.Sprintf("%s@%d ", skillID, number)
 }
 
 // updateCommentNotifications changes the notifications of a comment, which quote it.

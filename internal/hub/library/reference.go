@@ -324,7 +324,8 @@ type Deletion struct {
 	References References `json:"references" doc:"References that prevent the deletion, or that were removed"`
 }
 
-// Delete deletes a skill with all its versions. If unbind is set, it first removes
+// Delete deletes a skill with all its versions and comments, and the notifications that
+// quote them. If unbind is set, it first removes
 // the references to the skill, except for dependencies. It returns a
 // [*ReferencedError] if references remain. If dry is set, it changes nothing and
 // returns the references. The name can be reused immediately; [Library.Sweep]
@@ -360,6 +361,9 @@ func (l *Library) Delete(ctx context.Context, p account.Principal, id string, dr
 			return nil, &ReferencedError{Skill: id, Name: h.Name, References: refs}
 		}
 		if err := l.notifyRemoved(ctx, tx, p, h); err != nil {
+			return nil, err
+		}
+		if err := tx.Notifications.DeletePrefix(ctx, CommentAdded, id+"@"); err != nil {
 			return nil, err
 		}
 		gone := refs.filter(Reference.isRemovable)

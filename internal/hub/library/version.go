@@ -267,7 +267,8 @@ type currentDetails struct {
 	To   int64  `json:"to"`
 }
 
-// DeleteVersion deletes a version that is not current. It returns a
+// DeleteVersion deletes a version that is not current, its comments, and the
+// notifications that quote them. It returns a
 // [*ReferencedError] if a reference pins the version. If unbind is set, it removes
 // such references, even those that the principal may not see; the version must then
 // be rejected.
@@ -291,6 +292,9 @@ func (l *Library) DeleteVersion(ctx context.Context, p account.Principal, id str
 			err = &ReferencedError{Skill: id, Name: h.Name, References: pins}
 		}
 		if err != nil {
+			return nil, err
+		}
+		if err := tx.Notifications.DeletePrefix(ctx, CommentAdded, commentSubjects(id, number)); err != nil {
 			return nil, err
 		}
 		return deletedVersionDetails{uploadDetails{Name: h.Name, Version: number, Digest: v.Digest}, pins.all}, tx.Versions.Delete(ctx, id, number)
