@@ -328,14 +328,16 @@ func (e *Engine) SetModel(ctx context.Context, p account.Principal, id, model st
 // Delete deletes a conversation with its transcript, approval requests and files.
 // It stops a running turn and ends all calls to [Engine.Watch].
 func (e *Engine) Delete(ctx context.Context, p account.Principal, id string) error {
-	if _, err := e.authorize(ctx, p, account.SessionDelete, id); err != nil {
+	s, err := e.authorize(ctx, p, account.SessionDelete, id)
+	if err != nil {
 		return err
 	}
-	return e.remove(ctx, id, p.User)
+	return e.remove(ctx, s, p.User)
 }
 
-// remove deletes a conversation on behalf of a user.
-func (e *Engine) remove(ctx context.Context, id string, by account.UserID) error {
+// remove deletes a conversation on behalf of a user, or of the hub if by is "".
+func (e *Engine) remove(ctx context.Context, s store.Session, by account.UserID) error {
+	id := s.ID
 	err := e.update(ctx, id, func(c *conversationTx) error {
 		for _, stream := range []string{inboxStream(id), eventStream(id)} {
 			if err := c.Events.Delete(ctx, stream); err != nil {
@@ -346,7 +348,9 @@ func (e *Engine) remove(ctx context.Context, id string, by account.UserID) error
 		if err := c.Sessions.Delete(ctx, id); err != nil {
 			return err
 		}
-		return c.Audit.Append(ctx, auditRecord(by, "session.delete", id, nil))
+		r := auditRecord(by, "session.delete", id, nil)
+		r.Namespace = store.UserNamespace(s.Owner)
+		return c.Audit.Append(ctx, r)
 	})
 	if err != nil {
 		return fmt.Errorf("delete conversation %q: %w", id, err)

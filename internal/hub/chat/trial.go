@@ -44,7 +44,7 @@ func (e *Engine) PruneTrials(ctx context.Context) error {
 
 func (e *Engine) removeTrials(ctx context.Context, trials []store.Session) error {
 	for _, s := range trials {
-		if err := e.remove(ctx, s.ID, ""); err != nil && !errors.Is(err, store.ErrNotFound) {
+		if err := e.remove(ctx, s, ""); err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
 	}

@@ -10,7 +10,8 @@ import (
 )
 
 func TestTrialReplacesTheOldest(t *testing.T) {
-	e := node(t, storetest.Open(t, storetest.SQLite(t)), setupFixture{})
+	db := storetest.Open(t, storetest.SQLite(t))
+	e := node(t, db, setupFixture{})
 	saved := begin(t, e)
 	var trials []string
 	for range chat.MaxTrials + 1 {
@@ -22,6 +23,10 @@ func TestTrialReplacesTheOldest(t *testing.T) {
 	}
 	if _, err := e.Get(t.Context(), ada, trials[0]); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("the oldest of %d trials: %v, want %v", len(trials), err, store.ErrNotFound)
+	}
+	records, err := db.Audit.List(t.Context(), store.AuditQuery{Action: "session.delete", Namespace: store.UserNamespace(string(ada.User))})
+	if err != nil || len(records) != 1 || records[0].Subject != "session/"+trials[0] || records[0].Actor != "" {
+		t.Errorf("the deletion in the owner's audit log: %+v, %v", records, err)
 	}
 	for _, id := range append(trials[1:], saved) {
 		if _, err := e.Get(t.Context(), ada, id); err != nil {
