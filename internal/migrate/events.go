@@ -301,8 +301,8 @@ func (c *pastEvents) lastMessageAt(seq int64) int {
 }
 
 // keepImages returns the images of a message and their hashes. An export contains the
-// content of each image once; further messages refer to it. Images over the limits
-// and those that were deleted before the export have no Data.
+// content of each image once; further messages refer to it. Images over the limits,
+// those that the export left out, and those deleted before it have no Data.
 func (r *reader) keepImages(c *exported, images []llm.Image) (out []llm.Image, sums []string) {
 	for _, i := range images {
 		c.imageName = cmp.Or(c.imageName, path.Base(untrusted.New(i.Name).ForModel()))
@@ -315,7 +315,7 @@ func (r *reader) keepImages(c *exported, images []llm.Image) (out []llm.Image, s
 		if !known {
 			kept = llm.Image{MIMEType: i.MIMEType, Ref: key}
 			switch info, err := picture.Inspect(i.Data); {
-			case len(i.Data) == 0:
+			case len(i.Data) == 0 && i.Ref == "": // deleted before the export
 			case err != nil || len(i.Data) > maxImage || max(info.Width, info.Height) > maxImagePixels || c.kept == maxImages || r.imageBytes+len(i.Data) > maxImageBytes:
 				c.lost++
 			default:

@@ -92,13 +92,14 @@ func TestLimitsOfEvents(t *testing.T) {
 		events = append(events, asked("Again", llm.Image{Data: photo}), answered("A dot."))
 	}
 	events = append(events, asked("Large", llm.Image{Data: pictureOf(t, 2, 4<<20)}), asked("Wide", llm.Image{Data: pictureOf(t, 9000, 0)}), asked("Text", llm.Image{Data: []byte("<script>")}))
+	events = append(events, asked("Left out by the export", llm.Image{Ref: strings.Repeat("ab", 32)}), asked("Deleted before it", llm.Image{MIMEType: "image/png"}))
 	events = append(events, session.Event{Result: &session.CallResult{Text: strings.Repeat("x", 25<<20)}}, answered("End."))
 	p := readSystem(t, migrate.Loadout, map[string]string{"a.jsonl": exportOf(t, "", events...)})
-	if len(p.Conversations) != 1 || len(p.Conversations[0].Messages) != 14 || len(p.Lost) > 0 {
+	if len(p.Conversations) != 1 || len(p.Conversations[0].Messages) != 16 || len(p.Lost) > 0 {
 		t.Fatalf("conversations %d, lost %+v", len(p.Conversations), p.Lost)
 	}
 	c := p.Conversations[0]
-	if want := []string{"3 images over the limits", "1 event over the limit"}; !slices.Equal(c.Lost, want) {
+	if want := []string{"4 images over the limits", "1 event over the limit"}; !slices.Equal(c.Lost, want) {
 		t.Errorf("lost %q, want %q", c.Lost, want)
 	}
 	for _, m := range c.Messages {

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -181,24 +182,28 @@ func (e *Engine) readImage(ctx context.Context, id, ref string) (llm.Image, erro
 
 // embeddedImages describes the images in an export.
 type embeddedImages struct {
-	hashes map[string]string // by their references
+	hashes map[string]string // by their references; "" if the image is left out
+	count  int
 	bytes  int
 }
 
-// add adds an image, and returns its hash. It returns "" if imports would leave the image
-// out because of earlier ones.
-func (m *embeddedImages) add(ref string, data []byte) string {
-	if len(m.hashes) >= maxImportedImages || m.bytes+len(data) > maxExportedImages {
-		return ""
+// add adds an image, and reports whether the export contains it. It does not if imports
+// would leave the image out because of earlier ones.
+func (m *embeddedImages) add(ref string, data []byte) bool {
+	if m.count == maxImportedImages || m.bytes+len(data) > maxExportedImages {
+		m.hashes[ref] = ""
+		return false
 	}
+	m.count++
 	m.bytes += len(data)
 	sum := sha256.Sum256(data) // the stored content has metadata
 	m.hashes[ref] = hex.EncodeToString(sum[:])
-	return m.hashes[ref]
+	return true
 }
 
 // embedImages adds the contents of the images in a user's message that embedded permits,
-// each once: further messages refer to the hash.
+// each once: further messages refer to the hash. An image that is left out keeps its
+// reference, and one that was deleted has none.
 func (e *Engine) embedImages(ctx context.Context, id string, event *session.Event, embedded *embeddedImages) error {
 	if event.Message == nil || len(event.Message.Images) == 0 {
 		return nil
@@ -207,18 +212,17 @@ func (e *Engine) embedImages(ctx context.Context, id string, event *session.Even
 	message.Images = slices.Clone(message.Images)
 	for i := range message.Images {
 		image := &message.Images[i]
-		if sum := embedded.hashes[image.Ref]; sum != "" {
-			image.Ref = sum
+		if sum, known := embedded.hashes[image.Ref]; known {
+			image.Ref = cmp.Or(sum, image.Ref)
 			continue
 		}
 		full, err := e.readImage(ctx, id, image.Ref)
-		if errors.Is(err, store.ErrNotFound) {
-			continue // deleted
-		}
-		if err != nil {
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			image.Ref = ""
+		case err != nil:
 			return err
-		}
-		if embedded.add(image.Ref, full.Data) != "" {
+		case embedded.add(image.Ref, full.Data):
 			image.Data, image.Ref = full.Data, ""
 		}
 	}

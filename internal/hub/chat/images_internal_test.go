@@ -40,7 +40,7 @@ func TestEmbeddedImages(t *testing.T) {
 		m := embeddedImages{hashes: map[string]string{}}
 		data := make([]byte, size)
 		for i := range n {
-			if m.add(fmt.Sprint(i), data) != "" {
+			if m.add(fmt.Sprint(i), data) {
 				count++
 			}
 		}
