@@ -65,6 +65,16 @@ func (t ChangeRequests) ListOpen(ctx context.Context, skillID string, upTo int64
 	return found, nil
 }
 
+// ListOpenBy returns up to [MaxPage] open requests of a reviewer, oldest first.
+func (t ChangeRequests) ListOpenBy(ctx context.Context, reviewer string) ([]ChangeRequest, error) {
+	found, err := queryAll[ChangeRequest](ctx, t.c, "SELECT "+changeRequestColumns+` FROM change_requests
+		WHERE reviewer = $1 AND closed = 0 ORDER BY id LIMIT $2`, reviewer, MaxPage)
+	if err != nil {
+		return nil, fmt.Errorf("list change requests of user %q: %w", reviewer, err)
+	}
+	return found, nil
+}
+
 // CloseBy closes a reviewer's open requests for versions with at most the given number,
 // and returns how many it closed.
 func (t ChangeRequests) CloseBy(ctx context.Context, skillID, reviewer string, upTo int64) (int64, error) {

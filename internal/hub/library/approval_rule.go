@@ -16,6 +16,14 @@ type approvalRule struct {
 	required int
 	group    string     // ID of the group whose members must approve; "" for any reviewer
 	role     store.Role // lowest role in that group, or in the group of the namespace
+	// unmeetable reports that another group's members must approve, and that too few of
+	// them can.
+	unmeetable bool
+}
+
+// mayChange reports whether the principal may change the rule.
+func (r approvalRule) mayChange(p account.Principal) bool {
+	return p.Admin || p.Groups[account.GroupID(r.in.Group())] == account.Owner
 }
 
 // MissingApproval specifies an approval that a version still needs.
@@ -72,13 +80,16 @@ type approvalReader struct {
 	t     *store.Tables
 	rules map[Namespace]approvalRule
 	users map[string]account.Principal
+	// requested holds the versions, by skill ID, that the principal requested to change. It
+	// is nil until it is needed.
+	requested map[string]int64
 }
 
 // newApprovalReader returns a reader for a request of the principal.
 func newApprovalReader(t *store.Tables, p account.Principal) *approvalReader {
 	own := p
 	own.Scopes = account.AllScopes
-	return &approvalReader{t, map[Namespace]approvalRule{}, map[string]account.Principal{string(p.User): own}}
+	return &approvalReader{t: t, rules: map[Namespace]approvalRule{}, users: map[string]account.Principal{string(p.User): own}}
 }
 
 // rule returns the rule of a namespace.
@@ -92,6 +103,13 @@ func (a *approvalReader) rule(ctx context.Context, n Namespace) (approvalRule, e
 		switch {
 		case err == nil:
 			r.required, r.group, r.role = int(g.RequiredApprovers), g.ApproverGroup, g.ApproverRole
+			if r.group != "" && r.group != g.ID {
+				n, err := a.t.Groups.CountApprovers(ctx, g)
+				if err != nil {
+					return r, err
+				}
+				r.unmeetable = n < g.RequiredApprovers
+			}
 		case !isNotFound(err): // otherwise it was just deleted
 			return r, err
 		}
@@ -201,19 +219,33 @@ func (a *approvalReader) counts(ctx context.Context, p account.Principal, rules 
 	if slices.ContainsFunc(rules, func(r approvalRule) bool { return r.counts(p, v.CreatedBy) }) {
 		return true, nil
 	}
-	open, err := a.t.ChangeRequests.ListOpen(ctx, v.SkillID, v.Number)
-	return slices.ContainsFunc(open, func(r store.ChangeRequest) bool { return r.Reviewer == string(p.User) }), err
+	if a.requested == nil {
+		open, err := a.t.ChangeRequests.ListOpenBy(ctx, string(p.User))
+		if err != nil {
+			return false, err
+		}
+		a.requested = map[string]int64{}
+		for _, r := range open { // at most one for each skill
+			a.requested[r.SkillID] = r.Number
+		}
+	}
+	number, requested := a.requested[v.SkillID]
+	return requested && number <= v.Number, nil
 }
 
 // needsDecision reports whether a version that is awaiting review needs a decision by
 // the principal: the principal may review the version, the approval would count, and
-// the principal has not already given an approval that waits for others.
+// the principal has not already given an approval that waits for others. If too few
+// users can approve, those who may change the rule have to decide.
 func (a *approvalReader) needsDecision(ctx context.Context, p account.Principal, home Namespace, listings []Namespace, v store.PendingVersion) (bool, error) {
 	if !account.Can(p, account.SkillReview, accountResource(home, v.CreatedBy)) {
 		return false, nil
 	}
 	user := string(p.User)
 	rules, err := a.rulesOf(ctx, home, listings)
+	if err == nil && slices.ContainsFunc(rules, func(r approvalRule) bool { return r.unmeetable && r.mayChange(p) }) {
+		return true, nil
+	}
 	if err != nil || v.CreatedBy == user && slices.ContainsFunc(rules, approvalRule.excludesUploader) {
 		return false, err
 	}
