@@ -57,7 +57,7 @@ func (h *Handlers) showSignInError(w http.ResponseWriter, r *http.Request, back 
 	to := url.URL{Path: "/", RawQuery: url.Values{"refused": {p.Code}, "request": {p.Request}}.Encode()}
 	if link, ok := strings.CutPrefix(back, users.InvitationPath); ok {
 		link, _, _ = strings.Cut(link, "?")
-		to.Path = users.InvitationPath + url.PathEscape(link)
+		to.Path = users.InvitationPath + link
 	}
 	http.Redirect(w, r, to.String(), http.StatusSeeOther)
 }
