@@ -51,7 +51,7 @@ func (h *Hub) wakeLibrary(ctx context.Context) error {
 func (h *Hub) maintain(ctx context.Context) {
 	var workers sync.WaitGroup
 	workers.Go(func() { h.runPeriodically(ctx, "sweep", sweepEvery, h.sweep) })
-	workers.Go(func() { h.runPeriodically(ctx, "places", library.SourceCheckInterval, h.checkSources) })
+	workers.Go(func() { h.runPeriodically(ctx, "source-checks", library.SourceCheckInterval, h.checkSources) })
 	workers.Go(func() { h.runPeriodically(ctx, "search", sweepEvery, h.indexConversations) })
 	workers.Wait()
 }
