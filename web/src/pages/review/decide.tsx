@@ -55,7 +55,7 @@ export function Decide({
   const approved = v.code ? "review.approved" : "review.approvedVersion"; // a request may have held back a text
   const user = me.value?.user.id ?? "";
   const waits = !!status.data && status.data.missing.length + status.data.requests.length > 0;
-  const useless =
+  const refusal =
     waits && !status.data!.canApprove && v.review !== "approved"
       ? v.approvers.includes(user)
         ? "yours"
@@ -99,18 +99,18 @@ export function Decide({
       <Unloaded />
       <OpenThreads />
       {status.error && <p class="note bad small">{msg("review.statusFailed")}</p>}
-      {useless && (
+      {refusal && (
         <p class="small muted" id={why}>
-          {msg(`review.useless.${useless}`)}
+          {msg(`review.refusal.${refusal}`)}
         </p>
       )}
       <div class="row">
-        {v.review !== "approved" && (useless || status.data?.canApprove || !status.data) && (
+        {v.review !== "approved" && (refusal || status.data?.canApprove || !status.data) && (
           <ActionButton
             look="primary"
             icon="check"
             aria-disabled={!status.data?.canApprove}
-            aria-describedby={useless && why}
+            aria-describedby={refusal && why}
             act={() => decide("approved", msg(status.data!.approvalSuffices ? approved : "review.approvalStored"))}
           >
             {v.code ? msg("review.approve") : msg("review.approveVersion")}
