@@ -62,7 +62,12 @@ const usable = {
 };
 
 // What does not depend on the machine.
-const limits = { start: { cls: 0.02 }, library: { cls: 0.02, bytes: 100_000 } };
+const limits = {
+  start: { cls: 0.02 },
+  conversation: { cls: 0.02 },
+  library: { cls: 0.02, bytes: 100_000 },
+  composer: { cls: 0.02 },
+};
 
 /** load opens a page once with an empty cache, or by its link on another page, and returns what it took. */
 async function load(browser, hub, { path, from }, ready) {

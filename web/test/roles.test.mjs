@@ -3,154 +3,30 @@
 //   LOADOUT_TEST_ROLES=all   all roles and dialogs; else a reporter's buttons outside of dialogs
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { launch, open } from "./browser.mjs";
-import { Hub, skill, zip } from "./hub.mjs";
-import { Gates } from "./mcpserver.mjs";
+import { open } from "./browser.mjs";
+import { skill } from "./hub.mjs";
 import { Site } from "./site.mjs";
+import { links, password, pattern, Team } from "./team.mjs";
 
 const everything = process.env.LOADOUT_TEST_ROLES === "all";
 const depth = everything ? 3 : 1; // a button, then one in its dialog, then one in the dialog of that
 const most = 60; // buttons of one page
-const password = "a-long-enough-password";
 
 const loading = 5_000; // the time after which something may not be loading any more
 const patience = 30_000; // the timeout of a request
 
-let hub, browser, root, gates, site;
+let team, site;
 
 before(async () => {
-  gates = await Gates.start();
   site = await Site.start();
   site.add("ships", skill("ships", "Knows ships. Use for ships."));
-  hub = await Hub.start({ accounts: true, flags: ["--private", "127.0.0.0/8"] });
-  browser = await launch();
-  root = await open(browser, hub);
-  await root.goto(await hub.setupPath());
-  await root.getByLabel("Name", { exact: true }).fill("root");
-  await root.getByLabel("Password", { exact: true }).fill(password);
-  await root.getByRole("button", { name: "Create account" }).click();
-  await root.getByRole("navigation", { name: "Menu" }).waitFor();
-  await ask(root, "POST", "/users", { name: "guest", password });
+  team = await Team.start();
 });
 
 after(async () => {
-  await browser?.close();
-  await hub?.end();
-  await gates?.end();
+  await team?.end();
   await site?.end();
 });
-
-/** ask calls the API as the user of a window. */
-async function ask(page, method, path, data, type = "application/json") {
-  const answer = await page.request.fetch(`/api/v1${path}`, {
-    method,
-    data,
-    headers: { Origin: hub.url, "Content-Type": type },
-  });
-  assert.ok(answer.ok(), `${method} ${path}: ${answer.status()} ${await answer.text()}`);
-  return answer.status() === 204 ? undefined : answer.json().catch(() => undefined);
-}
-
-/**
- * stage makes a user with a role in a group, in which another user is too. The group has a skill with a pending
- * version and comments, a server and a team. The user has a conversation, which is shared, a token and a secret.
- */
-async function stage(role) {
-  const group = await ask(root, "POST", "/groups", { name: `team-${role}` });
-  const namespace = `group:${group.id}`;
-  await grant(role, group.id);
-  const { id: mate } = await ask(root, "POST", "/users", { name: `mate-of-${role}`, password });
-  await ask(root, "PUT", `/groups/${group.id}/members/${mate}`, { role: "developer" });
-  const packed = (name, line) =>
-    zip(
-      {
-        "SKILL.md": skill(name, "Reads tide tables. Use for tides.", `# Tides\n\n${line}\n`),
-        "scripts/tide.py": `print("${line}")\n`,
-      },
-      name,
-    );
-  const name = `tides-${role}`;
-  const first = await ask(
-    root,
-    "POST",
-    `/skills?file_name=${name}.zip&namespace=${namespace}`,
-    packed(name, "one"),
-    "application/zip",
-  );
-  await ask(root, "PUT", `/skills/${first.id}/versions/1/review`, { decision: "approved", digest: first.digest });
-  await ask(root, "POST", `/skills/${first.id}/versions/1/use`);
-  await ask(root, "POST", `/skills/${first.id}/versions?file_name=${name}.zip`, packed(name, "two"), "application/zip");
-  const comments = `/skills/${first.id}/versions/2/comments`;
-  const { digest: second } = await ask(root, "GET", `/skills/${first.id}/versions/2`);
-  await ask(root, "POST", comments, { text: "Why **two**?", path: "scripts/tide.py", line: 1, digest: second });
-  await ask(root, "POST", comments, { text: "Explain it." });
-  const make = (kind, name, spec) =>
-    ask(root, "PUT", `/kinds/${kind}/${namespace}/${name}`, {
-      apiVersion: "loadout/v1",
-      kind,
-      metadata: { name, namespace },
-      spec,
-    });
-  await make("MCPServer", "gates", { type: "http", url: gates.url, safety: "HIGH" });
-  await make("Ghost", "pilot", { description: "Knows tides", systemPrompt: "You are a pilot.", skills: [name] });
-  await make("Bot", "pilot", { ghostRef: { name: "pilot" } });
-  await make("Ghost", "mate", { systemPrompt: "You help." });
-  await make("Bot", "mate", { ghostRef: { name: "mate" } });
-  await make("Team", "pilot", {
-    members: [
-      { botRef: { name: "pilot" }, role: "leader" },
-      { botRef: { name: "mate" }, role: "mate" },
-    ],
-  });
-
-  const page = await open(browser, hub);
-  page.on("dialog", (d) => d.accept().catch(() => {}));
-  page.on("filechooser", () => {});
-  page.context().on("page", (other) => other.close().catch(() => {}));
-  await signIn(page, role);
-  const { id: session } = await ask(page, "POST", "/sessions", { title: "Brest", message: "When is high water?" });
-  while ((await ask(page, "GET", `/sessions/${session}`)).busy) await page.waitForTimeout(50);
-  const { digest } = await ask(page, "GET", `/sessions/${session}/share`);
-  const share = await ask(page, "POST", `/sessions/${session}/share`, { digest, audience: "members", days: 1 });
-  await ask(page, "POST", "/tokens", { name: "script", scopes: ["read"], days: 1 });
-  await ask(page, "PUT", "/secrets/TIDE_KEY", { value: "k-0123456789abcdef" });
-  const at = encodeURIComponent(namespace);
-  return {
-    page,
-    role,
-    group: group.id,
-    starts: [
-      "/",
-      `/chat/${session}`,
-      new URL(share.url ?? share.link, hub.url).pathname,
-      `/library/${first.id}`,
-      `/review/${first.id}/2`,
-      `/compose/${first.id}`,
-      ...["edit", "Ghost", "Bot", "Team"].map((kind) => `/agents/${kind}/${at}/pilot`),
-      `/admin/groups/${group.id}`,
-    ],
-  };
-}
-
-/** grant makes the user of a role, or gives back what a click took from it. */
-async function grant(role, group) {
-  let user = (await ask(root, "GET", "/users?limit=100")).items.find((u) => u.name === role)?.id;
-  user ??= (await ask(root, "POST", "/users", { name: role, password })).id;
-  await ask(root, "PATCH", `/users/${user}`, { admin: role === "admin", disabled: false });
-  await ask(root, "PUT", `/users/${user}/password`, { password });
-  if (role !== "admin") await ask(root, "PUT", `/groups/${group}/members/${user}`, { role });
-}
-
-async function signIn(page, name) {
-  await ask(page, "POST", "/login", { name, password });
-}
-
-/** pattern is a path without what differs between two pages of one kind. */
-const pattern = (path) =>
-  path
-    .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, "ID")
-    .replace(/group(:|%3A)[^/&]*/gi, "GROUP")
-    .replace(/\?(?!tab=).*/, "");
 
 const controls =
   "button, [role=tab], [role=menuitem], [role=menuitemradio], [role=switch], summary, input[type=checkbox], input[type=radio]";
@@ -279,7 +155,7 @@ class Walk {
     const addresses = [
       ["base url", "http://127.0.0.1:9/v1"],
       ["source|所在位置", site.url],
-      ["url|address|地址", gates.url],
+      ["url|address|地址", team.gates.url],
       ["^(user|用户)", "guest"],
     ];
     await walk.page.addInitScript(inPage, { controls, password, addresses });
@@ -296,10 +172,8 @@ class Walk {
     while (this.queue.length) {
       const path = this.queue.shift();
       await this.goto(path);
-      for (const link of await this.page.evaluate(() =>
-        [...document.querySelectorAll("a[href^='/']")].map((a) => a.getAttribute("href")),
-      ))
-        if (!/^\/api\/|\.\w+$/.test(link) && !this.known.has(pattern(link))) {
+      for (const link of await links(this.page))
+        if (!this.known.has(pattern(link))) {
           this.known.add(pattern(link));
           this.queue.push(link);
         }
@@ -314,8 +188,8 @@ class Walk {
     await this.page.goto(path);
     await this.quiet();
     if (this.role !== "anonymous" && (await this.page.locator("[autocomplete=current-password]").count())) {
-      await grant(this.role, this.group).catch(() => {}); // its group may be gone
-      await signIn(this.page, this.role);
+      await team.grant(this.role, this.group).catch(() => {}); // its group may be gone
+      await team.signIn(this.page, this.role);
       await this.page.goto(path);
       await this.quiet();
     }
@@ -347,7 +221,7 @@ class Walk {
       this.clicks++;
       if (trail.length + 1 >= depth) continue;
       const after = await shown(this.page);
-      if (new URL(this.page.url()).pathname === new URL(path, hub.url).pathname && after.some((c) => !done.has(c)))
+      if (new URL(this.page.url()).pathname === new URL(path, team.hub.url).pathname && after.some((c) => !done.has(c)))
         await this.controls(path, [...trail, control], done);
     }
   }
@@ -367,7 +241,7 @@ class Walk {
 }
 
 test("no button that anonymous visitors see is forbidden or fails", async () => {
-  const page = await open(browser, hub);
+  const page = await open(team.browser, team.hub);
   const walk = await Walk.of({ page, role: "anonymous", starts: ["/", "/library", "/shared/none"] });
   await walk.everything();
   assert.deepEqual([...new Set(walk.faults)], []);
@@ -377,7 +251,7 @@ test("no button that anonymous visitors see is forbidden or fails", async () => 
 
 for (const role of everything ? ["reporter", "developer", "maintainer", "owner", "admin"] : ["reporter"])
   test(`no button that a ${role} sees is forbidden or fails`, async () => {
-    const walk = await Walk.of(await stage(role));
+    const walk = await Walk.of(await team.stage(role));
     await walk.everything();
     console.log(`${role}: ${walk.known.size} pages, ${walk.clicks} clicks`);
     assert.deepEqual([...new Set(walk.faults)], []);
