@@ -46,7 +46,7 @@ export class Team {
    * It returns a window of the user, which has options, and pages from which links lead to the others.
    */
   async stage(role, options) {
-    const { root, gates, hub, browser } = this;
+    const { root, gates } = this;
     const group = await this.ask(root, "POST", "/groups", { name: `team-${role}` });
     const namespace = `group:${group.id}`;
     await this.grant(role, group.id);
@@ -103,7 +103,7 @@ export class Team {
       ],
     });
 
-    const page = await open(browser, hub, options);
+    const page = await open(this.browser, this.hub, options);
     page.on("dialog", (d) => d.accept().catch(() => {}));
     page.on("filechooser", () => {});
     page.context().on("page", (other) => other.close().catch(() => {}));
@@ -117,7 +117,7 @@ export class Team {
     const share = await this.ask(page, "POST", `/sessions/${session}/share`, { digest, audience: "members", days: 1 });
     await this.ask(page, "POST", "/tokens", { name: "script", scopes: ["read"], days: 1 });
     await this.ask(page, "PUT", "/secrets/TIDE_KEY", { value: "k-0123456789abcdef" });
-    const at = encodeURIComponent(namespace);
+    const at = `team-${role}`;
     return {
       page,
       role,
@@ -125,7 +125,7 @@ export class Team {
       starts: [
         "/",
         `/chat/${session}`,
-        new URL(share.url ?? share.link, hub.url).pathname,
+        `/shared/${share.link}`,
         `/library/${first.id}`,
         `/review/${first.id}/2`,
         `/compose/${first.id}`,
