@@ -21,6 +21,10 @@ export function useAddress(): Address {
 /** pageOf returns the page of a skill. */
 export const pageOf = (id: string) => `/library/${encodeURIComponent(id)}`;
 
+/** composeOf returns the page to edit a skill: its current version, or another one. */
+export const composeOf = (id: string, version?: number) =>
+  `/compose/${encodeURIComponent(id)}${version ? `?version=${version}` : ""}`;
+
 /** fileOf returns the API address of a file of a version. */
 export const fileOf = (id: string, version: number, path: string) =>
   `/api/v1/skills/${encodeURIComponent(id)}/versions/${version}/files/${path.split("/").map(encodeURIComponent).join("/")}`;

@@ -11,6 +11,10 @@ export interface Start {
   of?: Schema["SkillDetail"];
   /** The version that the draft is based on. */
   base?: number;
+  /** The version of the saved files. */
+  opened?: number;
+  /** The newest version of the skill when it was opened. */
+  newest?: number;
   /** The saved files. For a new skill, the files of the template. */
   saved: DraftFile[];
   /** An earlier draft of the browser. */

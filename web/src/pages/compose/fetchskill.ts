@@ -27,11 +27,30 @@ async function bytes(skill: string, version: number | "current", path: string, s
   return new Uint8Array(await answer.arrayBuffer());
 }
 
-/** skillWithFiles loads a skill with the files of its current version. */
-export async function skillWithFiles(
-  id: string,
-  stop: AbortSignal,
-): Promise<{ detail: Schema["SkillDetail"]; files: DraftFile[] }> {
-  const detail = await got(api.GET("/api/v1/skills/{skill}", { params: { path: { skill: id } }, signal: stop }));
-  return { detail, files: await filesOf(id, detail.number, stop) };
+/** newestVersion returns the number of the newest version of a skill, current or not. */
+export async function newestVersion(id: string, stop?: AbortSignal): Promise<number> {
+  const params = { path: { skill: id }, query: { limit: 1 } };
+  const { items } = await got(api.GET("/api/v1/skills/{skill}/versions", { params, signal: stop }));
+  return items[0]?.number ?? 0;
+}
+
+/** A skill with the files of one of its versions. */
+interface LoadedSkill {
+  detail: Schema["SkillDetail"];
+  /** The version of the files. */
+  version: number;
+  files: DraftFile[];
+  /** The newest version when the files were loaded. */
+  newest: number;
+}
+
+/** skillWithFiles loads a skill with the files of a version, by default of the current one. */
+export async function skillWithFiles(id: string, version: number, stop: AbortSignal): Promise<LoadedSkill> {
+  const params = { path: { skill: id } };
+  const [detail, newest] = await Promise.all([
+    got(api.GET("/api/v1/skills/{skill}", { params, signal: stop })),
+    newestVersion(id, stop),
+  ]);
+  const number = version || detail.number;
+  return { detail, version: number, files: await filesOf(id, number, stop), newest };
 }

@@ -13,18 +13,18 @@ import "./compose.css";
 
 void import("../../shared/content/codemirror").catch(() => {}); // the editor tries again
 
-/** Compose shows the start page, a draft (?draft=KEY), a copy (?copy=SKILL) or a skill by its ID. */
+/** Compose shows the start page, a draft (?draft=KEY), a copy (?copy=SKILL) or a skill by its ID (?version=NUMBER). */
 export default function Compose() {
   const { path, query } = useLocation();
   const id = path.split("/")[2];
-  if (id) return <EditSkill key={id} id={decoded(id)} />;
+  if (id) return <EditSkill key={path + (query.version ?? "")} id={decoded(id)} version={Number(query.version) || 0} />;
   if (query.draft) return <NewSkill key={query.draft} draft={query.draft} />;
   if (query.copy) return <CopySkill key={query.copy} id={query.copy} />;
   return <StartPage />;
 }
 
-function EditSkill({ id }: { id: string }) {
-  const load = useLoad((stop) => skillWithFiles(id, stop), [id]);
+function EditSkill({ id, version }: { id: string; version: number }) {
+  const load = useLoad((stop) => skillWithFiles(id, version, stop), [id, version]);
   const earlier = storedDraft(id);
   if (!load.data)
     return (
@@ -34,10 +34,18 @@ function EditSkill({ id }: { id: string }) {
         </Shown>
       </Page>
     );
-  const { detail, files } = load.data;
+  const { detail, files, newest, version: opened } = load.data;
   return (
     <Composer
-      start={{ key: id, of: detail, base: earlier?.base ?? detail.number, saved: files, storedDraft: earlier }}
+      start={{
+        key: id,
+        of: detail,
+        base: earlier?.base ?? opened,
+        opened,
+        newest,
+        saved: files,
+        storedDraft: earlier,
+      }}
       again={load.again}
     />
   );

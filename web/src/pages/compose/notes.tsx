@@ -1,4 +1,5 @@
 import { useLocation } from "preact-iso";
+import { composeOf } from "../../features/skills/skilladdress";
 import { away } from "../../shared/api/client";
 import { ago } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
@@ -8,7 +9,7 @@ import type { Work } from "./draftstate";
 
 /** Notes shows warnings: an earlier draft, a newer version on the hub, missing permissions. */
 export function Notes({ work, again }: { work: Work; again?: () => Promise<void> }) {
-  const { of, base, storedDraft: earlier } = work;
+  const { of, base, opened = 0, newest = 0, storedDraft: earlier } = work;
   const earlierWork = of && earlier?.touched && work.changed;
   const { route } = useLocation();
   const copy = () => {
@@ -21,9 +22,21 @@ export function Notes({ work, again }: { work: Work; again?: () => Promise<void>
   return (
     <>
       {earlierWork && <Earlier work={work} at={earlier.at} again={again} />}
-      {of && base !== undefined && of.number !== base && (
+      {of && opened !== of.number && (
+        <div class="note" role="status">
+          {msg("compose.notCurrent", { n: opened, now: of.number })}
+        </div>
+      )}
+      {of && base !== undefined && newest > base && (
         <div class="note warn" role="status">
-          {msg("compose.moved", { n: of.number, base })}
+          {msg("compose.moved", { n: newest, base })}
+          {opened !== newest && (
+            <div>
+              <a class="button small" href={composeOf(of.id, newest)}>
+                {msg("compose.openNewest", { n: newest })}
+              </a>
+            </div>
+          )}
         </div>
       )}
       {of && !of.can.includes("skill.change") && (

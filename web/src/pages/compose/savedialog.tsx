@@ -177,7 +177,7 @@ function Changes({ work }: { work: Work }) {
       <div>
         <h3>{msg("compose.whatChanges")}</h3>
         <p class="small muted">
-          {all.length ? msg("compose.fromNow", { n: work.of!.number }) : msg("compose.nothingChanges")}
+          {all.length ? msg("compose.fromNow", { n: work.opened! }) : msg("compose.nothingChanges")}
         </p>
       </div>
       {all.map((c, i) => (

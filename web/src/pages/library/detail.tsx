@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { chatWith, packageOf, useAddress } from "../../features/skills/skilladdress";
+import { chatWith, composeOf, packageOf, useAddress } from "../../features/skills/skilladdress";
 import { TryVersion } from "../../features/skills/tryversion";
 import { api, got, useLoad } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
@@ -18,7 +18,7 @@ import { Read } from "./overview";
 import { versionName } from "./phrases";
 import { Stars } from "./rating";
 import { Needs } from "./requirements";
-import { Newer, loadUpdates, type Updates } from "./upstream";
+import { Newer, Requested, loadUpdates, type Updates } from "./upstream";
 import { Use } from "./usage";
 import { Versions } from "./versions";
 
@@ -78,7 +78,11 @@ function SkillDetail({ skill, updates, again }: Pick<Looked, "skill" | "again"> 
       }
     >
       <Facts skill={skill} again={again} />
-      {other ? <Older number={other} /> : <Newer skill={skill} updates={updates} again={again} />}
+      {other ? (
+        <Older number={other} skill={skill} version={version.data} />
+      ) : (
+        <Newer skill={skill} updates={updates} again={again} />
+      )}
       {shown && String(shown.number) === (other || String(skill.number)) ? (
         <Views look={{ skill, version: shown, again }} />
       ) : other ? (
@@ -134,7 +138,7 @@ function Buttons({
       )}
       {children}
       {can(skill, "skill.change") && (
-        <a class="button" href={`/compose/${encodeURIComponent(skill.id)}`}>
+        <a class="button" href={composeOf(skill.id, number === skill.number ? undefined : number)}>
           <Icon name="compose" />
           {msg("skill.edit")}
         </a>
@@ -172,17 +176,20 @@ function Facts({ skill, again }: Pick<Looked, "skill" | "again">) {
 }
 
 /** Older warns that the shown version is not the current one. */
-function Older({ number }: { number: string }) {
+function Older({ number, skill, version }: { number: string } & Pick<Looked, "skill"> & Partial<Looked>) {
   const at = useAddress();
   return (
-    <div class="note warn">
-      <div class="row">
-        <span class="grow">{msg("skill.older", { n: number })}</span>
-        <Button small onClick={() => at.go({ version: "", file: "" })}>
-          {msg("skill.toCurrent")}
-        </Button>
+    <>
+      <div class="note warn">
+        <div class="row">
+          <span class="grow">{msg("skill.older", { n: number })}</span>
+          <Button small onClick={() => at.go({ version: "", file: "" })}>
+            {msg("skill.toCurrent")}
+          </Button>
+        </div>
       </div>
-    </div>
+      {version?.state === "changes-requested" && <Requested skill={skill} version={version} />}
+    </>
   );
 }
 

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { useAddress } from "../../features/skills/skilladdress";
+import { composeOf, useAddress } from "../../features/skills/skilladdress";
+import { cleared } from "../../features/skills/versionstate";
 import { api, got, type Schema } from "../../shared/api/client";
 import { mayReview } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
@@ -14,7 +15,7 @@ type Version = Schema["SkillVersion"];
 
 /** The newer states of a skill. */
 export interface Updates {
-  /** A newer version that was not rejected. */
+  /** The newest version, if it is newer than the current one and was not rejected. */
   version?: Version;
 }
 
@@ -23,7 +24,7 @@ export async function loadUpdates(skill: Skill, signal: AbortSignal): Promise<Up
   if (!skill.currentVersion) return {};
   const params = { path: { skill: skill.id }, query: { limit: 10 } };
   const versions = await got(api.GET("/api/v1/skills/{skill}/versions", { signal, params })).catch(() => undefined);
-  return { version: versions?.items.find((v) => v.number > skill.number && !(v.code && v.review === "rejected")) };
+  return { version: versions?.items.find((v) => v.number > skill.number && v.state !== "rejected") };
 }
 
 interface NewerProps {
@@ -38,10 +39,17 @@ export function Newer({ skill, updates, again }: NewerProps) {
   const source = skill.sourceStatus;
   return (
     <>
-      {updates.version ? (
+      {updates.version?.state === "changes-requested" ? (
+        <Requested skill={skill} version={updates.version} />
+      ) : updates.version ? (
         <PendingVersion skill={skill} version={updates.version} again={again} />
       ) : (
-        now && unseen(now) && <InUse skill={skill} version={now} />
+        now &&
+        (now.state === "changes-requested" ? (
+          <Requested skill={skill} version={now} />
+        ) : (
+          unseen(now) && <InUse skill={skill} version={now} />
+        ))
       )}
       {source?.newest && <Upstream skill={skill} commit={source.newest} checked={source.checked} again={again} />}
       {source?.failedSince && <SourceFailure skill={skill} status={source} again={again} />}
@@ -64,7 +72,7 @@ function PendingVersion({ skill, version: v, again }: Omit<NewerProps, "updates"
     done(msg("skill.madeCurrent", { n: v.number }));
     await again();
   };
-  const waits = unseen(v);
+  const waits = v.state === "pending";
   return (
     <Line
       text={
@@ -94,10 +102,35 @@ function PendingVersion({ skill, version: v, again }: Omit<NewerProps, "updates"
           {msg("skill.review")}
         </a>
       )}
-      {!waits && can(skill, "skill.change") && (
+      {cleared(v) && can(skill, "skill.change") && (
         <ActionButton small act={use}>
           {msg("skill.makeCurrent")}
         </ActionButton>
+      )}
+    </Line>
+  );
+}
+
+/** Requested says that a reviewer requested changes to a version, and which. */
+export function Requested({ skill, version: v }: { skill: Skill; version: Version }) {
+  return (
+    <Line
+      text={
+        v.note
+          ? msg("skill.changesRequestedNote", { n: v.number, note: v.note })
+          : msg("skill.changesRequested", { n: v.number })
+      }
+      time={v.reviewed ?? v.created}
+    >
+      {!v.withheld && (
+        <a class="button small" href={review(skill, v)}>
+          {msg("skill.openReview")}
+        </a>
+      )}
+      {!v.withheld && can(skill, "skill.change") && (
+        <a class="button small" href={composeOf(skill.id, v.number)}>
+          {msg("skill.editVersion")}
+        </a>
       )}
     </Line>
   );

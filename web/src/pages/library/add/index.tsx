@@ -1,15 +1,51 @@
 import { useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { mayAdd, useScopes } from "../../../features/skills/namespaces";
+import { pageOf } from "../../../features/skills/skilladdress";
+import { api, got, useLoad } from "../../../shared/api/client";
 import { msg } from "../../../shared/i18n/messages";
-import { SelectField, Tabs } from "../../../shared/ui";
+import { SelectField, Shown, Tabs } from "../../../shared/ui";
 import { Page } from "../../../shared/ui/page";
 import { ImportTab } from "./import";
 import { UploadTab } from "./upload";
 import "./add.css";
 
-/** Add is the page to upload or import skills. */
+/** Add is the page to upload or import skills, or to upload a new version of one (?skill=ID). */
 export default function Add() {
+  const { query } = useLocation();
+  return query.skill ? <AddVersion key={query.skill} id={query.skill} /> : <AddSkills />;
+}
+
+function AddVersion({ id }: { id: string }) {
+  const load = useLoad(
+    (signal) => got(api.GET("/api/v1/skills/{skill}", { signal, params: { path: { skill: id } } })),
+    [id],
+  );
+  const skill = load.data;
+  return (
+    <Page
+      title={skill ? msg("add.versionTitle", { name: skill.displayName || skill.name }) : msg("skill.newVersion")}
+      lead={msg("add.versionLead")}
+      actions={
+        <a class="button" href={pageOf(id)}>
+          {msg("add.backToSkill")}
+        </a>
+      }
+    >
+      <Shown asked={load}>
+        {(skill) =>
+          skill.can.includes("skill.change") ? (
+            <UploadTab namespace={skill.namespace} skill={skill.id} />
+          ) : (
+            <p class="note warn">{msg("add.versionOfOthers")}</p>
+          )
+        }
+      </Shown>
+    </Page>
+  );
+}
+
+function AddSkills() {
   const { query, route } = useLocation();
   const tab = query.tab === "import" ? "import" : "upload";
   const places = useScopes().filter(([n]) => mayAdd(n));

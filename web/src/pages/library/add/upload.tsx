@@ -4,24 +4,33 @@ import { useLimits } from "../../../shared/api/limits";
 import { count, size } from "../../../shared/i18n/format";
 import { msg } from "../../../shared/i18n/messages";
 import { Button, Check, failed, Icon, Problem, Reasons, Tag, TextField } from "../../../shared/ui";
-import { dropped, packagesOf } from "./pack";
+import { dropped, packagesOf, type Package } from "./pack";
 import { reasonOf } from "./reasons";
 import { type Outcome, Summary } from "./summary";
-import { asVersion, enqueue, forget, problemOf, retry, type Upload, uploads } from "./uploads";
+import { enqueue, forget, problemOf, retry, type Upload, uploads } from "./uploads";
 
-/** UploadTab uploads dropped or chosen packages one after the other, and shows their results. */
-export function UploadTab({ namespace }: { namespace: string }) {
+/**
+ * UploadTab uploads dropped or chosen packages one after the other, and shows their results. With a
+ * skill, a package becomes its new version.
+ */
+export function UploadTab({ namespace, skill }: { namespace: string; skill?: string }) {
   const most = useLimits()?.package;
   const [lenient, setLenient] = useState(false);
   const [over, setOver] = useState(false);
+  const [changelog, setChangelog] = useState("");
+  const add = (packages: Package[]) => {
+    if (skill && packages.length > 1) return failed(new Error(msg("add.oneVersion")));
+    enqueue(packages, { namespace, lenient, version: skill ? { skill, changelog: changelog.trim() } : undefined });
+  };
   const drop = async (e: DragEvent) => {
     e.preventDefault();
     setOver(false);
-    if (e.dataTransfer) enqueue(await dropped(e.dataTransfer.items), namespace, lenient);
+    if (e.dataTransfer) add(await dropped(e.dataTransfer.items));
   };
-  const choose = (files: FileList | null) => files && enqueue(packagesOf(files), namespace, lenient);
+  const choose = (files: FileList | null) => files && add(packagesOf(files));
   return (
     <div class="stack">
+      {skill && <Changelog value={changelog} onText={setChangelog} />}
       <div
         class={over ? "add-drop over" : "add-drop"}
         onDragOver={(e) => {
@@ -32,7 +41,7 @@ export function UploadTab({ namespace }: { namespace: string }) {
         onDrop={(e) => void drop(e).catch(failed)}
       >
         <Icon name="upload" size={28} />
-        <strong>{msg("add.drop")}</strong>
+        <strong>{skill ? msg("add.dropVersion") : msg("add.drop")}</strong>
         <div class="row">
           <Choose text={msg("add.choose")} onFiles={choose} />
           <Choose text={msg("add.folder")} folder onFiles={choose} />
@@ -197,7 +206,7 @@ function Refused({ upload: u, error }: { upload: Upload; error: Error }) {
           small
           onFiles={(files) => {
             forget(u.id);
-            if (files) enqueue(packagesOf(files), u.namespace, u.lenient);
+            if (files) enqueue(packagesOf(files), { namespace: u.namespace, lenient: u.lenient, version: u.version });
           }}
         />
       </div>
@@ -216,19 +225,11 @@ function NameTaken({ upload, taken: { skill_id: skill, mayAddVersion } }: { uplo
       class="note warn stack tight"
       onSubmit={(e) => {
         e.preventDefault();
-        if (form) void asVersion(upload, skill, changelog.trim());
+        if (form) retry(upload, { version: { skill, changelog: changelog.trim() } });
       }}
     >
       {mayAddVersion ? msg("add.exists") : msg("add.existsOfOthers")}
-      {form && (
-        <TextField
-          label={msg("add.changelog")}
-          hint={msg("add.changelogHint")}
-          maxLength={200}
-          value={changelog}
-          onText={setChangelog}
-        />
-      )}
+      {form && <Changelog value={changelog} onText={setChangelog} />}
       <div class="row">
         {form ? (
           <Button small look="primary" type="submit">
@@ -248,3 +249,14 @@ function NameTaken({ upload, taken: { skill_id: skill, mayAddVersion } }: { uplo
     </form>
   );
 }
+
+/** Changelog is a field for what the author says that changed. */
+const Changelog = ({ value, onText }: { value: string; onText: (text: string) => void }) => (
+  <TextField
+    label={msg("add.changelog")}
+    hint={msg("add.changelogHint")}
+    maxLength={200}
+    value={value}
+    onText={onText}
+  />
+);

@@ -20,8 +20,13 @@ export interface Upload {
   pack: Package;
   namespace: string;
   lenient: boolean;
+  /** The skill that gets the package as its new version. */
+  version?: { skill: string; changelog: string };
   state: State;
 }
+
+/** What the user chose for the packages that are added together. */
+type Choices = Pick<Upload, "namespace" | "lenient" | "version">;
 
 /** The uploads since the page was loaded, newest last. They continue on other pages. */
 export const uploads = signal<Upload[]>([]);
@@ -31,7 +36,7 @@ let batches = 0;
 let running = false;
 
 /** enqueue adds packages to the queue. */
-export function enqueue(packages: Package[], namespace: string, lenient: boolean) {
+export function enqueue(packages: Package[], choices: Choices) {
   batches++;
   uploads.value = [
     ...uploads.value,
@@ -39,8 +44,7 @@ export function enqueue(packages: Package[], namespace: string, lenient: boolean
       id: ++last,
       batch: batches,
       pack,
-      namespace,
-      lenient,
+      ...choices,
       state: { at: "waits" } as State,
     })),
   ];
@@ -57,7 +61,8 @@ function put(id: number, state: State) {
 async function run() {
   if (running) return;
   running = true;
-  for (let next; (next = uploads.value.find((u) => u.state.at === "waits"));) await uploadNew(next);
+  for (let next; (next = uploads.value.find((u) => u.state.at === "waits"));)
+    await (next.version ? uploadVersion(next, next.version) : uploadNew(next));
   running = false;
 }
 
@@ -76,13 +81,12 @@ async function uploadNew(u: Upload) {
 }
 
 /** retry uploads a refused package again, with other choices. */
-export function retry(u: Upload, choices: Partial<Pick<Upload, "namespace" | "lenient">> = {}) {
+export function retry(u: Upload, choices: Partial<Choices> = {}) {
   uploads.value = uploads.value.map((x) => (x.id === u.id ? { ...x, ...choices, state: { at: "waits" } } : x));
   void run();
 }
 
-/** asVersion uploads a refused package as a new version of the existing skill, with what the author says that changed. */
-export async function asVersion(u: Upload, skill: string, changelog: string) {
+async function uploadVersion(u: Upload, { skill, changelog }: NonNullable<Upload["version"]>) {
   const query = new URLSearchParams({
     file_name: u.pack.name,
     ...(u.lenient && { lenient: "true" }),
