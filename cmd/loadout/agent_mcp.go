@@ -157,6 +157,8 @@ func (a *app) runMCP(ctx context.Context, c *config.Config, o mcpFlags) error {
 	}
 	a.SkillWait, a.ServerFiles = skillWait, o.files
 	ctx, stop := context.WithCancelCause(ctx)
+	a.UsageLog = a.NewUsageLog()
+	defer a.UsageLog.Close()
 	a.Backends = &setup.Backends{}
 	defer a.Backends.Close()
 	defer stop(nil)

@@ -25,6 +25,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/operator"
 	"github.com/loadout-dev/loadout/internal/presence"
 	"github.com/loadout-dev/loadout/internal/untrusted"
+	"github.com/loadout-dev/loadout/internal/usage"
 )
 
 // Setup provides access to the user's files and settings. Its methods read the
@@ -54,6 +55,9 @@ type Setup struct {
 	// Backends, if set, makes the sandboxes of this program keep a spare process
 	// for the next script. Only programs that run many scripts set it.
 	Backends *Backends
+	// UsageLog, if set, is used instead of writing each use to the usage log at
+	// once. Programs that serve many calls set it to the result of NewUsageLog.
+	UsageLog *usage.Log
 
 	answered []string // arguments of the command that RequireUser accepted
 	roots    *Roots   // the roots of the client that this program serves; may be nil

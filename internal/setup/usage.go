@@ -24,11 +24,27 @@ func (s *Setup) UsageFile() string {
 	return ""
 }
 
+// usageDelay is how long a program collects uses before it writes them.
+const usageDelay = 200 * time.Millisecond
+
+// NewUsageLog returns a usage log that is written in the background, so that
+// calls do not wait for it, or nil if there is no state directory. The caller
+// must close it.
+func (s *Setup) NewUsageLog() *usage.Log {
+	if file := s.UsageFile(); file != "" {
+		return usage.NewBufferedLog(file, usageDelay, s.Logger())
+	}
+	return nil
+}
+
 // usageLog returns the usage log, or nil if recording is disabled.
 func (s *Setup) usageLog(c *config.Config) *usage.Log {
 	file := s.UsageFile()
-	if file == "" || !c.Usage.Enabled {
+	switch {
+	case file == "" || !c.Usage.Enabled:
 		return nil
+	case s.UsageLog != nil:
+		return s.UsageLog
 	}
 	return usage.NewLog(file, s.Logger())
 }

@@ -19,13 +19,19 @@ import (
 const MaxBytes = 8 << 20
 
 // Log is a usage log that several processes can share. It is safe for
-// concurrent use and keeps no file open. It does not need to be closed. A nil
-// *Log records nothing.
+// concurrent use and keeps no file open. A nil *Log records nothing.
 type Log struct {
 	path string
 	half int64 // size at which the file is rotated
 	log  *slog.Logger
 	once sync.Once // logs only the first failure
+
+	delay   time.Duration // how long lines are collected; 0 writes each at once
+	writing sync.Mutex    // held while collected lines are written; locked before mu
+	mu      sync.Mutex    // guards the fields below
+	lines   []byte        // collected lines
+	timer   *time.Timer   // writes the lines; nil if there are none
+	closed  bool
 }
 
 // NewLog returns a log that writes to path. The first use creates the file,
@@ -38,6 +44,27 @@ func NewLog(path string, logger *slog.Logger) *Log {
 	return &Log{path: path, half: MaxBytes / 2, log: logger}
 }
 
+// NewBufferedLog is like NewLog, but the log collects lines and writes them in
+// the background, at the latest after delay. The caller must close it. A killed
+// process loses the collected lines.
+func NewBufferedLog(path string, delay time.Duration, logger *slog.Logger) *Log {
+	l := NewLog(path, logger)
+	l.delay = delay
+	return l
+}
+
+// Close writes the collected lines and waits until they are written. Later uses
+// are written at once.
+func (l *Log) Close() {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.flush()
+}
+
 // Note records a use in a few microseconds. It truncates long names. It does
 // not report errors; NewLog's logger receives the first one.
 func (l *Log) Note(u Use) {
@@ -48,18 +75,70 @@ func (l *Log) Note(u Use) {
 		u.Time = time.Now()
 	}
 	u.Time = u.Time.UTC().Truncate(time.Millisecond)
-	b, err := u.encode()
-	if err == nil {
-		err = l.append(b)
-	}
-	if err != nil {
-		l.once.Do(func() { l.log.Warn("could not record usage", "error", err) })
+	line, err := u.encode()
+	switch {
+	case err != nil:
+		l.report(err)
+	case l.delay == 0:
+		l.write(line)
+	default:
+		for !l.collect(line) {
+			l.flush()
+		}
 	}
 }
 
-// append writes a line. It opens the file each time, so that no line is written
-// to a deleted file. If the file was rotated in the meantime, reports still
-// read the line.
+// report logs the first error.
+func (l *Log) report(err error) {
+	l.once.Do(func() { l.log.Warn("could not record usage", "error", err) })
+}
+
+func (l *Log) write(lines []byte) {
+	if err := l.append(lines); err != nil {
+		l.report(err)
+	}
+}
+
+// collect adds a line to the collected ones. It returns false if those must be
+// written first: their size is limited to maxLine bytes, so that appending them
+// is atomic. After Close, it writes the line.
+func (l *Log) collect(line []byte) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.closed:
+		l.write(line)
+		return true
+	case len(l.lines)+len(line) > maxLine:
+		return false
+	}
+	l.lines = append(l.lines, line...)
+	if l.timer == nil {
+		l.timer = time.AfterFunc(l.delay, l.flush)
+	}
+	return true
+}
+
+// flush writes the collected lines, after those that are being written.
+func (l *Log) flush() {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	l.mu.Lock()
+	lines := l.lines
+	l.lines = nil
+	if l.timer != nil {
+		l.timer.Stop()
+		l.timer = nil
+	}
+	l.mu.Unlock()
+	if len(lines) > 0 {
+		l.write(lines)
+	}
+}
+
+// append writes whole lines. It opens the file each time, so that no line is
+// written to a deleted file. If the file was rotated in the meantime, reports
+// still read the lines.
 func (l *Log) append(b []byte) error {
 	info, err := os.Lstat(l.path)
 	switch {

@@ -236,12 +236,17 @@ func TestNilLogCountsNothing(t *testing.T) {
 }
 
 func BenchmarkNote(b *testing.B) {
-	l := usage.NewLog(newPath(b), nil)
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			l.Note(usage.Use{Interface: "mcp", Kind: usage.KindCall, Tool: "github__get_issue", Took: 3 * time.Millisecond, Outcome: usage.OK})
-		}
-	})
+	buffered := usage.NewBufferedLog(newPath(b), 200*time.Millisecond, nil)
+	defer buffered.Close()
+	for name, l := range map[string]*usage.Log{"at once": usage.NewLog(newPath(b), nil), "buffered": buffered} {
+		b.Run(name, func(b *testing.B) {
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					l.Note(usage.Use{Interface: "mcp", Kind: usage.KindCall, Tool: "github__get_issue", Took: 3 * time.Millisecond, Outcome: usage.OK})
+				}
+			})
+		})
+	}
 }
 
 // A whole log: two halves of calls and loads.
