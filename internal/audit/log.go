@@ -47,6 +47,9 @@ type Log struct {
 	sem  chan struct{} // held while a record is appended; guards the fields below
 	file *os.File      // nil before the first append and after a failure
 	info fs.FileInfo   // identifies file
+	// complete is the size of file after this Log wrote a whole line, or 0. A file
+	// of another size may end with an incomplete line.
+	complete int64
 }
 
 // New returns the log at path. Append creates the file if necessary.
@@ -147,7 +150,7 @@ func (a *Log) statLog() (fs.FileInfo, error) {
 func (a *Log) closeFile() {
 	if a.file != nil {
 		a.file.Close()
-		a.file = nil
+		a.file, a.complete = nil, 0
 	}
 }
 
@@ -158,7 +161,10 @@ func (a *Log) write(r policy.Record, size int64) error {
 	}
 	r.Time = r.Time.UTC().Round(0)
 	var line bytes.Buffer
-	torn, err := endsMidLine(a.file, size)
+	torn, err := false, error(nil)
+	if size != a.complete {
+		torn, err = endsMidLine(a.file, size)
+	}
 	if err != nil {
 		return err
 	}
@@ -170,7 +176,10 @@ func (a *Log) write(r policy.Record, size int64) error {
 	if err := enc.Encode(r); err != nil {
 		return err
 	}
-	_, err = a.file.Write(line.Bytes())
+	n, err := a.file.Write(line.Bytes())
+	if err == nil {
+		a.complete = size + int64(n)
+	}
 	return err
 }
 

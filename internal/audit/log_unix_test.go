@@ -51,6 +51,24 @@ func TestAppendUsesCurrentFile(t *testing.T) {
 	}
 }
 
+// An incomplete line that another process left is not continued, whoever wrote
+// the line before it.
+func TestTornLineOfAnotherProcess(t *testing.T) {
+	a, path := newLog(t)
+	for i := range 3 {
+		try(t, a.Append(t.Context(), record("whole")))
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+		try(t, err)
+		_, err = f.WriteString(`{"time":`)
+		try(t, err)
+		try(t, f.Close())
+		try(t, a.Append(t.Context(), record("after")))
+		if got, problems := reasons(t, a, 9); len(got) != 2*(i+1) || problems != i+1 {
+			t.Errorf("round %d: %q and %d problems, want two records and one problem for each round", i, got, problems)
+		}
+	}
+}
+
 // replaceLog puts a log with one record in place of that at path.
 func replaceLog(t *testing.T, path, reason string) {
 	try(t, audit.New(path+".new").Append(t.Context(), record(reason)))
