@@ -146,6 +146,29 @@ func (in Input) Candidates() []string {
 	return out
 }
 
+// WatchedPaths returns all paths on which the result of Candidates, and the
+// existence of the files, depend. It reads no files.
+func (in Input) WatchedPaths() []string {
+	var out []string
+	for d := in.WorkDir; ; d = filepath.Dir(d) {
+		out = append(out, filepath.Join(d, ".git"), filepath.Join(d, FileName), filepath.Join(d, ".loadout", FileName))
+		if d == filepath.Dir(d) {
+			break
+		}
+	}
+	if in.Operator != nil && in.Operator.Path() != "" {
+		out = append(out, in.Operator.Path())
+	}
+	if f := UserFile(in); f != "" {
+		out = append(out, f)
+	}
+	if in.File != "" {
+		l := loader{in: in}
+		out = append(out, l.resolvePath(in.File, in.WorkDir))
+	}
+	return out
+}
+
 // IsSet reports whether a key has a value from any source but the defaults.
 func (c *Config) IsSet(key string) bool { return c.from[key] != "" }
 

@@ -12,13 +12,14 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/internal/pathwatch"
 	"github.com/loadout-dev/loadout/internal/profile"
 	"github.com/loadout-dev/loadout/policy"
 )
 
 // ConfigWatcher applies changes in the configuration files to a running server:
 // the kill switch, the allowlist and the rules. Revoking a permission must take
-// effect immediately.
+// effect immediately, so each tool call checks for changes first.
 type ConfigWatcher struct {
 	setup   *Setup
 	rt      *loadout.Runtime
@@ -29,6 +30,10 @@ type ConfigWatcher struct {
 	filter  catalog.Filter
 	stamps  map[string]fileState
 	failed  error // error of the last reload
+
+	started   bool             // whether paths may be used, until stop
+	unwatched bool             // whether the paths cannot be watched
+	paths     *pathwatch.Watch // created before stamps; nil if every call stats the files
 }
 
 // fileState is the state of a file, or the error from reading it.
@@ -49,8 +54,7 @@ func (s *Setup) NewConfigWatcher(rt *loadout.Runtime, c *config.Config, set *Too
 	return f
 }
 
-// statConfigFiles returns the state of all configuration files. It runs before
-// each tool call.
+// statConfigFiles returns the state of all configuration files.
 func (s *Setup) statConfigFiles() map[string]fileState {
 	out := map[string]fileState{}
 	for _, p := range s.ConfigInput().Candidates() {
@@ -68,31 +72,105 @@ func (s *Setup) statConfigFiles() map[string]fileState {
 func (f *ConfigWatcher) Start(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
+	f.watch()
 	go func() {
 		defer close(done)
+		defer f.unwatch()
 		for tick := time.Tick(watchInterval); ; {
 			select {
 			case <-ctx.Done():
 				return
 			case <-tick:
-				_ = f.Refresh(ctx) // the next call reports the error
+				_ = f.poll(ctx) // the next call reports the error
 			}
 		}
 	}()
 	return func() { cancel(); <-done }
 }
 
-// Refresh reloads the configuration if one of its files changed. If the
-// configuration cannot be read, Refresh disables everything, because the change
-// may have revoked any permission.
+// Refresh reloads the configuration if one of its files changed. It sees each
+// change that was completed before the call. If the configuration cannot be
+// read, Refresh disables everything, because the change may have revoked any
+// permission.
+//
+// Between Start and stop, the kernel reports changes, if the system supports
+// that. Otherwise, Refresh stats all files.
 func (f *ConfigWatcher) Refresh(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	now := f.setup.statConfigFiles()
-	if maps.Equal(now, f.stamps) {
+	if f.paths != nil && !f.paths.Changed() {
 		return f.failed
 	}
-	f.stamps = now
+	return f.update(ctx)
+}
+
+// poll is like Refresh, but always stats the files: the kernel does not report
+// each kind of change, such as a mount.
+func (f *ConfigWatcher) poll(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.update(ctx)
+}
+
+// watch makes Refresh use the events of the kernel.
+func (f *ConfigWatcher) watch() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.started = true
+}
+
+// unwatch undoes watch.
+func (f *ConfigWatcher) unwatch() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.started = false
+	f.closePaths()
+}
+
+func (f *ConfigWatcher) closePaths() {
+	if f.paths != nil {
+		f.paths.Close()
+		f.paths = nil
+	}
+}
+
+// watchPaths watches the paths of the configuration, unless that is the case and
+// none of them changed. It reports whether one may have changed. The caller must
+// stat the files after it.
+func (f *ConfigWatcher) watchPaths() (changed bool) {
+	if f.paths != nil {
+		if !f.paths.Changed() {
+			return false
+		}
+		changed = true
+		f.closePaths()
+	}
+	if f.unwatched || !f.started {
+		return changed
+	}
+	in := f.setup.ConfigInput()
+	paths, err := pathwatch.New(in.WatchedPaths())
+	if err != nil {
+		f.unwatched = true
+		return changed
+	}
+	if f.setup.ConfigInput().WorkDir != in.WorkDir { // renamed meanwhile
+		paths.Close()
+		return changed // the next call tries again
+	}
+	f.paths = paths
+	return changed
+}
+
+// update reloads the configuration if one of its files changed. A change that
+// left the size and the time of a file as they were is seen only by the kernel.
+func (f *ConfigWatcher) update(ctx context.Context) error {
+	changed := f.watchPaths()
+	now := f.setup.statConfigFiles()
+	if !changed && maps.Equal(now, f.stamps) {
+		return f.failed
+	}
+	f.stamps, f.unwatched = now, false // what prevented watching may be over
 	filter := catalog.Filter{Disabled: true}
 	quiet := *f.setup
 	quiet.Quiet = true
