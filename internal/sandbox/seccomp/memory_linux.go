@@ -1,9 +1,6 @@
 package seccomp
 
-import (
-	"golang.org/x/sys/unix"
-	"gvisor.dev/gvisor/pkg/seccomp"
-)
+import "golang.org/x/sys/unix"
 
 // unboundedMemory lists calls that create kernel memory that belongs to no
 // process, so that neither a resource limit nor the memory watch counts it. The
@@ -29,23 +26,12 @@ var wholePages = []uintptr{unix.SYS_SPLICE, unix.SYS_TEE, unix.SYS_SENDFILE}
 // sharedAnonymous matches a request for a shared anonymous mapping, whose
 // memory the kernel keeps after the pages are unmapped. Files in /dev/shm and
 // /tmp can also be used to share memory, but their size is limited.
-var sharedAnonymous = seccomp.PerArg{
-	seccomp.AnyValue{}, seccomp.AnyValue{}, seccomp.AnyValue{},
-	seccomp.MaskedEqual(unix.MAP_SHARED|unix.MAP_ANONYMOUS, unix.MAP_SHARED|unix.MAP_ANONYMOUS), // includes MAP_SHARED_VALIDATE
-}
+var sharedAnonymous = allFlags(3, unix.MAP_SHARED|unix.MAP_ANONYMOUS) // includes MAP_SHARED_VALIDATE
 
-// bufferSizes matches requests to change the sizes of socket buffers. They are
-// ignored rather than denied, because the sizes are hints to the kernel and
-// programs do not expect an error.
-var bufferSizes = func() seccomp.Or {
-	var or seccomp.Or
-	for _, option := range []uint32{unix.SO_SNDBUF, unix.SO_RCVBUF, unix.SO_SNDBUFFORCE, unix.SO_RCVBUFFORCE} {
-		rule := argument(1, unix.SOL_SOCKET)
-		rule[2] = argument(2, option)[2]
-		or = append(or, rule)
-	}
-	return or
-}()
+// bufferSizes lists the options that change the sizes of socket buffers. Requests to
+// change them are ignored rather than denied, because the sizes are hints to the
+// kernel and programs do not expect an error.
+var bufferSizes = []uint32{unix.SO_SNDBUF, unix.SO_RCVBUF, unix.SO_SNDBUFFORCE, unix.SO_RCVBUFFORCE}
 
 // Execution domains that code may select: that of Linux without flags, and the
 // value that only returns the current one. Flags such as READ_IMPLIES_EXEC

@@ -6,13 +6,10 @@
 package seccomp
 
 import (
-	"bytes"
-	"encoding/binary"
 	"slices"
 	"sync"
 
 	"golang.org/x/sys/unix"
-	"gvisor.dev/gvisor/pkg/seccomp"
 
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -55,108 +52,61 @@ type kind struct {
 	more     []uintptr
 }
 
-func program(k kind) ([]byte, error) {
-	errno := func(e unix.Errno) seccomp.Action { return seccomp.ReturnError.Code(uint16(e)) }
-	deny := seccomp.NewSyscallRules()
-	for _, nr := range slices.Concat(forbiddenCalls, neverHere, k.more) {
-		deny.Set(nr, seccomp.MatchAll{})
+func program(k kind) ([]byte, error) { return newRules(k).compile() }
+
+// newRules returns the rules of a program. The order counts for calls with several
+// rules.
+func newRules(k kind) ruleSet {
+	s := ruleSet{}
+	s.add(fail(unix.ENOSYS), unix.SYS_CLONE3)  // a filter cannot check its flags; libraries fall back to clone
+	s.add(fail(unix.ENOSYS), unix.SYS_OPENAT2) // a filter cannot check its mode; see modeArgument
+	s.addAll(fail(unix.ENOSYS), unboundedMemory)
+	s.addAll(fail(unix.EINVAL), wholePages)
+	for _, option := range bufferSizes {
+		s.add(fail(0), unix.SYS_SETSOCKOPT, equals(1, unix.SOL_SOCKET), equals(2, option))
 	}
-	deny.Set(unix.SYS_CLONE, anyFlag(0, namespaces))
-	deny.Set(unix.SYS_UNSHARE, anyFlag(0, namespaces))
-	deny.Set(unix.SYS_IOCTL, seccomp.Or{argument(1, unix.TIOCSTI), argument(1, unix.TIOCLINUX), argument(1, unix.TIOCSETD)})
-	for nr, arg := range modeArgument {
-		if !deny.Has(nr) {
-			deny.Set(nr, anyFlag(arg, unix.S_ISUID|unix.S_ISGID))
-		}
-	}
-	permitted := seccomp.NewSyscallRules()
-	permitted.Set(unix.SYS_PERSONALITY, seccomp.Or{argument(0, linuxPersonality), argument(0, queryPersonality)})
+	s.add(allow, unix.SYS_PERSONALITY, equals(0, linuxPersonality))
+	s.add(allow, unix.SYS_PERSONALITY, equals(0, queryPersonality))
 	if k.isolated {
-		families := seccomp.Or{argument(0, unix.AF_INET), argument(0, unix.AF_INET6)}
-		if k.unix {
-			families = append(families, argument(0, unix.AF_UNIX))
-		}
-		permitted.Set(unix.SYS_SOCKET, families)
+		s.add(allow, unix.SYS_SOCKET, equals(0, unix.AF_INET))
+		s.add(allow, unix.SYS_SOCKET, equals(0, unix.AF_INET6))
 	}
-	permitted.Set(unix.SYS_SOCKETPAIR, argument(0, unix.AF_UNIX))
-	noSockets := seccomp.NewSyscallRules()
-	noSockets.Set(unix.SYS_SOCKET, seccomp.MatchAll{})
-	noSockets.Set(unix.SYS_SOCKETPAIR, seccomp.MatchAll{})
+	if k.isolated && k.unix {
+		s.add(allow, unix.SYS_SOCKET, equals(0, unix.AF_UNIX))
+	}
+	s.add(fail(unix.EAFNOSUPPORT), unix.SYS_SOCKET)
+	s.add(allow, unix.SYS_SOCKETPAIR, equals(0, unix.AF_UNIX))
+	s.add(fail(unix.EAFNOSUPPORT), unix.SYS_SOCKETPAIR)
+	s.addDenied(k)
+	return s
+}
+
+// addDenied adds the rules of calls that fail with EPERM.
+func (s ruleSet) addDenied(k kind) {
+	denied := fail(unix.EPERM)
+	s.addAll(denied, forbiddenCalls)
+	s.addAll(denied, neverHere)
+	s.addAll(denied, k.more)
+	s.add(denied, unix.SYS_CLONE, anyFlag(0, namespaces))
+	s.add(denied, unix.SYS_UNSHARE, anyFlag(0, namespaces))
+	for _, request := range []uint32{unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD} {
+		s.add(denied, unix.SYS_IOCTL, equals(1, request))
+	}
+	for nr, arg := range modeArgument {
+		s.add(denied, nr, anyFlag(arg, unix.S_ISUID|unix.S_ISGID))
+	}
 	for nr, arg := range processArgument {
-		other := seccomp.PerArg{}
-		other[arg] = seccomp.NotEqual(0)
-		rule := seccomp.Or{other}
-		if nr == unix.SYS_SETPRIORITY {
-			rule = append(rule, argument(0, unix.PRIO_USER)) // affects all processes of the user
-		}
-		deny.Set(nr, rule)
+		s.add(denied, nr, notZero(arg))
 	}
+	s.add(denied, unix.SYS_SETPRIORITY, equals(0, unix.PRIO_USER)) // affects all processes of the user
 	if !k.isolated {
-		affinity := seccomp.PerArg{seccomp.NotEqual(0)} // libraries use 0 to bind their own threads
-		deny.Set(unix.SYS_SCHED_SETAFFINITY, affinity)
-		for _, nr := range forbiddenShared {
-			deny.Set(nr, seccomp.MatchAll{})
-		}
+		s.add(denied, unix.SYS_SCHED_SETAFFINITY, notZero(0)) // libraries use 0 to bind their own threads
+		s.addAll(denied, forbiddenShared)
 	}
-	unknown := seccomp.NewSyscallRules()
-	unknown.Set(unix.SYS_CLONE3, seccomp.MatchAll{}) // a filter cannot check its flags; libraries fall back to clone
-	for _, nr := range unboundedMemory {
-		unknown.Set(nr, seccomp.MatchAll{})
-	}
-	unsupported := seccomp.NewSyscallRules()
-	for _, nr := range wholePages {
-		unsupported.Set(nr, seccomp.MatchAll{})
-	}
-	deny.Set(unix.SYS_MMAP, sharedAnonymous)
-	ignored := seccomp.NewSyscallRules()
-	ignored.Set(unix.SYS_SETSOCKOPT, bufferSizes)
-	unknown.Set(unix.SYS_OPENAT2, seccomp.MatchAll{}) // a filter cannot check its mode; see modes
-	p := seccomp.Program{
-		RuleSets: []seccomp.RuleSet{
-			{Rules: unknown, Action: errno(unix.ENOSYS)},
-			{Rules: unsupported, Action: errno(unix.EINVAL)},
-			{Rules: ignored, Action: errno(0)},
-			{Rules: permitted, Action: seccomp.Allow},
-			{Rules: noSockets, Action: errno(unix.EAFNOSUPPORT)},
-			{Rules: deny, Action: errno(unix.EPERM)},
-		},
-		Options: seccomp.ProgramOptions{
-			DefaultAction: seccomp.Allow,
-			BadArchAction: seccomp.KillProcess,
-		},
-	}
-	insns, _, err := p.Build()
-	if err != nil {
-		return nil, err
-	}
-	insns = append(prologue(), insns...)
-	var b bytes.Buffer
-	err = binary.Write(&b, binary.NativeEndian, insns)
-	return b.Bytes(), err
+	s.add(denied, unix.SYS_MMAP, sharedAnonymous)
 }
 
 const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
-
-// argument matches the low 32 bits of an argument. The kernel ignores the other
-// bits.
-func argument(n int, value uint32) seccomp.PerArg {
-	rule := seccomp.PerArg{}
-	rule[n] = seccomp.MaskedEqual(0xffffffff, uintptr(value))
-	return rule
-}
-
-// anyFlag matches an argument that has at least one of the flags set.
-func anyFlag(n int, flags uintptr) seccomp.Or {
-	var or seccomp.Or
-	for bit := uintptr(1); bit <= flags; bit <<= 1 {
-		if flags&bit != 0 {
-			rule := seccomp.PerArg{}
-			rule[n] = seccomp.MaskedEqual(bit, bit)
-			or = append(or, rule)
-		}
-	}
-	return or
-}
 
 // forbiddenCalls lists calls that are always denied.
 var forbiddenCalls = []uintptr{

@@ -1,9 +1,11 @@
 package seccomp
 
-import "gvisor.dev/gvisor/pkg/bpf"
+import "golang.org/x/sys/unix"
+
+const arch = unix.AUDIT_ARCH_AARCH64
 
 var neverHere, byNameHere []uintptr
 
-func prologue() []bpf.Instruction { return nil }
+func foreignCalls() []instruction { return nil }
 
 var modesHere map[uintptr]int
