@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"io"
 	"slices"
+	"sync"
 )
 
 // A segment consists of a header and six sections. All numbers are
@@ -52,9 +53,11 @@ const (
 // different format or with a different label.
 var ErrDamaged = errors.New("damaged search index")
 
-var crcTable = crc32.MakeTable(crc32.Castagnoli)
+// crcTable is not computed at start, which sandboxed processes of this program would
+// do too.
+var crcTable = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
 
-func checksum(b []byte) uint32 { return crc32.Checksum(b, crcTable) }
+func checksum(b []byte) uint32 { return crc32.Checksum(b, crcTable()) }
 
 // Segment is an immutable set of documents that were split into words, in
 // memory or in a file. The weights of words depend on other documents and are

@@ -6,10 +6,12 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/loadout-dev/loadout/internal/kernelfile"
 )
 
 func lookupProcess(pid int) (Process, bool) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	stat, err := kernelfile.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return Process{}, false
 	}
@@ -20,7 +22,7 @@ func lookupProcess(pid int) (Process, bool) {
 	p.PID = pid
 	p.Path, _ = os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 	p.Path = strings.TrimSuffix(p.Path, " (deleted)") // after an update
-	if args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil && len(args) > 0 {
+	if args, err := kernelfile.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil && len(args) > 0 {
 		p.Args = strings.Split(strings.TrimRight(string(args), "\x00"), "\x00")
 	}
 	return p, true

@@ -3,15 +3,16 @@ package presence
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
+
+	"github.com/loadout-dev/loadout/internal/kernelfile"
 )
 
 // terminalName returns the name of the controlling terminal, or "" if there is
 // none or its name is unknown.
 func terminalName() string {
-	stat, err := os.ReadFile("/proc/self/stat")
+	stat, err := kernelfile.ReadFile("/proc/self/stat")
 	if err != nil {
 		return ""
 	}

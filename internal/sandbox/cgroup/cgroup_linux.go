@@ -5,7 +5,6 @@
 package cgroup
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/rand"
 	"errors"
@@ -19,6 +18,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/loadout-dev/loadout/internal/kernelfile"
 )
 
 // Limits holds the resource limits to set on a group.
@@ -133,7 +134,7 @@ func (g *Group) makeUnified(dir string, l Limits) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
-	have, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
+	have, err := kernelfile.ReadFile(filepath.Join(dir, "cgroup.controllers"))
 	if err == nil {
 		err = g.setUnified(dir, strings.Fields(string(have)), l)
 	}
@@ -181,12 +182,7 @@ func (g *Group) Open() (*os.File, error) {
 }
 
 func writeValue(dir, file, value string) error {
-	f, err := os.OpenFile(filepath.Join(dir, file), os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(value)
-	return errors.Join(err, f.Close())
+	return kernelfile.WriteFile(filepath.Join(dir, file), value)
 }
 
 // Controllers returns which of the memory, pids and cpu controllers the group
@@ -231,7 +227,7 @@ func (g *Group) countOOMKills() int {
 	if g.unified {
 		file = "memory.events"
 	}
-	b, err := os.ReadFile(filepath.Join(g.dirs["memory"], file))
+	b, err := kernelfile.ReadFile(filepath.Join(g.dirs["memory"], file))
 	if g.dirs["memory"] == "" || err != nil {
 		return 0
 	}
@@ -345,12 +341,11 @@ func groupPath(mount, root, group string) string {
 }
 
 func eachLine(file string, do func(string)) {
-	f, err := os.Open(file)
+	b, err := kernelfile.ReadFile(file)
 	if err != nil {
 		return
 	}
-	defer f.Close()
-	for s := bufio.NewScanner(f); s.Scan(); {
-		do(s.Text())
+	for line := range strings.Lines(string(b)) {
+		do(strings.TrimSuffix(line, "\n"))
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/loadout-dev/loadout/internal/kernelfile"
 )
 
 // leafName is the name of the child group to which the processes of a delegated
@@ -43,11 +45,11 @@ func enableControllers(dir string, names []string) error {
 }
 
 func writeControllers(dir string, names []string) error {
-	have, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
+	have, err := kernelfile.ReadFile(filepath.Join(dir, "cgroup.controllers"))
 	if err != nil {
 		return err
 	}
-	enabled, err := os.ReadFile(filepath.Join(dir, "cgroup.subtree_control"))
+	enabled, err := kernelfile.ReadFile(filepath.Join(dir, "cgroup.subtree_control"))
 	if err != nil {
 		return err
 	}
@@ -80,7 +82,7 @@ func isDelegated(dir string) bool {
 // or has exited.
 func isOurs(pid int) bool {
 	for pid > 1 && pid != os.Getpid() {
-		b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+		b, err := kernelfile.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 		if err != nil {
 			return true
 		}
@@ -117,7 +119,7 @@ func moveToLeaf(dir string) error {
 }
 
 func processesIn(dir string) ([]int, error) {
-	b, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+	b, err := kernelfile.ReadFile(filepath.Join(dir, "cgroup.procs"))
 	if err != nil {
 		return nil, err
 	}

@@ -5,13 +5,13 @@ package launcher
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 
+	"github.com/loadout-dev/loadout/internal/kernelfile"
 	"github.com/loadout-dev/loadout/internal/sandbox/cgroup"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -73,7 +73,7 @@ func attachTree(g *cgroup.Group, pid int) error {
 		return fmt.Errorf("attach to control group: %w", err)
 	}
 	for _, t := range threads {
-		b, _ := os.ReadFile(t) // when a thread exits, its children move to another thread
+		b, _ := kernelfile.ReadFile(t) // when a thread exits, its children move to another thread
 		for word := range strings.FieldsSeq(string(b)) {
 			child, err := strconv.Atoi(word)
 			if err == nil {

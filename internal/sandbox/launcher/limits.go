@@ -3,13 +3,13 @@
 package launcher
 
 import (
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/loadout-dev/loadout/internal/kernelfile"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage"
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -59,7 +59,7 @@ func SocketSize() int64 {
 	const usual = 208 << 10 // the kernel's default
 	var n int64
 	for name, missing := range map[string]int64{"rmem_default": usual, "wmem_default": usual, "optmem_max": 128 << 10} {
-		b, err := os.ReadFile("/proc/sys/net/core/" + name)
+		b, err := kernelfile.ReadFile("/proc/sys/net/core/" + name)
 		size, _ := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
 		if err != nil || size <= 0 {
 			size = missing

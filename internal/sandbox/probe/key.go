@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/loadout-dev/loadout/internal/kernelfile"
 	"github.com/loadout-dev/loadout/internal/sandbox/cgroup"
 	"github.com/loadout-dev/loadout/internal/sandbox/fileid"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage"
@@ -156,12 +157,7 @@ func (h *keyHash) addFile(root, name string, optional bool) {
 // readSmall reads a file below root of at most 1 MiB.
 func readSmall(root, name string) ([]byte, error) {
 	const most = 1 << 20
-	f, err := os.Open(filepath.Join(root, name))
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	b, err := kernelfile.ReadFile(filepath.Join(root, name))
 	if err == nil && len(b) > most {
 		err = fmt.Errorf("%s too large (limit %d bytes)", name, most)
 	}
