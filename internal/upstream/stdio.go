@@ -63,6 +63,12 @@ type stdioConn struct {
 	out   chan *outgoingLine
 	queue []jsonrpc.Message // rest of a batch; used only by Read
 
+	// queued is the number of lines that callers have passed to the goroutine and
+	// that are not written. While mu is held and queued is 0, no line is being
+	// written.
+	mu     sync.Mutex
+	queued int
+
 	close sync.Once
 	done  chan struct{}
 }
@@ -186,21 +192,53 @@ func (c *stdioConn) write() {
 	for {
 		select {
 		case o := <-c.out:
-			if o.ctx.Err() != nil {
-				o.written <- fmt.Errorf("%w: %w", errUnsent, o.ctx.Err())
-				continue
-			}
-			// A process cannot parse a truncated line, so an error means
-			// unsent.
-			if _, err := c.proc.Write(o.line); err != nil {
-				o.written <- fmt.Errorf("%w: %w", errUnsent, err)
-				continue
-			}
-			o.written <- nil
+			err := c.writeLine(o)
+			c.addQueued(-1)
+			o.written <- err
 		case <-c.done:
 			return
 		}
 	}
+}
+
+func (c *stdioConn) writeLine(o *outgoingLine) error {
+	if o.ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", errUnsent, o.ctx.Err())
+	}
+	// A process cannot parse a truncated line, so an error means unsent.
+	if _, err := c.proc.Write(o.line); err != nil {
+		return fmt.Errorf("%w: %w", errUnsent, err)
+	}
+	return nil
+}
+
+func (c *stdioConn) addQueued(n int) {
+	c.mu.Lock()
+	c.queued += n
+	c.mu.Unlock()
+}
+
+// An immediateWriter is a [Process] to which short lines can be written without
+// waiting.
+type immediateWriter interface {
+	// TryWrite writes b completely, or returns false if b is too long or the process
+	// must read first. It does not wait.
+	TryWrite(b []byte) (bool, error)
+}
+
+// tryWrite writes a line if that is possible without waiting, which saves the two
+// switches between goroutines. Otherwise, it returns false and counts the line as
+// queued: lines stay in order, so that no request follows its cancellation.
+func (c *stdioConn) tryWrite(line []byte) (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if w, ok := c.proc.(immediateWriter); ok && c.queued == 0 {
+		if ok, err := w.TryWrite(line); ok || err != nil {
+			return true, err
+		}
+	}
+	c.queued++
+	return false, nil
 }
 
 func (c *stdioConn) SessionID() string { return "" }
@@ -230,10 +268,25 @@ func (c *stdioConn) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if err != nil {
 		return err
 	}
+	select {
+	case <-c.done:
+		return fmt.Errorf("%w: %w", errUnsent, errEnded)
+	default:
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%w: %w", errUnsent, err)
+	}
+	if done, err := c.tryWrite(line); done {
+		if err != nil {
+			err = fmt.Errorf("%w: %w", errUnsent, err)
+		}
+		return err
+	}
 	o := &outgoingLine{ctx: ctx, line: line, written: make(chan error, 1)}
 	select {
 	case c.out <- o:
 	case <-ctx.Done():
+		c.addQueued(-1)
 		return fmt.Errorf("%w: %w", errUnsent, ctx.Err())
 	case <-c.done:
 		return fmt.Errorf("%w: %w", errUnsent, errEnded)
