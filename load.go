@@ -41,7 +41,7 @@ func (r *Runtime) fetch(ctx context.Context, ref, sessionID string) ([]*session.
 	if err := r.catalog.CheckApproval(ctx, e, sessionID, servedApprovals{r, true, held}); err != nil {
 		return nil, err
 	}
-	order, err := r.catalog.LoadOrder(ctx, e)
+	order, err := r.catalog.LoadWithFiles(ctx, e)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (r *Runtime) fetch(ctx context.Context, ref, sessionID string) ([]*session.
 		if l.Entry.Server != "" { // it identifies all files, which are held while the skill is loaded
 			sum = held.Digest()
 		}
-		out[i] = r.newSkill(ctx, l, sum)
+		out[i] = r.newSkill(l, sum)
 		if err := r.checkHeld(ctx, l, held); err != nil {
 			return nil, err
 		}
@@ -64,7 +64,7 @@ func (r *Runtime) fetch(ctx context.Context, ref, sessionID string) ([]*session.
 	return out, nil
 }
 
-func (r *Runtime) newSkill(ctx context.Context, l *catalog.Loaded, digest string) *session.Skill {
+func (r *Runtime) newSkill(l *catalog.Loaded, digest string) *session.Skill {
 	e, s := l.Entry, l.Skill
 	m := &session.Skill{
 		ID:           session.ID{Name: e.Name, Origin: e.Origin, Dir: e.Dir},
@@ -92,11 +92,10 @@ func (r *Runtime) newSkill(ctx context.Context, l *catalog.Loaded, digest string
 	if strings.TrimSpace(s.Instructions) == "" {
 		m.Problems = append(m.Problems, "no instructions: SKILL.md is empty after its frontmatter")
 	}
-	files, err := r.catalog.ListFiles(ctx, e)
-	if err != nil {
-		m.Problems = append(m.Problems, "cannot list files: "+err.Error())
+	if l.FilesError != nil {
+		m.Problems = append(m.Problems, "cannot list files: "+l.FilesError.Error())
 	}
-	m.Files = files
+	m.Files = l.Files
 	return m
 }
 

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -65,10 +66,11 @@ func (s *scan) countNames(n int) {
 	}
 }
 
-// callOnDir calls s.onDir, if it is set, after a directory has been inspected
+// callOnDir calls s.onDir, if it is set, with the path of the directory name in
+// dir, or of dir if name is empty. It is called after a directory has been inspected
 // and before its files are read.
-func (s *scan) callOnDir(at string) {
+func (s *scan) callOnDir(dir, name string) {
 	if s.onDir != nil {
-		s.onDir(at)
+		s.onDir(strings.TrimSuffix(dir+"/"+name, "/"))
 	}
 }

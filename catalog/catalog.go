@@ -380,39 +380,58 @@ func (c *Catalog) Open(ctx context.Context, e *Entry) (*skill.Bundle, error) {
 }
 
 // Read returns the current skill and the content of its SKILL.md, which may be
-// newer than the entry. It reads them from the source in each call, so the
-// caller owns both. Like [skill.ParseHead], it does not check the instructions.
+// newer than the entry. It reads them from the source in each call. As with
+// [skill.ParseHead], the skill aliases the content, which must not be modified,
+// and the instructions are not checked.
 //
 // Read returns a [*BrokenError] if the skill no longer loads, and a
 // [*NotFoundError] if the filter now hides it. It also returns an error if
 // SKILL.md exceeds 10 MiB, and any error from [Catalog.Open].
 func (c *Catalog) Read(ctx context.Context, e *Entry) (*skill.Skill, []byte, error) {
-	src, ok := c.readDirect(e)
+	l, err := c.load(ctx, e, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	return l.Skill, l.Source, nil
+}
+
+// load implements Read. If list is set, it also lists the files.
+func (c *Catalog) load(ctx context.Context, e *Entry, list bool) (*Loaded, error) {
+	l := &Loaded{Entry: e}
+	read, ok := c.readDirect(e, list)
+	l.Source = read.source
 	file, folder := e.file, path.Base(filepath.ToSlash(e.Path))
 	if !ok {
 		b, err := c.Open(ctx, e)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		defer b.Close()
 		folder = b.Folder
-		if src, file, err = readSkill(b.FS, file); err != nil {
-			return nil, nil, fmt.Errorf("skill %s: %w", e.Name, err)
+		if l.Source, file, err = readSkill(b.FS, file); err != nil {
+			return nil, fmt.Errorf("skill %s: %w", e.Name, err)
 		}
 	}
-	s, ds, _ := skill.ParseHead(src, true, file, folder)
+	s, ds, _ := skill.ParseHead(l.Source, true, file, folder)
 	if s == nil || !ds.Loads() {
-		return nil, nil, &BrokenError{Name: e.Name, Path: e.Path, Diagnostics: ds}
+		return nil, &BrokenError{Name: e.Name, Path: e.Path, Diagnostics: ds}
 	}
 	if e.Server != "" {
 		ignoreRequests(s)
 	}
 	if f := c.filter.Load(); e.file != "" && f.selects() { // the file may have changed since the entry was read
 		if why := f.reason(&Entry{Name: s.Name, Version: s.Version, BindShells: s.BindShells}); why != "" {
-			return nil, nil, &NotFoundError{Ref: e.Name, Reason: "changed, and now " + why}
+			return nil, &NotFoundError{Ref: e.Name, Reason: "changed, and now " + why}
 		}
 	}
-	return s, src, nil
+	l.Skill = s
+	switch {
+	case read.listed:
+		l.Files = read.files
+	case list:
+		l.Files, l.FilesError = c.ListFiles(ctx, e)
+	}
+	return l, nil
 }
 
 // readSkill reads the SKILL.md of a skill. name is the expected file name. If

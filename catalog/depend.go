@@ -36,6 +36,10 @@ type Loaded struct {
 	Entry  *Entry
 	Skill  *skill.Skill
 	Source []byte // content of SKILL.md
+	// Files lists the files without hashes, and FilesError is the reason why they
+	// cannot be listed. Only [Catalog.LoadWithFiles] sets them.
+	Files      skill.Manifest
+	FilesError error
 	// Needs lists the names of the skills that this skill depends on. Missing
 	// lists the references to dependencies that the catalog does not have,
 	// without those that name Python modules, as in app.tools.requests.
@@ -52,16 +56,25 @@ type Loaded struct {
 // because published skills also list packages of other systems. It is listed in
 // Missing. LoadOrder also returns any error from [Catalog.Read].
 func (c *Catalog) LoadOrder(ctx context.Context, e *Entry) ([]*Loaded, error) {
+	return c.loadOrder(ctx, e, false)
+}
+
+// LoadWithFiles is like LoadOrder, but also lists the files of the skills, as
+// [Catalog.ListFiles] does.
+func (c *Catalog) LoadWithFiles(ctx context.Context, e *Entry) ([]*Loaded, error) {
+	return c.loadOrder(ctx, e, true)
+}
+
+func (c *Catalog) loadOrder(ctx context.Context, e *Entry, list bool) ([]*Loaded, error) {
 	s := c.Snapshot()
 	read := map[*Entry]*Loaded{}
 	o := ordering{s: s, needs: map[string][]need{}, dependencies: func(e *Entry) ([]string, error) {
 		l := read[e]
 		if l == nil {
-			sk, src, err := c.Read(ctx, e)
-			if err != nil {
+			var err error
+			if l, err = c.load(ctx, e, list); err != nil {
 				return nil, err
 			}
-			l = &Loaded{Entry: e, Skill: sk, Source: src}
 			read[e] = l
 		}
 		return l.dependencies(), nil

@@ -1,19 +1,14 @@
 package catalog
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"path/filepath"
-	"slices"
-	"strings"
-	"sync"
 
 	"github.com/loadout-dev/loadout/internal/skillfile"
-	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -21,10 +16,10 @@ import (
 // their instructions and list their files with few system calls. Other skills
 // are read through [skill.Bundle], which confines symlinks to the skill.
 
-// readSymlinked reads the start of a symlinked file. The target must be in the
-// directory that contains the symlink, or below it. If within is not nil, that
-// directory must be inside that boundary.
-func readSymlinked(path string, within *boundary, buf []byte) (int, stamp, error) {
+// readSymlinked reads the start of a symlinked file into the result of alloc for
+// its size. The target must be in the directory that contains the symlink, or below
+// it. If within is not nil, that directory must be inside that boundary.
+func readSymlinked(path string, within *boundary, alloc func(size int64) []byte) (int, stamp, error) {
 	root, err := within.openRoot(filepath.Dir(path))
 	if err != nil {
 		return 0, stamp{}, err
@@ -45,39 +40,43 @@ func readSymlinked(path string, within *boundary, buf []byte) (int, stamp, error
 	if fi, err = f.Stat(); err != nil {
 		return 0, stamp{}, err
 	}
-	n, err := io.ReadFull(f, buf)
+	n, err := io.ReadFull(f, alloc(fi.Size()))
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = nil
 	}
 	return n, stampOfInfo(fi), err
 }
 
-// headBuffers is a pool of buffers that are larger than most SKILL.md files.
-var headBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+// direct is the result of readDirect.
+type direct struct {
+	source []byte // content of SKILL.md
+	files  skill.Manifest
+	listed bool // whether files is valid
+}
 
-// readDirect returns the content of a skill's SKILL.md. It returns false if the
-// skill must be opened through its bundle instead.
-func (c *Catalog) readDirect(e *Entry) ([]byte, bool) {
+// readDirect returns the content of a skill's SKILL.md and, if list is set, the
+// skill's files. It returns false if the skill must be opened through its bundle
+// instead.
+func (c *Catalog) readDirect(e *Entry, list bool) (direct, bool) {
 	d, closeDir := c.openDirect(e)
 	if d == nil {
-		return nil, false
+		return direct{}, false
 	}
 	defer closeDir()
-	scratch := headBuffers.Get().(*[32 << 10]byte)
-	defer headBuffers.Put(scratch)
-	buf := scratch[:]
-	for {
-		n, st, err := d.readHead(e.file, buf)
-		switch {
-		case err != nil || st.size > skillfile.MaxFileBytes:
-			return nil, false
-		case int64(n) >= st.size && n < len(buf):
-			return bytes.Clone(buf[:n]), true
-		case len(buf) > skillfile.MaxFileBytes:
-			return nil, false
+	var out direct
+	n, st, err := d.readInto(e.file, func(size int64) []byte {
+		if size <= skillfile.MaxFileBytes {
+			out.source = make([]byte, size)
 		}
-		buf = make([]byte, max(2*len(buf), int(st.size)+1))
+		return out.source
+	})
+	if err != nil || st.size > skillfile.MaxFileBytes || int64(n) < st.size { // too large, or truncated meanwhile
+		return direct{}, false
 	}
+	if list {
+		out.files, out.listed = d.listFiles()
+	}
+	return out, true
 }
 
 // openDirect opens the directory of a skill. It returns nil if the directory
@@ -129,14 +128,5 @@ func (c *Catalog) listDirect(e *Entry) (skill.Manifest, bool) {
 		return nil, false
 	}
 	defer closeDir()
-	var out skill.Manifest
-	ok, err := d.files("", make([]byte, 4<<10), func(path string, size int64, mode fs.FileMode) bool {
-		out = append(out, skill.File{Path: path, Size: size, Script: skillpath.IsScript(path, mode)})
-		return len(out) < skillfile.MaxFiles
-	})
-	if !ok || err != nil {
-		return nil, false
-	}
-	slices.SortFunc(out, func(a, b skill.File) int { return strings.Compare(a.Path, b.Path) })
-	return out, true
+	return d.listFiles()
 }

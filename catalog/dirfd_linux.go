@@ -1,16 +1,14 @@
 package catalog
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/loadout-dev/loadout/internal/skillpath"
 )
 
 // dirfd is an open directory. It resolves names with system calls relative to
@@ -114,55 +112,73 @@ func (d *dirfd) openSub(name string, flags int) (*dirfd, error) {
 // list returns the directory entries that a scan uses, unsorted, and the
 // number of names it read. It stops after reading more than limit names. It
 // must be called only once.
-func (d *dirfd) list(buf []byte, limit int) ([]dirent, int, error) {
-	return d.dirents(buf, isRelevantName[[]byte], limit)
-}
-
-func (d *dirfd) dirents(buf []byte, keep func(name []byte) bool, most int) (out []dirent, read int, err error) {
-	for read <= most {
-		n, err := unix.Getdents(d.fd, buf)
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
+func (d *dirfd) list(buf []byte, limit int) (out []dirent, read int, err error) {
+	for read <= limit {
+		n, err := d.getdents(buf)
 		if err != nil {
-			return nil, read, &fs.PathError{Op: "readdir", Path: d.path, Err: err}
+			return nil, read, err
 		}
 		if n == 0 {
 			return out, read, nil
 		}
 		var names int
-		out, names = appendDirents(out, buf[:n], keep, most-read)
+		out, names = appendDirents(out, buf[:n], limit-read)
 		read += names
 	}
 	return out, read, nil
 }
 
-// appendDirents decodes linux_dirent64 records: inode (8 bytes), offset (8),
-// record length (2), type (1), name with a terminating NUL. It also returns
-// the number of names. It does not append entries after the first limit names.
-func appendDirents(out []dirent, b []byte, keep func(name []byte) bool, limit int) (_ []dirent, read int) {
+// getdents reads directory entries for nextDirent. It returns 0 at the end.
+func (d *dirfd) getdents(buf []byte) (int, error) {
+	for {
+		n, err := unix.Getdents(d.fd, buf)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return 0, &fs.PathError{Op: "readdir", Path: d.path, Err: err}
+		}
+		return n, nil
+	}
+}
+
+// appendDirents decodes directory entries. It also returns the number of names. It
+// does not append entries after the first limit names.
+func appendDirents(out []dirent, b []byte, limit int) (_ []dirent, read int) {
+	for {
+		name, k, rest, ok := nextDirent(b)
+		if !ok {
+			return out, read
+		}
+		if read++; read > limit {
+			return out, read
+		}
+		if k != kindFile || isRelevantName(name) {
+			out = append(out, dirent{string(name), k})
+		}
+		b = rest
+	}
+}
+
+// nextDirent decodes the first linux_dirent64 record that is not for the directory
+// itself or its parent: inode (8 bytes), offset (8), record length (2), type (1),
+// name with a terminating NUL. It returns false at the end.
+func nextDirent(b []byte) (name []byte, k kind, rest []byte, ok bool) {
 	for len(b) >= 20 {
 		size := int(b[16]) | int(b[17])<<8
 		if size < 20 || size > len(b) {
-			return out, read
+			return nil, kindOther, nil, false
 		}
-		name := b[19:size]
-		for i, c := range name {
-			if c == 0 {
-				name = name[:i]
-				break
-			}
-		}
-		if k := direntKind(b[18]); len(name) <= 2 && (string(name) == "." || string(name) == "..") {
-			// ignored
-		} else if read++; read > limit {
-			return out, read
-		} else if k != kindFile || keep(name) {
-			out = append(out, dirent{string(name), k})
+		name, k = b[19:size], direntKind(b[18])
+		if i := bytes.IndexByte(name, 0); i >= 0 {
+			name = name[:i]
 		}
 		b = b[size:]
+		if string(name) != "." && string(name) != ".." {
+			return name, k, b, true
+		}
 	}
-	return out, read
+	return nil, kindOther, nil, false
 }
 
 func direntKind(t byte) kind {
@@ -216,6 +232,30 @@ func (d *dirfd) statDir(name string) (stamp, uint64) {
 	return stampOf(&st), uint64(st.Nlink)
 }
 
+// nameBuffer has room for the name of a directory, the name of a file in it, and
+// a NUL.
+type nameBuffer [2 * (unix.NAME_MAX + 1)]byte
+
+// statLeaf returns the stamp of a directory, and that of a file in it, which may be
+// a symlink. It returns false if the directory has subdirectories that do not count
+// as links, or if one of them does not exist. It does not allocate.
+func (d *dirfd) statLeaf(buf *nameBuffer, dir, file string) (ofDir, ofFile stamp, ok bool) {
+	if len(dir)+len(file)+2 > len(buf) {
+		return stamp{}, stamp{}, false
+	}
+	name := append(buf[:0], dir...)
+	var st unix.Stat_t
+	if err := fstatat(d.fd, append(name, 0), &st, 0); err != nil || modeKind(st.Mode) != kindDir || st.Nlink < 2 {
+		return stamp{}, stamp{}, false
+	}
+	ofDir = stampOf(&st)
+	name = append(append(append(name, '/'), file...), 0)
+	if err := fstatat(d.fd, name, &st, 0); err != nil {
+		return stamp{}, stamp{}, false
+	}
+	return ofDir, stampOf(&st), true
+}
+
 // hasDir reports whether name is a directory and not a symlink.
 func (d *dirfd) hasDir(name string) bool {
 	var st unix.Stat_t
@@ -233,9 +273,15 @@ func (d *dirfd) self() (stamp, error) {
 // readHead reads the start of a file into buf. It returns the stamp that the
 // file had when it was opened.
 func (d *dirfd) readHead(name string, buf []byte) (n int, st stamp, err error) {
+	return d.readInto(name, func(int64) []byte { return buf })
+}
+
+// readInto is like readHead, but reads into the result of alloc for the size of the
+// file.
+func (d *dirfd) readInto(name string, alloc func(size int64) []byte) (n int, st stamp, err error) {
 	fd, err := openat(d.fd, name, unix.O_NOFOLLOW)
 	if errors.Is(err, unix.ELOOP) && !d.noLinks {
-		return readSymlinked(d.path+"/"+name, d.within, buf)
+		return readSymlinked(d.path+"/"+name, d.within, alloc)
 	}
 	if err != nil {
 		return 0, stamp{}, &fs.PathError{Op: "open", Path: d.path + "/" + name, Err: err}
@@ -248,6 +294,7 @@ func (d *dirfd) readHead(name string, buf []byte) (n int, st stamp, err error) {
 	if modeKind(raw.Mode) != kindFile {
 		return 0, stamp{}, fmt.Errorf("read %s/%s: not a regular file", d.path, name)
 	}
+	buf := alloc(raw.Size)
 	for n < len(buf) {
 		m, err := unix.Read(fd, buf[n:])
 		if errors.Is(err, unix.EINTR) {
@@ -262,44 +309,6 @@ func (d *dirfd) readHead(name string, buf []byte) (n int, st stamp, err error) {
 		n += m
 	}
 	return n, stampOf(&raw), nil
-}
-
-// files calls visit with the size and mode of every file in the directory tree.
-// ok is false if visit returns false, or if the tree contains anything other than
-// files and directories.
-func (d *dirfd) files(prefix string, buf []byte, visit func(path string, size int64, mode fs.FileMode) bool) (ok bool, err error) {
-	names, _, err := d.dirents(buf, func([]byte) bool { return true }, math.MaxInt)
-	if err != nil {
-		return false, err
-	}
-	for _, e := range names {
-		if skillpath.IsIgnored(e.name) {
-			continue
-		}
-		switch e.kind {
-		case kindFile:
-			var st unix.Stat_t
-			if err := unix.Fstatat(d.fd, e.name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil || modeKind(st.Mode) != kindFile {
-				return false, nil
-			}
-			if !visit(prefix+e.name, st.Size, fs.FileMode(st.Mode&0o777)) {
-				return false, nil
-			}
-		case kindDir:
-			sub, err := d.subNoFollow(e.name)
-			if err != nil {
-				return false, nil
-			}
-			ok, err := sub.files(prefix+e.name+"/", buf, visit)
-			sub.close()
-			if !ok {
-				return false, err
-			}
-		default:
-			return false, nil
-		}
-	}
-	return true, nil
 }
 
 func stampOf(st *unix.Stat_t) stamp {

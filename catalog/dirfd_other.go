@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/loadout-dev/loadout/skill"
 )
 
 // dirfd represents an open directory on systems where directories are opened by
@@ -139,6 +141,13 @@ func (d *dirfd) stat(name string) (stamp, kind, error) {
 // links of a directory differently.
 func (d *dirfd) statDir(string) (stamp, uint64) { return stamp{}, 0 }
 
+type nameBuffer struct{}
+
+// statLeaf returns false, for the same reason.
+func (d *dirfd) statLeaf(*nameBuffer, string, string) (_, _ stamp, ok bool) {
+	return stamp{}, stamp{}, false
+}
+
 func (d *dirfd) hasDir(string) bool { return false }
 
 func (d *dirfd) self() (stamp, error) {
@@ -150,13 +159,17 @@ func (d *dirfd) self() (stamp, error) {
 }
 
 func (d *dirfd) readHead(name string, buf []byte) (int, stamp, error) {
+	return d.readInto(name, func(int64) []byte { return buf })
+}
+
+func (d *dirfd) readInto(name string, alloc func(size int64) []byte) (int, stamp, error) {
 	path := filepath.Join(d.path, name)
 	fi, err := os.Lstat(path)
 	switch {
 	case err != nil:
 		return 0, stamp{}, err
 	case fi.Mode()&fs.ModeSymlink != 0:
-		return readSymlinked(path, d.within, buf)
+		return readSymlinked(path, d.within, alloc)
 	case !fi.Mode().IsRegular(): // opening a pipe would block
 		return 0, stamp{}, fmt.Errorf("read %s: not a regular file", path)
 	}
@@ -168,15 +181,13 @@ func (d *dirfd) readHead(name string, buf []byte) (int, stamp, error) {
 	if fi, err = f.Stat(); err != nil {
 		return 0, stamp{}, err
 	}
-	n, err := io.ReadFull(f, buf)
+	n, err := io.ReadFull(f, alloc(fi.Size()))
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		err = nil
 	}
 	return n, stampOfInfo(fi), err
 }
 
-// files always returns false, so that the caller uses the portable
+// listFiles always returns false, so that the caller uses the portable
 // implementation.
-func (d *dirfd) files(string, []byte, func(string, int64, fs.FileMode) bool) (bool, error) {
-	return false, nil
-}
+func (d *dirfd) listFiles() (skill.Manifest, bool) { return nil, false }

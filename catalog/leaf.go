@@ -61,7 +61,7 @@ func (s *scan) leaf(d, sub *dirfd, old *node, rel string) (n *node, ok bool) {
 	} else if old.skill != nil && old.skill.file == f.file {
 		f = old.skill
 	}
-	s.callOnDir(d.path + "/" + old.name)
+	s.callOnDir(d.path, old.name)
 	seen := time.Now().UnixNano()
 	f = s.read(at, f, rel, st.id)
 	if f.missing {

@@ -140,7 +140,7 @@ func (c *Catalog) bodyHead(ctx context.Context, e *Entry, buf []byte) (string, b
 	if s == nil {
 		return "", false
 	}
-	return searchText(s), true
+	return strings.Clone(searchText(s)), true // not in buf
 }
 
 // searchText returns the examples of a skill and the start of its instructions.

@@ -134,6 +134,7 @@ type scan struct {
 	scope    Scope
 	head     []byte // buffer for the starts of files
 	dirents  []byte
+	name     nameBuffer
 	dirs     int
 	names    int // names read from directories
 	parsed   int
@@ -186,7 +187,7 @@ func (s *scan) visit(d *dirfd, old *node, name, rel string, at level) (*node, er
 		return nil, nil
 	}
 	s.countDir()
-	s.callOnDir(d.path)
+	s.callOnDir(d.path, "")
 	n := &node{name: name, stamp: st}
 	below := level{at.depth + 1, at.inside, at.was || old != nil && old.skill != nil}
 	if old != nil && old.stamp == st && at.inside == at.was && !st.racy(old.seen) {
@@ -350,8 +351,8 @@ func (s *scan) descend(d *dirfd, n *node, rel string, at level) {
 			subs = append(subs, old)
 			continue
 		}
-		if same != nil && same[i] && !s.visited[old.stamp.id] && s.dirsLeft() {
-			s.callOnDir(d.path + "/" + old.name)
+		if !s.visited[old.stamp.id] && s.dirsLeft() && s.isUnchanged(d, n.subs, i, same) {
+			s.callOnDir(d.path, old.name)
 			s.countDir()
 			s.visited[old.stamp.id] = true
 			subs = append(subs, old)

@@ -8,7 +8,7 @@ import (
 
 const (
 	// statChunk is the number of subdirectories that a goroutine compares at once.
-	// Directories with fewer are compared by the scan itself.
+	// If there are fewer than two chunks, the scan itself compares them.
 	statChunk = 128
 	// maxStatWorkers is the maximum number of these goroutines.
 	maxStatWorkers = 4
@@ -19,7 +19,7 @@ const (
 // time of a scan in which little has changed, so several goroutines do it. A
 // subdirectory for which it reports false must be scanned. After the deadline of the
 // scan, it reports false for the rest. The result is nil if there are few
-// subdirectories, or if symlinks must be checked.
+// subdirectories, or if symlinks must be checked: see isUnchanged.
 func (s *scan) unchanged(d *dirfd, subs []*node) []bool {
 	if s.within != nil || len(subs) < 2*statChunk {
 		return nil
@@ -29,9 +29,10 @@ func (s *scan) unchanged(d *dirfd, subs []*node) []bool {
 	var workers sync.WaitGroup
 	for range min(maxStatWorkers, runtime.GOMAXPROCS(0)) {
 		workers.Go(func() {
+			var buf nameBuffer
 			for from := range chunks {
 				for i, old := range subs[from:min(from+statChunk, len(subs))] {
-					same[from+i] = old.isUnchangedLeaf(d)
+					same[from+i] = old.isUnchangedLeaf(d, &buf)
 				}
 			}
 		})
@@ -44,17 +45,22 @@ func (s *scan) unchanged(d *dirfd, subs []*node) []bool {
 	return same
 }
 
+// isUnchanged reports whether the subdirectory subs[i] of d is a leaf in which nothing
+// has changed. same is the result of unchanged.
+func (s *scan) isUnchanged(d *dirfd, subs []*node, i int, same []bool) bool {
+	if same != nil {
+		return same[i]
+	}
+	return s.within == nil && subs[i].isUnchangedLeaf(d, &s.name)
+}
+
 // isUnchangedLeaf reports whether the subdirectory of d for which n is the result of
 // the last scan contains a SKILL.md and nothing else to search, and neither has
 // changed.
-func (n *node) isUnchangedLeaf(d *dirfd) bool {
-	if n.skill == nil || len(n.subs) > 0 || n.skill.seen == 0 || n.skill.stamp.racy(n.skill.seen) {
+func (n *node) isUnchangedLeaf(d *dirfd, buf *nameBuffer) bool {
+	if n.skill == nil || len(n.subs) > 0 || n.skill.seen == 0 || n.stamp.racy(n.seen) || n.skill.stamp.racy(n.skill.seen) {
 		return false
 	}
-	st, links := d.statDir(n.name)
-	if links < 2 || st != n.stamp || st.racy(n.seen) {
-		return false
-	}
-	st, _, err := d.stat(n.name + "/" + n.skill.file)
-	return err == nil && st == n.skill.stamp
+	ofDir, ofFile, ok := d.statLeaf(buf, n.name, n.skill.file)
+	return ok && ofDir == n.stamp && ofFile == n.skill.stamp
 }

@@ -18,6 +18,7 @@ import (
 	"io"
 	"io/fs"
 	"strings"
+	"unsafe"
 
 	"github.com/loadout-dev/loadout/internal/skillfile"
 )
@@ -183,7 +184,7 @@ func ParseBytes(src []byte, file, folder string) (*Skill, Diagnostics) {
 	if s == nil {
 		return nil, p.ds
 	}
-	s.Instructions = string(src[p.lay.body:])
+	s.Instructions = aliasString(src[p.lay.body:])
 	p.body(s)
 	return s, p.ds
 }
@@ -203,7 +204,10 @@ func ParseHead(head []byte, complete bool, file, folder string) (s *Skill, ds Di
 		return nil, nil, true
 	}
 	if s != nil && complete {
-		s.Instructions = string(head[p.lay.body:])
+		s.Instructions = aliasString(head[p.lay.body:])
 	}
 	return s, p.ds, false
 }
+
+// aliasString returns b as a string that shares its memory.
+func aliasString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
