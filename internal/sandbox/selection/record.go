@@ -92,9 +92,9 @@ func (r *Record) probe(ctx context.Context, b sandbox.Backend, key string) (*san
 	return rep, err
 }
 
-// find returns the report of the stored probe with the given key, and the time when
-// it expires. It returns nil if there is no such probe, or if the report cannot be
-// one of b.
+// find returns the report of the stored probe with the given key, and the time of the
+// probe. It returns nil if there is no such probe, or if the report cannot be one of
+// b.
 func (r *Record) find(b sandbox.Backend, key string) (*sandbox.Report, time.Time) {
 	if r == nil || key == "" {
 		return nil, time.Time{}
@@ -105,7 +105,7 @@ func (r *Record) find(b sandbox.Backend, key string) (*sandbox.Report, time.Time
 	}
 	for _, p := range decodeRecord(data) {
 		if p.Key == key && p.Report.Backend == b.Name() && p.Report.Tier > sandbox.None && p.Report.Tier <= b.Tier() {
-			return p.Report, p.Time.Add(recordTTL)
+			return p.Report, p.Time
 		}
 	}
 	return nil, time.Time{}
@@ -150,13 +150,13 @@ func withoutKey(probes []recordedProbe, key string) []recordedProbe {
 // cannot have one: programs that start no sandbox should not probe each time.
 // Prepare keeps its result even if it cannot be recorded.
 func (c *Backend) Prepare(ctx context.Context) {
-	c.mu.Lock() // Choose waits for the result
-	defer c.mu.Unlock()
-	if c.b != nil || c.err != nil || !c.opts.lacksRecord() {
+	c.choosing.Lock() // Choose waits for the result
+	defer c.choosing.Unlock()
+	if now, _, err := c.cached(false); now.b != nil || err != nil || !c.opts.lacksRecord() {
 		return
 	}
 	if found, err := c.search(ctx, false); ctx.Err() == nil {
-		c.choice, c.err, c.failed = found, err, time.Now() // Choose returns the error
+		c.set(found, err) // Choose returns the error
 	}
 }
 

@@ -138,6 +138,21 @@ func TestRecordOfTheFuture(t *testing.T) {
 	})
 }
 
+// Setting the clock back does not prolong the use of a record.
+func TestRecordWithClockSetBack(t *testing.T) {
+	path := recordPath(t)
+	b := newKeyed("native", "one")
+	long := process(t, path, b)
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Hour)
+		wantProbes(t, "first", process(t, path, b), b, 1)
+		wantProbes(t, "recorded", long, b, 1)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		wantProbes(t, "in the same process, earlier", long, b, 2)
+	})
+}
+
 func TestFailuresAreNotRemembered(t *testing.T) {
 	path := recordPath(t)
 	b := newKeyed("native", "one")
@@ -461,6 +476,38 @@ func TestPrepare(t *testing.T) {
 	cancel()
 	c.Prepare(gone)
 	wantProbes(t, "after a cancelled test", c, second, second.probes+1)
+}
+
+// slowBackend is a backend whose probe waits.
+type slowBackend struct {
+	*keyedBackend
+	probing, proceed chan struct{}
+}
+
+func (b slowBackend) Probe(ctx context.Context) (*sandbox.Report, error) {
+	close(b.probing)
+	<-b.proceed
+	return b.keyedBackend.Probe(ctx)
+}
+
+// Only callers that need a sandbox wait for a probe.
+func TestReportsDuringProbe(t *testing.T) {
+	b := slowBackend{newKeyed("native", "one"), make(chan struct{}), make(chan struct{})}
+	c := process(t, recordPath(t), b)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.Prepare(t.Context())
+	}()
+	<-b.probing
+	if c.Name() != "auto" || c.Tier() != sandbox.None {
+		t.Errorf("before the choice: %s, %v", c.Name(), c.Tier())
+	}
+	close(b.proceed)
+	<-done
+	if c.Name() != "native" || c.Tier() != sandbox.Isolated {
+		t.Errorf("after the choice: %s, %v", c.Name(), c.Tier())
+	}
 }
 
 // Results that cannot be recorded are not prepared, as each process would probe.

@@ -89,6 +89,8 @@ const failureTTL = 30 * time.Second
 type Backend struct {
 	opts Options
 
+	choosing sync.Mutex // held while candidates are probed or a record is removed; locked before mu
+
 	mu     sync.Mutex
 	choice           // guarded by mu
 	err    error     // guarded by mu
@@ -98,13 +100,22 @@ type Backend struct {
 // choice is a chosen backend with its report. The zero value means that no backend
 // has been chosen.
 type choice struct {
-	b       sandbox.Backend
-	rep     *sandbox.Report
-	expires time.Time // zero if the backend was probed
+	b   sandbox.Backend
+	rep *sandbox.Report
+	// since is the time of the record that was used, and expires is the time when
+	// that record expires. They are zero if the backend was probed.
+	since, expires time.Time
 }
 
+// isValid reports whether the choice can still be used. A record is valid no longer
+// if the clock is set back, because the comparison of times with monotonic readings
+// ignores the clock, and that with the time of the record does not.
 func (c *choice) isValid() bool {
-	return c.b != nil && (c.expires.IsZero() || time.Now().Before(c.expires))
+	if c.b == nil || c.expires.IsZero() {
+		return c.b != nil
+	}
+	now := time.Now()
+	return now.Before(c.expires) && now.Round(0).Before(c.expires.Round(0)) && !now.Before(c.since)
 }
 
 var _ sandbox.Backend = (*Backend)(nil)
@@ -136,29 +147,44 @@ func (c *Backend) Renew(ctx context.Context) (sandbox.Backend, *sandbox.Report, 
 }
 
 func (c *Backend) choose(ctx context.Context, renew bool) (sandbox.Backend, *sandbox.Report, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.isValid() && (!renew || c.expires.IsZero()) || c.err != nil && time.Since(c.failed) < failureTTL {
-		return c.b, c.rep, c.err
+	c.choosing.Lock()
+	defer c.choosing.Unlock()
+	if now, ok, err := c.cached(renew); ok {
+		return now.b, now.rep, err
 	}
 	found, err := c.search(ctx, renew)
 	if ctx.Err() != nil {
 		return nil, nil, ctx.Err()
 	}
+	c.set(found, err)
+	return found.b, found.rep, err
+}
+
+// cached returns the choice or the last failure. It returns false if choose must
+// search.
+func (c *Backend) cached(renew bool) (now choice, ok bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ok = c.isValid() && (!renew || c.expires.IsZero()) || c.err != nil && time.Since(c.failed) < failureTTL
+	return c.choice, ok, c.err
+}
+
+func (c *Backend) set(found choice, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.choice, c.err, c.failed = found, err, time.Now()
-	return c.b, c.rep, err
 }
 
 // forget discards the choice b and removes its record, so that the next call
 // chooses again. It does nothing if another start has discarded b: a new record
 // may exist.
 func (c *Backend) forget(ctx context.Context, b *recorded) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.b != b {
+	c.choosing.Lock()
+	defer c.choosing.Unlock()
+	if c.chosen() != b {
 		return nil
 	}
-	c.choice = choice{}
+	c.set(choice{}, nil)
 	return c.opts.Record.remove(ctx, b.key)
 }
 
@@ -174,8 +200,9 @@ func (c *Backend) search(ctx context.Context, renew bool) (choice, error) {
 	for _, b := range all {
 		key := o.Record.probeKey(b)
 		if !renew {
-			if rep, expires := o.Record.find(b, key); rep != nil && rep.Tier >= o.minTier() {
-				return choice{&recorded{b, key, rep, c}, rep, expires}, nil
+			if rep, since := o.Record.find(b, key); rep != nil && rep.Tier >= o.minTier() {
+				now := time.Now()
+				return choice{&recorded{b, key, rep, c}, rep, since, now.Add(recordTTL - now.Sub(since))}, nil
 			}
 		}
 		rep, err := o.probe(ctx, b, key)
