@@ -46,13 +46,16 @@ func Program(cache, exe string) (string, *Bundle, error) {
 	return filepath.Join(b.Dir, programName), b, nil
 }
 
-// verified contains the program of each cache that this process has verified.
-var verified = programs{m: map[string]program{}}
+// verified contains the programs that this process has verified.
+var verified = programs{m: map[programKey]program{}}
 
 type programs struct {
 	mu sync.Mutex
-	m  map[string]program // guarded by mu; by cache directory
+	m  map[programKey]program // guarded by mu
 }
+
+// programKey consists of the paths of a cache and an executable.
+type programKey struct{ cache, exe string }
 
 // program is an executable and its verified copy.
 type program struct {
@@ -65,7 +68,7 @@ type program struct {
 // one of the two files may have changed.
 func (p *programs) reuse(cache string, exe *os.File) *Bundle {
 	p.mu.Lock()
-	v, ok := p.m[cache]
+	v, ok := p.m[programKey{cache, exe.Name()}]
 	p.mu.Unlock()
 	if id, known := idOf(exe.Stat()); !ok || !known || id != v.original {
 		return nil
@@ -93,7 +96,7 @@ func (p *programs) add(cache string, exe *os.File, b *Bundle, t *sandbox.Tree, b
 	v.copied, ok2 = idOf(os.Lstat(filepath.Join(b.Dir, programName)))
 	if ok && ok2 && v.original.DetectsChangesSince(began) && v.copied.DetectsChangesSince(began) {
 		p.mu.Lock()
-		p.m[cache] = v
+		p.m[programKey{cache, exe.Name()}] = v
 		p.mu.Unlock()
 	}
 }

@@ -36,11 +36,19 @@ func TestProgramIsVerifiedOnce(t *testing.T) {
 	if err := os.WriteFile(exe, text('a'), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	other := filepath.Join(t.TempDir(), "other")
+	if err := os.WriteFile(other, text('o'), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	var path string
 	use := func(what string, want byte, verifies bool) {
 		t.Helper()
 		before := bytesRead(t)
-		p, b, err := Program(cache, exe)
+		from := exe
+		if want == 'o' {
+			from = other
+		}
+		p, b, err := Program(cache, from)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,6 +74,10 @@ func TestProgramIsVerifiedOnce(t *testing.T) {
 		use("first after a while", 'a', true)
 		use("unchanged", 'a', false)
 		use("unchanged again", 'a', false)
+		use("another program", 'o', true)
+		use("unchanged beside another", 'a', false)
+		use("another program again", 'o', false)
+		use("the first program again", 'a', false)
 
 		fi, err := os.Stat(path)
 		try(err)

@@ -6,10 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/loadout-dev/loadout/sandbox"
 )
@@ -114,5 +116,35 @@ func TestStageStartsInGroup(t *testing.T) {
 	want := errors.New("no group")
 	if _, err := Launch(&Config{Command: exec.Command("sleep", "1000"), Attach: func(int) error { return want }}); !errors.Is(err, want) {
 		t.Errorf("a stage that cannot be attached: %v", err)
+	}
+}
+
+// The command that starts in a group has all settings of the original.
+func TestCopyCommand(t *testing.T) {
+	c := &exec.Cmd{
+		Path: "/bin/x", Args: []string{"x", "y"}, Env: []string{"A=b"}, Dir: "/", Stdin: strings.NewReader("in"), Stdout: &strings.Builder{}, Stderr: &strings.Builder{},
+		ExtraFiles: []*os.File{os.Stdin}, SysProcAttr: &syscall.SysProcAttr{Setsid: true}, WaitDelay: time.Second, Err: errors.New("not found"),
+	}
+	got, want := reflect.ValueOf(copyCommand(c)).Elem(), reflect.ValueOf(c).Elem()
+	for i := range want.NumField() {
+		switch f := want.Type().Field(i); {
+		case !f.IsExported(), f.Name == "Cancel", f.Name == "Process", f.Name == "ProcessState": // only for contexts, or set by Start
+		case want.Field(i).IsZero():
+			t.Errorf("the test does not set %s", f.Name)
+		case !reflect.DeepEqual(got.Field(i).Interface(), want.Field(i).Interface()):
+			t.Errorf("%s is %v, want %v", f.Name, got.Field(i), want.Field(i))
+		}
+	}
+}
+
+// Only errors that may be due to the group cause another start without it.
+func TestGroupErrors(t *testing.T) {
+	for err, want := range map[error]bool{
+		syscall.ENOSYS: true, &os.PathError{Op: "fork/exec", Err: syscall.EOPNOTSUPP}: true,
+		syscall.EAGAIN: false, syscall.ENOMEM: false, syscall.ENOEXEC: false, exec.ErrNotFound: false,
+	} {
+		if got := isGroupError(err); got != want {
+			t.Errorf("%v: %v, want %v", err, got, want)
+		}
 	}
 }

@@ -3,10 +3,12 @@
 package launcher
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 
 	"github.com/loadout-dev/loadout/sandbox"
@@ -108,20 +110,34 @@ func (p *Stage) start(cfg *Config) error {
 			defer dir.Close()
 			cmd := copyCommand(p.command)
 			cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(dir.Fd())
-			if start(cmd) == nil {
+			if err = start(cmd); err == nil {
 				p.command, p.attached = cmd, true
 				return nil
+			}
+			if !isGroupError(err) {
+				return err
 			}
 		}
 	}
 	return start(p.command) // the stage is attached later
 }
 
-// copyCommand returns a copy of a command that has not been started.
+// isGroupError reports whether a process could not be started possibly because of
+// its control group: the kernel lacks clone3 or a filter denies it, or the group
+// cannot have processes.
+func isGroupError(err error) bool {
+	return slices.ContainsFunc([]syscall.Errno{
+		syscall.ENOSYS, syscall.EPERM, syscall.EBADF, syscall.E2BIG, syscall.EINVAL, syscall.EBUSY, syscall.EACCES, syscall.EOPNOTSUPP, syscall.ENODEV,
+	}, func(e syscall.Errno) bool { return errors.Is(err, e) })
+}
+
+// copyCommand returns a copy of a command that has not been started. The command
+// must not have a context.
 func copyCommand(c *exec.Cmd) *exec.Cmd {
 	attr := syscall.SysProcAttr{}
 	if c.SysProcAttr != nil {
 		attr = *c.SysProcAttr
 	}
-	return &exec.Cmd{Path: c.Path, Args: c.Args, Env: c.Env, Dir: c.Dir, Stderr: c.Stderr, ExtraFiles: c.ExtraFiles, WaitDelay: c.WaitDelay, SysProcAttr: &attr}
+	return &exec.Cmd{Path: c.Path, Args: c.Args, Env: c.Env, Dir: c.Dir, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr, ExtraFiles: c.ExtraFiles,
+		WaitDelay: c.WaitDelay, SysProcAttr: &attr, Err: c.Err}
 }
