@@ -16,11 +16,16 @@ func newSetup(t *testing.T, state string) *Setup {
 	}}}
 }
 
-// There is a record of sandbox tests only if the user decides how much a sandbox
-// isolates.
+// There is a record of sandbox tests only if there is a state directory, and if the
+// user decides how much a sandbox isolates.
 func TestProbeRecord(t *testing.T) {
 	if newSetup(t, t.TempDir()).ProbeRecord() == nil {
 		t.Error("no record with a state directory")
+	}
+	t.Setenv("HOME", "")
+	t.Setenv("USERPROFILE", "")
+	if newSetup(t, "").ProbeRecord() != nil {
+		t.Error("a record without a state directory")
 	}
 	managed := newSetup(t, t.TempDir())
 	file := managed.Operator.Path()

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -401,3 +402,33 @@ func attackWithSpare(t *testing.T) {
 }
 
 func TestBehavesWithSpare(t *testing.T) { sandboxtest.TestBackend(t, spareOnly{sparing(t), t}) }
+
+// countingSpares waits for a spare that is being launched, and counts the sandboxes
+// that used one.
+type countingSpares struct {
+	*native.Backend
+	used *atomic.Int64
+}
+
+func (b countingSpares) Start(ctx context.Context, spec *sandbox.Spec) (sandbox.Sandbox, error) {
+	pid := b.SparePID()
+	box, err := b.Backend.Start(ctx, spec)
+	if err == nil && native.StagePID(box) == pid {
+		b.used.Add(1)
+	}
+	return box, err
+}
+
+// A spare leaves nothing behind, however its sandbox ends, even while it is
+// configured.
+func TestResidueWithSpare(t *testing.T) {
+	b := sparing(t)
+	b.EndSpare()
+	b.SetSpareIdle(500 * time.Millisecond) // the last one ends too
+	const n = 60
+	counting := countingSpares{b, new(atomic.Int64)}
+	sandboxtest.TestResidue(t, counting, n)
+	if used := counting.used.Load(); used < n/4 {
+		t.Errorf("%d of %d runs used a spare", used, n)
+	}
+}
