@@ -172,6 +172,19 @@ func allocationFigures(t *testing.T) []figure {
 	}
 	rt := open(ctx, t, catalog.NewFS("memory", catalog.User, files))
 	scanned := open(ctx, t, catalog.NewDir("files", catalog.User, dir, nil))
+	few := filepath.Join(t.TempDir(), "few")
+	for name, text := range map[string]string{
+		"long/SKILL.md": string(files["long/SKILL.md"].Data), "long/scripts/run.py": "print()\n", "long/scripts/check.sh": "exit 0\n",
+		"long/references/a.md": "A\n", "long/references/b.md": "B\n", "long/assets/c.txt": "C\n",
+	} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(few, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(few, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	opened := open(ctx, t, catalog.NewDir("few", catalog.User, few, nil))
 	file := files["long/SKILL.md"].Data
 	count := func(name string, f func() error) figure {
 		return figure{"allocations of " + name, testing.AllocsPerRun(20, func() {
@@ -189,6 +202,14 @@ func allocationFigures(t *testing.T) []figure {
 		}),
 		count("loading a skill of 15 kB in a new session", func() error {
 			s, err := rt.NewSession(ctx, nil)
+			if err != nil {
+				return err
+			}
+			_, err = s.Load(ctx, "long", nil)
+			return err
+		}),
+		count("loading a skill of 15 kB and 6 files from a directory in a new session", func() error {
+			s, err := opened.NewSession(ctx, nil)
 			if err != nil {
 				return err
 			}
