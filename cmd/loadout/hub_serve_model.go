@@ -76,14 +76,15 @@ func readsImages(c *config.Config) func(string) bool {
 }
 
 // hubPrices returns two functions: price returns the configured price of a
-// model, and window returns the context window of the configured model and 0
-// for other models. Both take the name that the model reports.
+// model, and window returns the context window of a model, or 0 if it is unknown:
+// the configured one of the configured model, else the one known for the name. Both
+// take the name that the model reports.
 func hubPrices(c *config.Config) (price func(string) (usage.Price, bool), window func(string) int) {
 	own := setup.ChooseModel(c, setup.ModelFlags{}).ReportedName()
 	return setup.Prices(c), func(name string) int {
 		if name != "" && name == own {
 			return c.Models.Window
 		}
-		return 0
+		return vendors.ContextWindow(name)
 	}
 }

@@ -422,7 +422,16 @@ func TestConnectModel(t *testing.T) {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		io.WriteString(w, `{"data": [{"id": "fake"}]}`)
+		switch {
+		case strings.HasPrefix(r.URL.Path, "/denied"):
+			w.WriteHeader(http.StatusForbidden)
+		case strings.HasPrefix(r.URL.Path, "/page"):
+			io.WriteString(w, "<!doctype html>")
+		case strings.HasPrefix(r.URL.Path, "/broken"):
+			w.WriteHeader(http.StatusInternalServerError)
+		default:
+			io.WriteString(w, `{"data": [{"id": "fake"}]}`)
+		}
 	}))
 	defer server.Close()
 	var made []*agents.ModelChoice
@@ -450,19 +459,25 @@ func TestConnectModel(t *testing.T) {
 	c.Check(
 		request("GET", "/models", nil, 200, `"own":true,"vendor":"demo"`),
 		request("POST", "/models/offered", offered(server.URL, "right-key"), 200, `"items":["fake"]`),
-		request("POST", "/models/offered", offered(server.URL, "wrong-key"), 422, `"code":"model" & 401 & "next":"check the key" & !wrong-key`),
+		request("POST", "/models/offered", offered(server.URL, "wrong-key"), 422, `"code":"model_key_rejected" & the server rejected the API key: 401 & "next":"check the key" & !wrong-key`),
+		request("POST", "/models/offered", offered(server.URL+"/denied", "right-key"), 422, `"code":"model_list" & 403`),
+		request("POST", "/models/offered", offered(server.URL+"/page", "right-key"), 422, `"code":"model_list"`),
+		request("POST", "/models/offered", offered(server.URL+"/broken", "right-key"), 422, `"code":"model" & 500`),
+		request("POST", "/models/offered", offered("http://127.0.0.1:1", "right-key"), 422, `"code":"model_unreachable" & !right-key`),
 		request("POST", "/models/offered", offered("http://10.0.0.7/v1", "right-key"), 422, `"code":"model_address" & not public`),
 		request("PUT", "/models/default", body(server.URL, "broken", "right-key"), 422, `"code":"model" & !right-key`),
 		request("GET", "/models", nil, 200, `"own":true,"vendor":"demo"`),
 		request("PUT", "/models/default", body(server.URL, "fake", "right-key"), 200, `"own":true & "name":"default" & "namespace":"public" & "key":"granted" & !right-key`),
-		request("GET", "/models?limit=1", nil, 200, `"own":true,"name":"default"`),
+		request("GET", "/models?limit=1", nil, 200, `"own":true,"name":"default" & !"window"`),
+		request("PUT", "/models/default", strings.TrimSuffix(replacing(server.URL, "fake", "right-key"), "}")+`, "window": 32000}`, 200, `"window":32000`),
+		request("GET", "/models?limit=1", nil, 200, `"window":32000`),
 		request("PUT", "/models/default", body("https://models.example.com/v1", "other", ""), 409, `"code":"model_exists" & the model fake at `),
 		request("PUT", "/models/default", replacing("https://models.example.com/v1", "other", ""), 200, `"key":"none"`),
 	)
 	if m := made[len(made)-1]; !m.Local || m.BaseURL != "https://models.example.com/v1" {
 		t.Errorf("the last model is %+v", m)
 	}
-	if want := []string{"GET Bearer right-key", "GET Bearer wrong-key"}; !slices.Equal(keys, want) {
+	if want := []string{"GET Bearer right-key", "GET Bearer wrong-key", "GET Bearer right-key", "GET Bearer right-key", "GET Bearer right-key"}; !slices.Equal(keys, want) {
 		t.Errorf("the server got %q, want %q", keys, want)
 	}
 	// The new address does not get the key of the previous one.

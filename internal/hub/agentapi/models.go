@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -148,7 +150,7 @@ type ModelServer struct {
 // checkModelServer returns the document of the default Model. It returns an error if
 // the user must not connect it or lacks permission for one of the actions, or if the
 // document is invalid.
-func (h *Handlers) checkModelServer(ctx context.Context, s ModelServer, model string, actions ...account.Action) (*agents.Document, error) {
+func (h *Handlers) checkModelServer(ctx context.Context, s ModelServer, model string, window int, actions ...account.Action) (*agents.Document, error) {
 	p := account.FromContext(ctx)
 	for _, action := range actions {
 		if err := account.Check(p, action, account.Resource{Shared: true}); err != nil {
@@ -162,7 +164,7 @@ func (h *Handlers) checkModelServer(ctx context.Context, s ModelServer, model st
 	if !vendors.IsDemo(own.Name()) {
 		return nil, api.NewProblem(409, "the operator configured the model of this hub", "ask the operator to remove models.default, or define a Model for an agent")
 	}
-	d, err := agents.ParseDefaultModel(s.Vendor, model, s.BaseURL, s.Key != "")
+	d, err := agents.ParseDefaultModel(agents.Model{Vendor: s.Vendor, Model: model, BaseURL: s.BaseURL, Window: window}, s.Key != "")
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +185,7 @@ func refusedModel(r *agents.Result) error {
 }
 
 func (h *Handlers) listOffered(ctx context.Context, in *struct{ Body ModelServer }) (*api.Body[api.ListBody[string]], error) {
-	if _, err := h.checkModelServer(ctx, in.Body, "any", account.ServerApply); err != nil {
+	if _, err := h.checkModelServer(ctx, in.Body, "any", 0, account.ServerApply); err != nil {
 		return nil, err
 	}
 	networks := h.Private
@@ -198,7 +200,7 @@ func (h *Handlers) listOffered(ctx context.Context, in *struct{ Body ModelServer
 	vendor, _ := vendors.Lookup(in.Body.Vendor)
 	names, err := vendor.Models(ctx, vendors.Options{Key: in.Body.Key, BaseURL: in.Body.BaseURL, HTTP: client})
 	if err != nil {
-		return nil, modelProblem(err, in.Body.Key)
+		return nil, listProblem(err, in.Body.Key)
 	}
 	usable := func(name string) bool { return len(name) <= maxModelName && name == untrusted.New(name).ForPage() }
 	return api.ListOf(slices.DeleteFunc(names, func(name string) bool { return !usable(name) }), "", nil)
@@ -208,6 +210,7 @@ func (h *Handlers) connectModel(ctx context.Context, in *struct {
 	Body struct {
 		ModelServer
 		Model   string `json:"model" minLength:"1" maxLength:"256" doc:"Name at the vendor"`
+		Window  int    `json:"window,omitempty" minimum:"1" maximum:"100000000" doc:"Context window in tokens; without it, the window that is known for the name at the vendor's own server"`
 		Replace bool   `json:"replace,omitempty" doc:"Replace the public Model default; without it, the request fails with 409 if there is one"`
 		// ReplaceDigest is the digest of the Model that the user agreed to replace.
 		ReplaceDigest string `json:"replace_digest,omitempty" maxLength:"128" doc:"With replace: digest of the Model that may be replaced, as in the list and in the 409; if another one is the default, the request fails with 409"`
@@ -218,7 +221,7 @@ func (h *Handlers) connectModel(ctx context.Context, in *struct {
 	if s.Key != "" {
 		actions = append(actions, account.SecretWrite, account.SecretGrant)
 	}
-	d, err := h.checkModelServer(ctx, s, in.Body.Model, actions...)
+	d, err := h.checkModelServer(ctx, s, in.Body.Model, in.Body.Window, actions...)
 	if err != nil {
 		return nil, err
 	}
@@ -280,22 +283,46 @@ func privateAddress(reason string) error {
 	return &api.Problem{Status: 422, Code: "model_address", Detail: reason, Next: "ask the operator of the hub to allow the address, or use another one"}
 }
 
+// listProblem reports why a server did not list its models. With the code model_list,
+// the server works, but its models must be entered: it denies the list, as with a key
+// for requests only, or has no list in the known form.
+func listProblem(err error, key string) error {
+	refused, ok := errors.AsType[*llm.StatusError](err)
+	_, unreachable := errors.AsType[*url.Error](err)
+	if ok && refused.Code == http.StatusForbidden || !ok && !unreachable {
+		return &api.Problem{Status: 422, Code: "model_list", Detail: "the server did not list its models: " + errorText(err, key), Next: "enter the name of a model"}
+	}
+	return modelProblem(err, key)
+}
+
 // modelProblem reports why a model cannot be used. The text may come from its
 // server.
 func modelProblem(err error, key string) error {
 	if private, ok := errors.AsType[*vendors.AddressError](err); ok {
 		return privateAddress(fmt.Sprintf("the address is not public (%s)", private.Kind))
 	}
-	next := "check the address, the key and the name of the model"
-	if e, ok := errors.AsType[*llm.StatusError](err); ok && (e.Code == 401 || e.Code == 403) {
-		next = "check the key"
+	p := &api.Problem{Status: 422, Code: "model", Next: "check the address, the key and the name of the model"}
+	what := "the model cannot be used"
+	if e, ok := errors.AsType[*llm.StatusError](err); ok && (e.Code == http.StatusUnauthorized || e.Code == http.StatusForbidden) {
+		p.Code, what, p.Next = "model_key_rejected", "the server rejected the API key", "check the key"
+	} else if _, ok := errors.AsType[*url.Error](err); ok {
+		p.Code, what, p.Next = "model_unreachable", "the server cannot be reached", "check the address, and that the server runs"
 	}
+	p.Detail = what + ": " + errorText(err, key)
+	return p
+}
+
+// errorText returns the text of an error without the key, shortened for the page.
+func errorText(err error, key string) string {
 	text := err.Error()
+	if e, ok := errors.AsType[*llm.StatusError](err); ok { // without the vendor: the server may be another's
+		text = fmt.Sprintf("%d %s", e.Code, cmp.Or(e.Message, e.Kind))
+	}
 	if key != "" {
 		text = strings.ReplaceAll(text, key, "…")
 	}
 	if len(text) > maxModelError {
 		text = strings.ToValidUTF8(text[:maxModelError], "") + "…"
 	}
-	return &api.Problem{Status: 422, Code: "model", Detail: fmt.Sprintf("the model cannot be reached: %s", untrusted.New(text).ForPage()), Next: next}
+	return untrusted.New(text).ForPage()
 }

@@ -73,10 +73,9 @@ func (r *Registry) DefaultModel(ctx context.Context, p account.Principal) (*Avai
 // defaultModelKey is the name of the secret with the key of the default Model.
 const defaultModelKey = "API_KEY"
 
-// ParseDefaultModel returns the document of the default Model. vendor, model and base
-// are as in a Model document. hasKey reports whether it has an API key.
-func ParseDefaultModel(vendor, model, base string, hasKey bool) (*Document, error) {
-	spec := Model{Vendor: vendor, Model: model, BaseURL: base}
+// ParseDefaultModel returns the document of the default Model. hasKey reports whether
+// it has an API key.
+func ParseDefaultModel(spec Model, hasKey bool) (*Document, error) {
 	if hasKey {
 		spec.Key = "${{secrets." + defaultModelKey + "}}"
 	}

@@ -29,7 +29,7 @@ func (h *hub) connect(p account.Principal, host, key string) error {
 
 // connectTo is like connect, but replaces only the Model with the given digest.
 func (h *hub) connectTo(p account.Principal, host, key string, replace policy.Digest) error {
-	d, err := agents.ParseDefaultModel("openai", "m", "https://"+host+"/v1", key != "")
+	d, err := agents.ParseDefaultModel(agents.Model{Vendor: "openai", Model: "m", BaseURL: "https://" + host + "/v1"}, key != "")
 	must(h.t, err)
 	result, err := h.ConnectDefaultModel(h.t.Context(), p, d, key, replace)
 	if err == nil && result.HasRefused() {
