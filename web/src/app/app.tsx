@@ -84,6 +84,14 @@ function Inside({ pages, user }: AppProps) {
         <pages.Invite />
       </ErrorBoundary>
     );
+  if (signedOut.value && path.startsWith("/docs"))
+    return (
+      <ErrorBoundary>
+        <main class="shared" id="main" tabIndex={-1}>
+          <pages.Docs />
+        </main>
+      </ErrorBoundary>
+    );
   if (signedOut.value)
     return (
       <ErrorBoundary>

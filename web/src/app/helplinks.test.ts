@@ -1,7 +1,7 @@
 import { same, test } from "../../test/units/check";
 import { headings } from "../pages/docs/headings";
+import { helpFor } from "../shared/ui/helplinks";
 import app from "./app.tsx?raw";
-import { helpFor } from "./helplinks";
 
 const docs = import.meta.glob<string>("../../../docs/**/*.md", { query: "?raw", import: "default", eager: true });
 const doc = (name: string) => Object.entries(docs).find(([path]) => path.endsWith(`/docs/${name}.md`))?.[1];
@@ -11,6 +11,8 @@ const paths = [
   "/library/add",
   "/settings/migrate",
   "/admin/sign-in",
+  "/account",
+  "/invite",
 ];
 
 test("help: the section for each page exists", () => {

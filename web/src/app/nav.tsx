@@ -7,8 +7,8 @@ import { chooseLanguage, languageName } from "../shared/i18n/choice";
 import { language } from "../shared/i18n/language";
 import { languages, msg } from "../shared/i18n/messages";
 import { Button, failed, Icon, Logo, Menu, MenuItem } from "../shared/ui";
+import { helpFor } from "../shared/ui/helplinks";
 import { choose, theme } from "../shared/ui/theme";
-import { helpFor } from "./helplinks";
 import { type NavItem, navItems } from "./navitems";
 
 /** Nav lists the pages, on narrow screens in a menu. */

@@ -52,7 +52,6 @@ function suggestion(text: string) {
         groups: [[text, [skill]]],
         at: 0,
         list: "l",
-        known: nothing,
         pick: nothing,
         key: nothing,
       }}

@@ -427,3 +427,25 @@ test("by keyboard only: a skill is selected and a message sent, and the content 
   assert.equal(await page.evaluate(() => document.activeElement.className), "skip");
   page.calm();
 });
+
+test("large library: a name beyond the first 200 skills selects its skill; the newest skills are examples", async (t) => {
+  const vendor = await Vendor.start([{ text: "Counted." }]);
+  t.after(() => vendor.end());
+  const hub = await scene(t, {
+    env: { OPENAI_API_KEY: "none" },
+    config: `models:\n  default: openai:fake\n  base_url: ${vendor.url}\n`,
+  });
+  const names = Array.from({ length: 204 }, (_, i) => `a-${1000 + i}`);
+  for (let at = 0; at < names.length; at += 12)
+    await Promise.all(
+      names.slice(at, at + 12).map((name) => hub.upload(name, { "SKILL.md": skill(name, `Does ${name}.`) })),
+    );
+  await hub.upload("zebra", { "SKILL.md": skill("zebra", "Counts stripes.", "Count each stripe twice.\n") });
+  const page = await window_(t, hub);
+  await page.goto("/");
+  await page.getByRole("button", { name: /zebra/ }).first().waitFor(); // an example
+  await say(page, "/zebra count them");
+  await page.getByText("Counted.", { exact: true }).waitFor();
+  assert.match(JSON.stringify(vendor.heard[0].messages), /Count each stripe twice/);
+  page.calm();
+});

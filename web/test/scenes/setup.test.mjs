@@ -91,6 +91,11 @@ test("quotas: limits are set, shown with what is stored, and refuse another skil
   await page.getByLabel("Skills").first().fill("1");
   await page.getByLabel("Storage (MB)").first().fill("5");
   await page.getByRole("button", { name: "Add exception" }).click();
+  const skills = page.getByLabel("Skills").first();
+  await skills.fill(""); // 0 would be no limit, and an empty field is not 0
+  await page.getByRole("button", { name: "Save limits" }).click();
+  assert.equal(await skills.evaluate((input) => document.activeElement === input && input.value), "");
+  await skills.fill("1");
   await page.getByRole("button", { name: "Save limits" }).click();
   await page.getByText("Saved").first().waitFor();
   await page.getByRole("button", { name: /^Remove exception/ }).click();
@@ -357,6 +362,7 @@ test("first minute: a model is connected on the page, and an example gets an ans
   const page = await window_(t, hub);
   page.allowed = [/status of 4(09|22)/];
   const started = Date.now();
+  await page.setViewportSize({ width: 1366, height: 625 }); // of a laptop with 1366 x 768, below the bars of a browser
   await page.goto("/");
   await page.evaluate(() => {
     window.clicks = 0;
@@ -367,6 +373,10 @@ test("first minute: a model is connected on the page, and an example gets an ans
   await card.getByLabel("Provider").selectOption("other");
   await card.getByLabel("Base URL").fill(vendor.url);
   await card.getByLabel(/API key/).fill("k-secret");
+  await page.screenshot({ path: join(pictures, "connect-laptop.png") });
+  const foot = await page.locator(".chat-foot-area").boundingBox();
+  const next = await card.getByRole("button", { name: "Next" }).boundingBox();
+  assert.ok(next.y + next.height <= foot.y, "the message box covers the button Next");
   await card.getByRole("button", { name: "Next" }).click();
   await page.getByText(/Model: fake/).waitFor();
   await page.getByRole("button", { name: /Analyze a table/ }).click();
@@ -381,7 +391,13 @@ test("first minute: a model is connected on the page, and an example gets an ans
   const told = JSON.stringify(vendor.heard.at(-1));
   assert.match(told, /region,month,sales/);
   assert.match(told, /csv-analysis/);
+  await page.setViewportSize({ width: 1280, height: 800 });
   await page.goto("/");
+  const focused = () => page.evaluate(() => document.activeElement.textContent || document.activeElement.localName);
+  await page.getByRole("button", { name: "Change model" }).press("Enter");
+  assert.match(await focused(), /^Anthropic/); // the list of providers
+  await card.getByRole("button", { name: "Cancel" }).press("Enter");
+  assert.equal(await focused(), "Change model");
   await page.getByRole("button", { name: "Change model" }).click();
   assert.equal(await card.getByLabel("Base URL").inputValue(), vendor.url);
   assert.equal(await card.getByText(/No model is configured/).count(), 0);
@@ -404,5 +420,89 @@ test("first minute: a model is connected on the page, and an example gets an ans
   assert.equal(await page.evaluate(() => document.activeElement.textContent), "Replace");
   release();
   await page.getByText(/Model: fake-17/).waitFor();
+  page.calm();
+});
+
+test("connect: a wrong key and an unknown server are named; the context window is kept; the message box gets the focus", async (t) => {
+  const vendor = await Vendor.start([{ text: "OK" }, { text: "Hello." }]);
+  t.after(() => vendor.end());
+  const hub = await scene(t);
+  const page = await window_(t, hub);
+  page.allowed = [/status of 422/];
+  await page.setViewportSize({ width: 1024, height: 560 }); // too low for the form
+  await page.goto("/");
+  await page.locator(".chat-model", { hasText: "Built-in demo" }).waitFor();
+  await page.getByRole("button", { name: "Connect a model" }).press("Enter");
+  const card = page.getByRole("form", { name: "Connect a model" });
+  assert.equal(await page.evaluate(() => document.activeElement.localName), "select");
+  await card.getByLabel("Provider").selectOption("other");
+  await card.getByLabel("Base URL").fill(vendor.url);
+  await card.getByLabel(/API key/).fill("wrong");
+  vendor.listing = 401;
+  await card.getByRole("button", { name: "Next" }).click();
+  await card
+    .getByRole("alert")
+    .getByText(/the server rejected the API key: 401/)
+    .waitFor();
+  await page.screenshot({ path: join(pictures, "connect-wrong-key.png") });
+  assert.equal(await card.getByLabel("Model", { exact: true }).count(), 0);
+  await card.getByLabel("Base URL").fill("http://127.0.0.1:1/v1");
+  await card.getByRole("button", { name: "Next" }).click();
+  await card
+    .getByRole("alert")
+    .getByText(/the server cannot be reached/)
+    .waitFor();
+  assert.equal(await card.getByLabel("Model", { exact: true }).count(), 0);
+  vendor.listing = 200;
+  await card.getByLabel("Base URL").fill(vendor.url);
+  await card.getByLabel("Context window (optional)").fill("32000");
+  await card.getByRole("button", { name: "Next" }).press("Enter");
+  await page.getByText(/Model: fake/).waitFor();
+  assert.equal(await page.evaluate(() => document.activeElement.className), "chat-input");
+  await page.getByTitle(/^fake · .*32K tokens of context/).waitFor();
+  page.calm();
+});
+
+test("add a secret: a link with a name and an owner opens the form for both", async (t) => {
+  const hub = await scene(t, { accounts: true });
+  const page = await window_(t, hub);
+  page.allowed = [/status of 401/];
+  await page.goto(await hub.setupPath());
+  await page.getByLabel("Name", { exact: true }).fill("root");
+  await page.getByLabel("Password", { exact: true }).fill(password);
+  await page.getByRole("button", { name: "Create account" }).click();
+  await page.getByRole("navigation", { name: "Menu" }).waitFor();
+  await page.request.post("/api/v1/groups", { data: { name: "sea" }, headers: { Origin: hub.url } });
+  await page.goto("/settings/secrets?name=LLM_KEY&owner=sea");
+  const dialog = page.getByRole("dialog", { name: "Add secret" });
+  assert.equal(await dialog.getByLabel("Name", { exact: true }).inputValue(), "LLM_KEY");
+  const value = dialog.getByLabel("Value", { exact: true });
+  await value.fill("v");
+  const masked = () => value.evaluate((area) => getComputedStyle(area).webkitTextSecurity);
+  assert.equal(await masked(), "disc");
+  await dialog.getByLabel("Show the value").check();
+  assert.equal(await masked(), "none");
+  await dialog.getByRole("button", { name: "Save" }).press("Enter");
+  await page.getByText("LLM_KEY", { exact: true }).waitFor();
+  const owner = page.getByLabel("Owner");
+  assert.equal(await owner.evaluate((s) => s.selectedOptions[0].textContent), "sea");
+  await page.reload();
+  await page.getByRole("button", { name: "Add secret" }).waitFor();
+  assert.equal(await page.getByRole("dialog").count(), 0);
+  page.calm();
+});
+
+test("help: the sign-in has a link to the documentation, which needs no account", async (t) => {
+  const hub = await scene(t, { accounts: true });
+  const page = await window_(t, hub);
+  page.allowed = [/status of 40[14]/];
+  await page.goto("/");
+  await page.getByRole("link", { name: "Help" }).press("Enter");
+  await page.getByRole("heading", { name: "Accounts", exact: true }).waitFor();
+  await page.setViewportSize({ width: 360, height: 740 });
+  await fits(page, "the documentation without an account");
+  await page.screenshot({ path: join(pictures, "docs-signed-out.png") });
+  await page.goto("/invite/li_x");
+  assert.match(await page.getByRole("link", { name: "Help" }).getAttribute("href"), /hub#invitations$/);
   page.calm();
 });

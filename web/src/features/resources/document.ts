@@ -55,6 +55,7 @@ export interface ModelSpec {
   model?: string;
   baseUrl?: string;
   apiKey?: string;
+  window?: number;
 }
 
 /**

@@ -1,7 +1,8 @@
 import { api, got, useLoad } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
-import { Button, done, SelectField, Shown, Tag, useConfirm } from "../../shared/ui";
+import { Button, done, SelectField, Shown, Tag, TextField, useConfirm } from "../../shared/ui";
 import { secretReference } from "../servers/config";
+import { addSecretPage } from "../settings/secretpage";
 import { SpecField } from "./bot";
 import { pathOf, type ModelSpec, type ResourceRef } from "./document";
 import type { PartProps } from "./editorprops";
@@ -23,6 +24,7 @@ export function ModelBasis(part: PartProps) {
   ];
   const saved = (part.base.spec as ModelSpec).apiKey === spec.apiKey;
   const keyFault = useFault("spec.apiKey");
+  const windowFault = useFault("spec.window");
   const specFault = useFault("spec");
   const vendorFault = useFault("spec.vendor") ?? specFault;
   return (
@@ -48,6 +50,17 @@ export function ModelBasis(part: PartProps) {
             label={msg("agents.baseUrl")}
             hint={msg("agents.baseUrlHint")}
             placeholder="https://api.example.com/v1"
+          />
+          <TextField
+            label={msg("chat.modelWindowField")}
+            hint={msg("agents.windowHint")}
+            value={String(spec.window ?? "")}
+            type="number"
+            inputMode="numeric"
+            min={1}
+            max={100_000_000}
+            error={windowFault}
+            onText={(to) => part.draft.spec({ window: to ? Number(to) : undefined })}
           />
           <SelectField
             label={msg("agents.key")}
@@ -95,7 +108,7 @@ function Key({ place, name, target, owner }: { place: ResourceRef; name: string;
     return (
       <p class="note warn">
         {msg("agents.noSuchSecret", { name })}{" "}
-        <a href={`/settings/secrets?name=${encodeURIComponent(name)}`}>{msg("servers.keepIt")}</a>
+        <a href={addSecretPage(name, place.namespace)}>{msg("servers.keepIt")}</a>
       </p>
     );
   const give = async (digest: string) => {

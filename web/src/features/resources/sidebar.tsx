@@ -1,5 +1,5 @@
 import type { Load, Schema } from "../../shared/api/client";
-import { msg } from "../../shared/i18n/messages";
+import { findMsg, msg } from "../../shared/i18n/messages";
 import { Button, Problem, Tag, When } from "../../shared/ui";
 import { href } from "../servers/state";
 import { userName, useUserNames } from "../users/users";
@@ -76,7 +76,7 @@ export function ReferrerList({ referrers }: { referrers: Schema["References"] })
       {referrers.seen.map((r) => (
         <li key={r.id + r.slot}>
           <a href={pageOf({ kind: r.kind as Kind, namespace: r.namespace, name: r.name ?? "" })}>
-            {r.kind} {r.name}
+            {findMsg("skill.kinds", r.kind) ?? r.kind} {r.name}
           </a>
           {r.slot && <span class="muted"> ({r.slot})</span>}
         </li>

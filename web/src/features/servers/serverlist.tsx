@@ -131,7 +131,7 @@ function Row({ server: s }: { server: Server }) {
         {s.target}
       </span>
       <span class="small muted truncate">
-        {s.kind && s.kind !== "MCPServer" && `${msg("servers.ofAgent", { kind: s.kind, name: s.thing ?? "" })} · `}
+        {s.kind && s.kind !== "MCPServer" && `${msg("servers.ofAgent", { name: s.thing ?? "" })} · `}
         {s.kind && namespaceName(s.namespace)}
       </span>
       <span class="row servers-state">

@@ -1,13 +1,16 @@
 import type { ComponentChildren } from "preact";
+import { useLocation } from "preact-iso";
 import { chooseLanguage, languageName } from "../../shared/i18n/choice";
 import { language } from "../../shared/i18n/language";
 import { languages, msg } from "../../shared/i18n/messages";
 import { Button, failed, Logo } from "../../shared/ui";
+import { helpFor } from "../../shared/ui/helplinks";
 import { useTitle } from "../../shared/ui/page";
 import "../../features/users/users.css";
 
 /** Door is the frame of pages outside of the app, with a choice of the language. */
 export function Door({ title, children }: { title: string; children: ComponentChildren }) {
+  const { path } = useLocation();
   useTitle(title);
   return (
     <main class="door account-door">
@@ -30,6 +33,9 @@ export function Door({ title, children }: { title: string; children: ComponentCh
           </Button>
         ))}
       </div>
+      <a class="small" href={helpFor(path.startsWith("/invite/") ? path : "/account")}>
+        {msg("shell.help")}
+      </a>
     </main>
   );
 }

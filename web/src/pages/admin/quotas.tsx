@@ -123,7 +123,42 @@ interface LimitFieldsProps {
 }
 
 function LimitFields({ limits, sessions, onChange }: LimitFieldsProps) {
-  const number = (label: string, value: number, set: (n: number) => void) => (
+  return (
+    <div class="admin-limits">
+      <LimitField
+        label={msg("admin.quotasBytes")}
+        value={limits.bytes}
+        unit={megabyte}
+        onValue={(bytes) => onChange({ ...limits, bytes })}
+      />
+      <LimitField
+        label={msg("admin.quotasSkills")}
+        value={limits.skills}
+        onValue={(skills) => onChange({ ...limits, skills })}
+      />
+      {sessions && (
+        <LimitField
+          label={msg("admin.quotasSessions")}
+          value={limits.sessions}
+          onValue={(sessions) => onChange({ ...limits, sessions })}
+        />
+      )}
+    </div>
+  );
+}
+
+interface LimitFieldProps {
+  label: string;
+  value: number;
+  /** The value of 1 in the field. */
+  unit?: number;
+  onValue: (value: number) => void;
+}
+
+/** LimitField edits a limit. An empty field changes nothing, and the form refuses it, because 0 means no limit. */
+function LimitField({ label, value, unit = 1, onValue }: LimitFieldProps) {
+  const [typed, type] = useState({ text: String(value / unit), value });
+  return (
     <TextField
       label={label}
       type="number"
@@ -131,18 +166,12 @@ function LimitFields({ limits, sessions, onChange }: LimitFieldsProps) {
       max={1_000_000_000}
       step="any"
       required
-      value={String(value)}
-      onText={(text) => set(Math.max(0, Number(text) || 0))}
+      value={typed.value === value ? typed.text : String(value / unit)}
+      onText={(text) => {
+        const to = text.trim() && Number(text) >= 0 ? Math.round(Number(text) * unit) : value;
+        type({ text, value: to });
+        if (to !== value) onValue(to);
+      }}
     />
-  );
-  return (
-    <div class="admin-limits">
-      {number(msg("admin.quotasBytes"), limits.bytes / megabyte, (n) =>
-        onChange({ ...limits, bytes: Math.round(n * megabyte) }),
-      )}
-      {number(msg("admin.quotasSkills"), limits.skills, (n) => onChange({ ...limits, skills: Math.round(n) }))}
-      {sessions &&
-        number(msg("admin.quotasSessions"), limits.sessions, (n) => onChange({ ...limits, sessions: Math.round(n) }))}
-    </div>
   );
 }

@@ -3,7 +3,7 @@ import { useNamespaceNames } from "../../features/skills/namespaces";
 import { shown } from "../../shared/content/visibletext";
 import { msg } from "../../shared/i18n/messages";
 import { matches } from "./phrases";
-import { type Named, useMatching, useSkills } from "./skillsearch";
+import { type Named, useMatching } from "./skillsearch";
 
 /** slashWord returns the word after a leading /, or undefined. */
 export const slashWord = (text: string): string | undefined => /^\/(\S*)$/.exec(text)?.[1];
@@ -17,8 +17,6 @@ interface Completing {
   /** The ID of the list, and of the marked option. */
   list: string;
   active?: string;
-  /** Reports whether a skill exists. */
-  known: (name: string) => boolean;
   pick: (n: Named) => void;
   /** Handles a key. It returns true if the key was used. */
   key: (e: KeyboardEvent) => boolean;
@@ -37,7 +35,6 @@ export function useComplete(
 ): Completing {
   const list = useId();
   const place = useNamespaceNames(word !== undefined);
-  const all = useSkills() ?? [];
   const [at, setAt] = useState(0);
   const [left, setLeft] = useState<string>();
   const matches = useMatching(word, offered).slice(0, most);
@@ -60,7 +57,6 @@ export function useComplete(
     e.stopPropagation();
     return true;
   };
-  const known = (name: string) => all.some((s) => s.name === name);
   return {
     open,
     found,
@@ -68,7 +64,6 @@ export function useComplete(
     at: marked,
     list,
     active: open && found.length ? `${list}-${marked}` : undefined,
-    known,
     pick: onPick,
     key,
   };

@@ -11,7 +11,7 @@ import { asImages, filesFor, imageLimits, isImage, isPicture } from "./images";
 import { ModelMenu } from "./modelmenu";
 import { type Model, modelFor, titleOf } from "./models";
 import { matches } from "./phrases";
-import { type Named, useFitting } from "./skillsearch";
+import { isSkill, type Named, useFitting } from "./skillsearch";
 
 interface ComposerProps {
   /** The conversation, or "" for a new one. */
@@ -69,7 +69,7 @@ export function Composer(props: ComposerProps) {
     await reading.current;
     if (draftOf(id).state) return; // sent meanwhile
     try {
-      await deliver(id, (d) => send({ ...named(d, offered, complete.known), files: filesFor(d.files, readsImages) }));
+      await deliver(id, async (d) => send({ ...(await named(d, offered)), files: filesFor(d.files, readsImages) }));
     } catch (e) {
       setError(e);
     }
@@ -174,9 +174,9 @@ export function Composer(props: ComposerProps) {
 }
 
 /** named returns the draft with the skill of a leading /NAME, if that skill exists. */
-function named(draft: Draft, offered: readonly string[], known: (name: string) => boolean): Draft {
+async function named(draft: Draft, offered: readonly string[]): Promise<Draft> {
   const [, name = "", rest = ""] = /^\/(\S+)\s*([\s\S]*)$/.exec(draft.text.trim()) ?? [];
-  if (draft.skill || !name || !(known(name) || offered.includes(name))) return draft;
+  if (draft.skill || !name || !(offered.includes(name) || (await isSkill(name)))) return draft;
   return { ...draft, skill: name, text: rest };
 }
 

@@ -27,7 +27,14 @@ export function OwnModel({ agent }: { agent: string }) {
 
 function Own() {
   const [editing, setEditing] = useState(false);
-  const roomy = useMedia("(min-width: 60rem) and (min-height: 48rem)"); // the form fits above the message input;
+  const closed = useRef(false); // the form was cancelled, so the button that opened it gets the focus
+  const opener = useRef<HTMLDivElement>(null);
+  const roomy = useMedia("(min-width: 60rem) and (min-height: 36rem)"); // the form fits above the message input
+  const open = () => setEditing(true);
+  useEffect(() => {
+    if (closed.current) opener.current?.querySelector("button")?.focus();
+    closed.current = false;
+  }, [editing]);
   const model = useModels("")?.[0];
   if (!model) return null;
   if (isDemo(model) && !isAdmin.value) return <p class="note">{msg("chat.noModelAsk")}</p>;
@@ -35,8 +42,8 @@ function Own() {
     return (
       <div class="note stack">
         <p>{msg("chat.noModel")}</p>
-        <div>
-          <Button look="primary" onClick={() => setEditing(true)}>
+        <div ref={opener}>
+          <Button look="primary" onClick={open}>
             {msg("chat.connectModel")}
           </Button>
         </div>
@@ -49,22 +56,30 @@ function Own() {
         onConnected={(m) => {
           setDefaultModel(m);
           setEditing(false);
+          document.querySelector<HTMLElement>(".chat-input")?.focus();
         }}
-        onCancel={editing ? () => setEditing(false) : undefined}
+        onCancel={
+          editing
+            ? () => {
+                closed.current = true;
+                setEditing(false);
+              }
+            : undefined
+        }
       />
     );
   return (
     <>
-      <p class="row small muted chat-own-model">
+      <div class="row small muted chat-own-model" ref={opener}>
         <span>
           {msg("chat.model")}: <strong>{model.model}</strong> · {placeOf(model)}
         </span>
         {isAdmin.value && model.name && (
-          <Button small look="quiet" onClick={() => setEditing(true)}>
+          <Button small look="quiet" onClick={open}>
             {msg("chat.changeModel")}
           </Button>
         )}
-      </p>
+      </div>
       {model.key === "missing" && <p class="note warn">{msg("chat.modelKeyMissing")}</p>}
     </>
   );
@@ -86,7 +101,7 @@ function providerOf(model: Model): Provider {
 const isTaken = (error: unknown): error is Refusal => error instanceof Refusal && error.problem.code === "model_exists";
 
 /** isNoList reports whether a server did not list its models, as with a key for requests only. */
-const isNoList = (error: unknown) => error instanceof Refusal && error.problem.code === "model";
+const isNoList = (error: unknown) => error instanceof Refusal && error.problem.code === "model_list";
 
 /** With more models than this, the list has a filter. */
 const manyModels = 20;
@@ -101,6 +116,7 @@ function Connect(props: { current?: Model; onConnected: (m: Model) => void; onCa
   const [address, setAddress] = useState(current?.base_url ?? "");
   const [key, setKey] = useState("");
   const [name, setName] = useState(current?.model ?? "");
+  const [window, setWindow] = useState(String(current?.window ?? ""));
   const [names, setNames] = useState<string[]>();
   const [filter, setFilter] = useState("");
   const matching = names?.filter((n) => n === name || n.toLowerCase().includes(filter.trim().toLowerCase())) ?? [];
@@ -122,6 +138,7 @@ function Connect(props: { current?: Model; onConnected: (m: Model) => void; onCa
       ...(!own && { base_url: address.trim() }),
       ...(key.trim() && { key: key.trim() }),
     };
+    const size = !own && window.trim() ? { window: Number(window) } : {};
     let model = name.trim();
     if (!names) {
       const { items } = await got(api.POST("/api/v1/models/offered", { body: server })).catch((refused: unknown) => {
@@ -134,16 +151,19 @@ function Connect(props: { current?: Model; onConnected: (m: Model) => void; onCa
       setName(model);
       if (items.length !== 1) return;
     }
-    const connected = await got(api.PUT("/api/v1/models/default", { body: { ...server, model, ...replaced } })).catch(
-      (refused: unknown) => {
-        if (isTaken(refused)) setTaken(refused);
-        throw refused;
-      },
-    );
+    const connected = await got(
+      api.PUT("/api/v1/models/default", { body: { ...server, model, ...size, ...replaced } }),
+    ).catch((refused: unknown) => {
+      if (isTaken(refused)) setTaken(refused);
+      throw refused;
+    });
     done(msg("chat.modelConnected", { name: model }));
     onConnected(connected);
   });
   const form = useRef<HTMLFormElement>(null);
+  useEffect(() => {
+    if (onCancel) form.current?.querySelector("select")?.focus(); // its button is gone
+  }, []);
   useEffect(() => {
     if (names) (form.current?.elements.namedItem("model") as HTMLElement | null)?.focus();
   }, [names]);
@@ -190,6 +210,18 @@ function Connect(props: { current?: Model; onConnected: (m: Model) => void; onCa
           maxLength={4096}
           onText={(text) => change(() => setKey(text))}
         />
+        {!own && (
+          <TextField
+            label={msg("chat.modelWindowField")}
+            hint={msg("chat.modelWindowHint")}
+            value={window}
+            type="number"
+            inputMode="numeric"
+            min={1}
+            max={100_000_000}
+            onText={setWindow}
+          />
+        )}
         {names &&
           (names.length ? (
             <>

@@ -1,6 +1,7 @@
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { api, got, isUnreachable, type Schema } from "../../shared/api/client";
+import { msg } from "../../shared/i18n/messages";
 
 export type Model = Schema["Model"];
 
@@ -64,7 +65,8 @@ export function useModels(agent: string | undefined): Model[] | undefined {
 export const modelFor = (models: Model[] | undefined, id: string): Model | undefined =>
   id ? models?.find((m) => m.id === id) : models?.[0];
 
-export const titleOf = (m: Model): string => m.model || m.name || m.vendor;
+export const titleOf = (m: Model): string =>
+  m.vendor === "demo" ? msg("chat.builtInDemo") : m.model || m.name || m.vendor;
 
 /** placeOf returns the server of a model, or else its vendor. */
 export function placeOf(model: Model): string {

@@ -28,6 +28,32 @@ async function get() {
   skills.value = { items, more: next !== undefined, at: Date.now() };
 }
 
+/** The newest usable skills of users. */
+const newest = signal<Skill[]>();
+
+/** useNewestSkills returns the newest usable skills of users once they are loaded, in a large library too. */
+export function useNewestSkills(): Skill[] | undefined {
+  const known = skills.value;
+  useEffect(() => {
+    if (!known?.more) return;
+    const query = { sort: "created" as const, limit: 10 };
+    void got(api.GET("/api/v1/skills", { params: { query } })).then(
+      ({ items }) => (newest.value = items),
+      () => (newest.value = []),
+    );
+  }, [known]);
+  return known && (known.more ? newest.value : known.items);
+}
+
+/** isSkill reports whether the user can use a skill of this name. In a large library it may ask the hub. */
+export async function isSkill(name: string): Promise<boolean> {
+  if (!skills.value) await load();
+  const isIt = (s: Skill) => s.name === name;
+  if (!skills.value?.more || skills.value.items.some(isIt)) return !!skills.value?.items.some(isIt);
+  const query = { q: name, sort: "relevance" as const, limit: 100 };
+  return (await got(api.GET("/api/v1/skills", { params: { query } }))).items.some(isIt);
+}
+
 /** useSkills returns the usable skills. They are reloaded after a minute. */
 export function useSkills(): Skill[] | undefined {
   useEffect(() => {

@@ -147,9 +147,9 @@ function SkillActions({ id, skill }: { id: string; skill: InForce }) {
     <>
       <Menu small label={msg("chat.actions", { title: skill.displayName })}>
         {skill.left === null ? (
-          <MenuItem onClick={keep("")}>{msg("chat.unpin")}</MenuItem>
+          <MenuItem onClick={keep("")}>{msg("chat.unpinSkill")}</MenuItem>
         ) : (
-          <MenuItem onClick={keep("pinned")}>{msg("chat.pin")}</MenuItem>
+          <MenuItem onClick={keep("pinned")}>{msg("chat.pinSkill")}</MenuItem>
         )}
         {skill.keep !== "once" && <MenuItem onClick={keep("once")}>{msg("chat.onceOnly")}</MenuItem>}
         {skill.skill_id && <MenuItem href={`/library/${skill.skill_id}`}>{msg("chat.inLibrary")}</MenuItem>}

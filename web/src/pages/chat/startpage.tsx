@@ -10,7 +10,7 @@ import { changeDraft, type Draft, draftOf, keepDraft } from "./drafts";
 import { OwnModel } from "./model";
 import { modelFor, useModels } from "./models";
 import { begin, Begun } from "./send";
-import { named, type Skill, useSkills } from "./skillsearch";
+import { named, type Skill, useNewestSkills, useSkills } from "./skillsearch";
 
 /**
  * Begin is the page of a new conversation. The address has the agent; `list` opens the list of
@@ -79,11 +79,11 @@ interface Example {
 }
 
 /** examplesFor returns three examples: first for the newest skills of users, then for bundled skills. */
-function examplesFor(skills: Skill[]): Example[] {
-  const shown = skills.filter((s) => !s.hidden);
+function examplesFor(skills: Skill[], newest: Skill[]): Example[] {
+  const isShown = (s: Skill) => !s.hidden;
   const isWorked = (s: Skill) => s.namespace === "bundled";
-  const own = shown
-    .filter((s) => !isWorked(s))
+  const own = newest
+    .filter((s) => isShown(s) && !isWorked(s))
     .sort((a, b) => b.updated.localeCompare(a.updated))
     .map(named)
     .map((n) => {
@@ -91,7 +91,7 @@ function examplesFor(skills: Skill[]): Example[] {
       return { skill: n.name, title: text, text, description: n.description };
     });
   const bundled = worked
-    .filter((name) => shown.some((s) => isWorked(s) && s.name === name))
+    .filter((name) => skills.some((s) => isShown(s) && isWorked(s) && s.name === name))
     .map((name) => ({
       skill: name,
       title: msg(`chat.worked.${name}.title`),
@@ -104,8 +104,9 @@ function examplesFor(skills: Skill[]): Example[] {
 /** Examples suggests requests for the available skills. The user can edit one before sending it. */
 function Examples({ disabled }: { disabled: boolean }) {
   const skills = useSkills();
-  if (!skills) return null;
-  const shown = examplesFor(skills);
+  const newest = useNewestSkills();
+  if (!skills || !newest) return null;
+  const shown = examplesFor(skills, newest);
   if (!shown.length)
     return (
       <p>

@@ -1,10 +1,10 @@
+import { RequestedPermissions } from "../../features/skills/permissions";
 import type { Schema } from "../../shared/api/client";
 import { Diff } from "../../shared/content";
 import { size } from "../../shared/i18n/format";
 import { findMsg, msg } from "../../shared/i18n/messages";
 import { Tag } from "../../shared/ui";
 import { marksOf, FindingText } from "./findingmarks";
-import { RequestedPermissions } from "./permissions";
 import { changeSummary } from "./phrases";
 
 type SkillDiff = Schema["SkillDiff"];

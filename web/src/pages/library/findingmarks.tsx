@@ -1,6 +1,7 @@
 import type { Schema } from "../../shared/api/client";
 import type { Mark } from "../../shared/content";
 import { msg } from "../../shared/i18n/messages";
+import { translateFinding } from "../../shared/servertext/finding";
 import { Tag } from "../../shared/ui";
 
 type Finding = Schema["Finding"];
@@ -17,7 +18,8 @@ export const marksOf = (found: Finding[]): Mark[] =>
     .map((f) => ({ line: f.line, level: levels[f.severity], say: <FindingText finding={f} /> }));
 
 /** FindingText describes a finding and its fix. */
-export function FindingText({ finding }: { finding: Finding }) {
+export function FindingText({ finding: said }: { finding: Finding }) {
+  const finding = translateFinding(said);
   return (
     <div class="library-said">
       <Severity of={finding.severity} /> <strong>{finding.message}</strong>

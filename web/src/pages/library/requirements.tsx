@@ -1,12 +1,12 @@
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
+import { RequestedPermissions, unsealed } from "../../features/skills/permissions";
 import type { Schema } from "../../shared/api/client";
 import { count } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { Shown, Tag } from "../../shared/ui";
 import { Graph } from "./graph";
 import type { Looked } from "./opened";
-import { RequestedPermissions, unsealed } from "./permissions";
 import { useStated } from "./versionfiles";
 
 /** Needs shows the requirements, provided tools and cost of a skill. */

@@ -1,7 +1,9 @@
+import { RequestedPermissions } from "../../features/skills/permissions";
 import { fileOf } from "../../features/skills/skilladdress";
 import { api, got, type Schema, useLoad } from "../../shared/api/client";
 import { Diff, type Mark } from "../../shared/content";
 import { msg } from "../../shared/i18n/messages";
+import { translateFinding } from "../../shared/servertext/finding";
 import { Shown, Tag } from "../../shared/ui";
 import { FileText, readText } from "./file";
 import { FileBox } from "./filebox";
@@ -20,6 +22,7 @@ export function Changes({ all, from, sides }: { all: Loaded; from: number; sides
 function marksOf(scan: Schema["Scan"], path: string): Mark[] {
   return scan.findings
     .filter((f) => f.file === path)
+    .map(translateFinding)
     .map((f) => ({
       line: f.line,
       level: f.severity === "high" ? "bad" : f.severity === "medium" ? "warn" : "info",
@@ -198,13 +201,7 @@ function PermissionChanges({ asks }: { asks: Schema["DiffAsks"] }) {
     items.length > 0 && (
       <div class={`note ${look}`}>
         <strong>{title}</strong>
-        <ul>
-          {items.map((a, i) => (
-            <li key={i}>
-              {a.kind} <code>{a.name}</code> {a.old && <del>{a.old}</del>} {a.new}
-            </li>
-          ))}
-        </ul>
+        <RequestedPermissions asks={items} />
       </div>
     );
   return (

@@ -1,12 +1,15 @@
 import type { Schema } from "../../shared/api/client";
 import { findMsg, msg } from "../../shared/i18n/messages";
+import { translateFinding } from "../../shared/servertext/finding";
 import { Tag } from "../../shared/ui";
 import { anchor } from "./position";
 
 /** Findings lists the findings, worst first. They are also marked at their lines. */
 export function Findings({ scan, unscanned }: { scan: Schema["Scan"]; unscanned: boolean }) {
   const rank = ["high", "medium", "low", "info"];
-  const sorted = [...scan.findings].sort((a, b) => rank.indexOf(a.severity) - rank.indexOf(b.severity));
+  const sorted = scan.findings
+    .map(translateFinding)
+    .sort((a, b) => rank.indexOf(a.severity) - rank.indexOf(b.severity));
   return (
     <section class="stack tight" aria-labelledby="review-scan">
       <h2 id="review-scan">{msg("review.scan")}</h2>

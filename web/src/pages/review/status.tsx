@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { useUserNames } from "../../features/skills/namespaces";
 import { api, got, type Load, type Schema } from "../../shared/api/client";
+import { me } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, AreaField, Button, Dialog, done, Problem, When } from "../../shared/ui";
 
@@ -34,7 +35,11 @@ export function Needs({
       ))}
       {status.requests.map((r) => (
         <div key={r.id} class="stack tight">
-          <p>{msg("review.blocked", { who: person(r.reviewer), n: r.version })}</p>
+          <p>
+            {r.reviewer === me.value?.user.id
+              ? msg("review.blockedByYou", { n: r.version })
+              : msg("review.blocked", { who: person(r.reviewer), n: r.version })}
+          </p>
           <blockquote class="small">{r.note}</blockquote>
           {r.canDismiss && (
             <div class="row">

@@ -193,7 +193,7 @@ function Facts({ server: s }: { server: Server }) {
             ? msg("servers.operator")
             : s.kind === "MCPServer"
               ? namespaceName(s.namespace)
-              : `${msg("servers.ofAgent", { kind: s.kind, name: s.thing ?? "" })} (${namespaceName(s.namespace)})`}
+              : `${msg("servers.ofAgent", { name: s.thing ?? "" })} (${namespaceName(s.namespace)})`}
         </dd>
         <dt>{msg("servers.target")}</dt>
         <dd class="mono">{s.urls?.length ? s.urls.join(" ") : s.target}</dd>

@@ -1,5 +1,6 @@
 import { owners } from "../../features/servers/owners";
 import type { Server } from "../../features/servers/state";
+import { addSecretPage } from "../../features/settings/secretpage";
 import { api, got, useLoad, type Schema } from "../../shared/api/client";
 import { findMsg, msg } from "../../shared/i18n/messages";
 import { ActionButton, Button, done, Shown, Tag, useConfirm } from "../../shared/ui";
@@ -87,7 +88,7 @@ function Row({
         {use.kind === "secret" || use.kind === "user" ? (
           <GrantControl use={use} server={server} kept={kept} onChange={onChange} />
         ) : use.kind === "platform" ? (
-          <a href={`/settings/secrets?name=${encodeURIComponent(`variable.${use.name}`)}`}>{msg("servers.keepIt")}</a>
+          <a href={addSecretPage(`variable.${use.name}`, server.namespace)}>{msg("servers.keepIt")}</a>
         ) : (
           msg("servers.fallback")
         )}
@@ -113,8 +114,7 @@ function GrantControl({
   if (!kept && !isIdentity)
     return (
       <span class="small">
-        {msg("servers.notKept")}{" "}
-        <a href={`/settings/secrets?name=${encodeURIComponent(use.name)}`}>{msg("servers.keepIt")}</a>
+        {msg("servers.notKept")} <a href={addSecretPage(use.name, server.namespace)}>{msg("servers.keepIt")}</a>
       </span>
     );
   const params = { path: { secret: use.name }, query: { owner: kept?.owner ?? "default" } };

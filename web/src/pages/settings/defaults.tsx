@@ -26,7 +26,7 @@ export function Defaults() {
     ...me.value!.groups.map((g): [string, string] => [`group:${g.group}`, groupName(g.group)]),
     ["public", msg("settings.everybody")],
   ];
-  const may = of === "" || (of === "public" ? isAdmin.value : hasRole(of.slice("group:".length), "maintainer"));
+  const may = of === "" || (of === "public" ? isAdmin.value : hasRole(of.slice("group:".length), "developer"));
   return (
     <>
       <Part

@@ -22,14 +22,20 @@ export function Notices() {
     const seen = new Set(notices.map((n) => n.id));
     const now = new Date().toISOString();
     pages.set((pages.data ?? []).map((n) => (seen.has(n.id) ? { ...n, seen: now } : n)));
-    if (notices.length > 1) done(msg("settings.saved"));
+    if (notices.length > 1) done(msg("settings.markedAll"));
   };
   const fresh = (pages.data ?? []).filter((n) => !n.seen);
   return (
     <Part
       title={msg("settings.tabs.notices")}
       lead={msg("settings.noticesText")}
-      action={fresh.length > 1 && <ActionButton act={() => see(fresh)}>{msg("settings.markAll")}</ActionButton>}
+      action={
+        fresh.length > 1 && (
+          <ActionButton act={() => see(fresh)}>
+            {pages.more ? msg("settings.markShown") : msg("settings.markAll")}
+          </ActionButton>
+        )
+      }
     >
       <div class="row" role="group" aria-label={msg("settings.tabs.notices")}>
         <Button small look={all ? "quiet" : ""} aria-pressed={!all} onClick={() => route("/settings/notices")}>

@@ -1,6 +1,7 @@
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
+import { useLocation } from "preact-iso";
 import { useSend } from "../../features/users/form";
-import { groupName, userName, useUserNames } from "../../features/users/users";
+import { groupName, groupsByID, userName, useUserNames } from "../../features/users/users";
 import { api, got, useLoad, type Schema } from "../../shared/api/client";
 import { isAdmin, me } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
@@ -8,9 +9,11 @@ import {
   ActionButton,
   AreaField,
   Button,
+  Check,
   Dialog,
   done,
   Empty,
+  failed,
   Problem,
   SelectField,
   Shown,
@@ -25,8 +28,10 @@ import { GrantSecret } from "./grantsecret";
 export function Secrets() {
   useUserNames();
 
+  const { query, path, route } = useLocation();
   const [owner, setOwner] = useState("default");
   const [setting, set] = useState<string>();
+  const [asked, setAsked] = useState("");
   const load = useLoad((signal) => got(api.GET("/api/v1/secrets", { params: { query: { owner } }, signal })), [owner]);
   const owners: [string, string][] = [
     ["default", msg("settings.mine")],
@@ -35,6 +40,20 @@ export function Secrets() {
       .map((g): [string, string] => [`group:${g.group}`, groupName(g.group)]),
   ];
   if (isAdmin.value) owners.push(["public", msg("settings.everybody")]);
+  useEffect(() => {
+    if (!query.name) return; // with a name, the user comes from what needs the secret
+    const name = query.name.slice(0, 256);
+    void ownerOf(query.owner).then((o) => {
+      setOwner(owners.some(([id]) => id === o) ? o : "default");
+      setAsked(name);
+      set("");
+      route(path, true);
+    }, failed);
+  }, [query.name, query.owner]);
+  const close = () => {
+    set(undefined);
+    setAsked("");
+  };
   return (
     <Part
       title={msg("settings.tabs.secrets")}
@@ -51,7 +70,7 @@ export function Secrets() {
         </div>
       )}
       {setting !== undefined && (
-        <SetSecret owner={owner} name={setting} onKept={() => void load.again()} onClose={() => set(undefined)} />
+        <SetSecret owner={owner} name={setting} asked={asked} onKept={() => void load.again()} onClose={close} />
       )}
       <Shown asked={load}>
         {({ items }) =>
@@ -74,6 +93,12 @@ export function Secrets() {
       </Shown>
     </Part>
   );
+}
+
+/** ownerOf returns the owner for a namespace, which may be given by the name of a group. */
+async function ownerOf(namespace = "default"): Promise<string> {
+  const group = [...(await groupsByID()).values()].find((g) => g.name === namespace);
+  return group ? `group:${group.id}` : namespace;
 }
 
 function Secret({
@@ -191,16 +216,20 @@ function GrantedTo({
 function SetSecret({
   owner,
   name: had,
+  asked,
   onKept,
   onClose,
 }: {
   owner: string;
   name: string;
+  /** The name of a new secret that the user came for. */
+  asked: string;
   onKept: () => void;
   onClose: () => void;
 }) {
-  const [name, setName] = useState(had);
+  const [name, setName] = useState(had || asked);
   const [value, setValue] = useState("");
+  const [visible, setVisible] = useState(false);
   const { send, busy, error, fault } = useSend(async () => {
     await got(
       api.PUT("/api/v1/secrets/{secret}", { params: { path: { secret: name }, query: { owner } }, body: { value } }),
@@ -245,8 +274,9 @@ function SetSecret({
           rows={3}
           required
           maxLength={65536}
-          class="mono"
+          class={visible ? "mono" : "mono settings-masked"}
         />
+        <Check label={msg("settings.showValue")} checked={visible} onCheck={setVisible} />
         {error && <Problem error={error} />}
       </form>
     </Dialog>

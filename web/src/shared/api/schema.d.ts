@@ -2707,6 +2707,11 @@ export interface components {
              * @enum {string}
              */
             vendor: "anthropic" | "openai";
+            /**
+             * Format: int64
+             * @description Context window in tokens; without it, the window that is known for the name at the vendor's own server
+             */
+            window?: number;
         };
         Context: {
             /**

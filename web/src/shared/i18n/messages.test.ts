@@ -9,7 +9,7 @@ const sources = import.meta.glob<string>(["../../**/*.{ts,tsx}", "!../../**/*.te
 });
 
 /** Groups of messages that only other languages have: the hub and CodeMirror write English themselves. */
-const translated = /^(diagnostic|problem|editorPanel)\./;
+const translated = /^(diagnostic|problem|finding|editorPanel)\./;
 
 const keysOf = (messages: Record<string, string>): string[] =>
   [...new Set(Object.keys(messages).map((key) => key.replace(/_(zero|one|two|few|many|other)$/, "")))]

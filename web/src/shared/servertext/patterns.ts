@@ -61,5 +61,8 @@ export const problemPatterns: Record<string, ProblemPatterns[]> = {
   server: [{ detail: /^(.+)$/ }],
   model_exists: [{ detail: /^all users already have the model (.+) at (.+)$/ }],
   model_address: [{ detail: /^the address is not public/ }],
-  model: [{ detail: /^the model cannot be reached: ([\s\S]+)$/ }],
+  model: [{ detail: /^the model cannot be used: ([\s\S]+)$/ }],
+  model_key_rejected: [{ detail: /^the server rejected the API key: ([\s\S]+)$/ }],
+  model_unreachable: [{ detail: /^the server cannot be reached: ([\s\S]+)$/ }],
+  model_list: [{ detail: /^the server did not list its models: ([\s\S]+)$/ }],
 };

@@ -1,11 +1,12 @@
 import type { Schema } from "../../shared/api/client";
 import { findMsg, msg } from "../../shared/i18n/messages";
+import "./permissions.css";
 
 /** RequestedPermissions lists the requested permissions, grouped by kind. */
 export function RequestedPermissions({ asks }: { asks: Schema["DiffAsk"][] }) {
   const kinds = [...new Set(asks.map((a) => a.kind))];
   return (
-    <ul class="library-asks">
+    <ul class="skill-asks">
       {kinds.map((kind) => (
         <li key={kind}>
           <strong>{findMsg("skill.asks", kind) ?? kind}</strong>

@@ -17,6 +17,7 @@ const sections: Record<string, string> = {
   "/settings/migrate": "migrate",
   "/admin": "web#settings-and-administration",
   "/admin/sign-in": "hub#accounts",
+  "/account": "hub#accounts",
   "/docs": "README",
 };
 
