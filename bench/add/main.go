@@ -25,30 +25,24 @@ import (
 func main() {
 	skills := flag.String("skills", "", "`directory` with skills")
 	n := flag.Int("n", 400, "number of skills to serve")
-	program := flag.String("loadout", "", "`program` to measure instead of one built from this repository")
 	peer := flag.String("peer", "", "npm `prefix` with the packages skills and node")
 	rounds := flag.Int("rounds", 7, "number of rounds")
 	measure.Main("add", false, func() error {
 		if *skills == "" || *n < 1 || *rounds < 1 {
 			return errors.New("missing -skills, or -n or -rounds is less than 1")
 		}
-		return run(*skills, *n, *program, *peer, *rounds)
+		return run(*skills, *n, *peer, *rounds)
 	})
 }
 
-func run(skills string, n int, program, peerDir string, rounds int) (err error) {
+func run(skills string, n int, peerDir string, rounds int) (err error) {
 	dir, err := os.MkdirTemp("", "loadout-bench-*")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
 	b := &bench{dir: dir}
-	if program == "" {
-		b.loadout, err = measure.BuildLoadout(dir)
-	} else {
-		b.loadout, err = filepath.Abs(program)
-	}
-	if err != nil {
+	if b.loadout, err = measure.BuildLoadout(dir); err != nil {
 		return err
 	}
 	if b.repo, err = newRepository(dir, skills, n); err != nil {
@@ -72,7 +66,7 @@ func run(skills string, n int, program, peerDir string, rounds int) (err error) 
 	}
 	for _, w := range ways {
 		fmt.Printf("\nFrom %s, %d rounds:\n\n", w.name, rounds)
-		w.printTable()
+		w.printTables()
 	}
 	return nil
 }

@@ -13,19 +13,15 @@ import (
 
 // row holds the measurements of one command or baseline.
 type row struct {
-	name      string
-	baseline  *row
-	goal      float64 // maximum ratio of wall time to baseline; 0 if none
-	wall, cpu *measure.Row
-	peak      *measure.Row
+	wall, cpu, peak *measure.Row
 }
 
 // way is a method of accessing the repository, with its measurements.
 type way struct {
 	*bench
-	name, url string
-	rows      []*row
-	record    bool // whether to record the current round
+	name, url       string
+	wall, cpu, peak measure.Table
+	record          bool // whether to record the current round
 
 	clone, refs, version, hash, scan, sync, budget, question *row
 	addAll, addOne, list, current, changed, verify, frozen   *row
@@ -34,6 +30,7 @@ type way struct {
 
 func (b *bench) newWay(name, url string) *way {
 	w := &way{bench: b, name: name, url: url}
+	w.wall.Name, w.cpu.Name, w.peak.Name = name+", wall", name+", CPU", name+", largest process"
 	w.clone = w.row("baseline: git clone --depth 1", nil)
 	w.refs = w.row("baseline: git ls-remote", nil)
 	w.version = w.row("baseline: loadout version", nil)
@@ -43,14 +40,11 @@ func (b *bench) newWay(name, url string) *way {
 	w.sync = w.row("baseline: sync the written files to the disk", nil)
 	w.budget = w.row("baseline: twice git clone plus the three above", nil)
 	w.addAll = w.row("`loadout add --all`", w.budget)
-	w.addAll.goal = 1
 	w.peerAll = w.row("peer: add all", w.budget)
 	w.addOne = w.row("`loadout add --skill ONE`", w.clone)
 	w.peerOne = w.row("peer: add one", w.clone)
 	w.frozen = w.row("`loadout add --frozen`, all", w.budget)
-	w.frozen.goal = 1
 	w.current = w.row("`loadout update --check`, nothing new", w.question)
-	w.current.goal = 2
 	w.peerCurrent = w.row("peer: update, nothing new", w.question)
 	w.changed = w.row("`loadout update --check`, one skill changed", w.clone)
 	w.list = w.row("`loadout list`", w.version)
@@ -60,12 +54,11 @@ func (b *bench) newWay(name, url string) *way {
 }
 
 func (w *way) row(name string, baseline *row) *row {
-	r := &row{name: name, baseline: baseline, wall: &measure.Row{Unit: "ms"}, cpu: &measure.Row{Unit: "ms"}, peak: &measure.Row{Unit: "MB"}}
+	wall, cpu := measure.Row{Name: name, Unit: "ms"}, measure.Row{Name: name, Unit: "ms"}
 	if baseline != nil {
-		r.wall.Baseline, r.cpu.Baseline = baseline.wall, baseline.cpu
+		wall.Baseline, cpu.Baseline = baseline.wall, baseline.cpu
 	}
-	w.rows = append(w.rows, r)
-	return r
+	return &row{w.wall.Row(wall), w.cpu.Row(cpu), w.peak.Row(measure.Row{Name: name, Unit: "MB"})}
 }
 
 // runRound takes each measurement once. It records the results if record is
@@ -224,29 +217,15 @@ func (w *way) add(r *row, c cost) {
 	}
 	r.wall.AddTime(c.Wall)
 	r.cpu.AddTime(c.CPU)
-	r.peak.Add(float64(c.peak) / 1e6)
-}
-
-// printTable prints the table. Each ratio compares a row with the baseline of the same round.
-func (w *way) printTable() {
-	out := [][]string{{"what", "wall", "range", "× baseline", "CPU", "× baseline", "largest process", "goal"}}
-	for _, r := range w.rows {
-		if r.wall.Median() == 0 {
-			continue
-		}
-		text := []string{r.name, formatMillis(r.wall), measure.FormatNumber(r.wall.Quantile(0)) + "–" + measure.FormatNumber(r.wall.Quantile(1)), "", formatMillis(r.cpu), "", "", ""}
-		if r.baseline != nil {
-			text[3], text[5] = measure.FormatNumber(r.wall.Ratio()), measure.FormatNumber(r.cpu.Ratio())
-		}
-		if peak := r.peak.Median(); peak > 0 {
-			text[6] = measure.FormatNumber(peak) + " MB"
-		}
-		if r.goal > 0 {
-			text[7] = measure.FormatVerdict(fmt.Sprintf("≤ %s × baseline", measure.FormatNumber(r.goal)), r.wall.Ratio() <= r.goal)
-		}
-		out = append(out, text)
+	if c.peak > 0 {
+		r.peak.Add(float64(c.peak) / 1e6)
 	}
-	measure.WriteMarkdown(os.Stdout, out)
 }
 
-func formatMillis(r *measure.Row) string { return measure.FormatNumber(r.Median()) + " ms" }
+// printTables prints the tables. Each ratio compares a row with the baseline of the same round.
+func (w *way) printTables() {
+	for _, t := range []*measure.Table{&w.wall, &w.cpu, &w.peak} {
+		fmt.Printf("\n%s:\n\n", t.Name)
+		t.Print(os.Stdout)
+	}
+}

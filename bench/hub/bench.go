@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -70,20 +71,58 @@ func (b *bench) run(name, skills string) (err error) {
 	if err != nil {
 		return err
 	}
+	table := measure.Table{Name: "memory of the node"}
+	addMemory(&table, "empty, idle", empty)
+	addMemory(&table, "after the reads", afterReads)
+	addMemory(&table, "after the conversations", afterChats)
 	fmt.Println()
-	measure.WriteMarkdown(os.Stdout, [][]string{
-		{"memory of the node", "resident", "anonymous", "peak"},
-		memoryRow("empty, idle", empty), memoryRow("after the reads", afterReads), memoryRow("after the conversations", afterChats),
-	})
+	table.Print(os.Stdout)
 	return nil
 }
 
-func memoryRow(name string, m measure.Memory) []string {
-	out := []string{name}
-	for _, n := range []int64{m.Resident, m.Anonymous, m.Peak} {
-		out = append(out, measure.FormatNumber(float64(n)/1e6)+" MB")
+// addMemory adds the memory of a node to the rows with a name, which it creates first.
+func addMemory(t *measure.Table, name string, m measure.Memory) {
+	for _, part := range []struct {
+		name  string
+		bytes int64
+	}{{"resident", m.Resident}, {"anonymous", m.Anonymous}, {"peak", m.Peak}} {
+		t.RowNamed(name+", "+part.name, "MB").Add(float64(part.bytes) / 1e6)
 	}
-	return out
+}
+
+// measureIdle starts a hub several times and measures its memory when it is idle.
+func measureIdle(s size) (err error) {
+	dir, err := os.MkdirTemp("", "loadout-bench-*")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	program, err := measure.BuildLoadout(dir)
+	if err != nil {
+		return err
+	}
+	table := measure.Table{Name: "memory of the node"}
+	for i := range s.rounds {
+		home := filepath.Join(dir, fmt.Sprint("hub", i))
+		if err := os.Mkdir(home, 0o700); err != nil {
+			return err
+		}
+		b := &bench{size: s, program: program, home: home, database: "sqlite:" + filepath.Join(home, "hub.db")}
+		n, err := b.start()
+		if err != nil {
+			return err
+		}
+		measure.WaitIdle(n.pid())
+		m, err := measure.MemoryOf(n.pid())
+		if err := errors.Join(err, n.stop()); err != nil {
+			return err
+		}
+		addMemory(&table, "empty, idle", m)
+	}
+	fmt.Println(measure.Environment())
+	fmt.Printf("\nAn empty hub with SQLite, %d starts:\n\n", s.rounds)
+	table.Print(os.Stdout)
+	return nil
 }
 
 // send sends a request with a token and returns the response body and the elapsed time. It

@@ -58,7 +58,6 @@ func (b *bench) measureChats() error {
 			end.AddTime(s.end)
 		}
 	}
-	first.Goal = 5
 	many := fmt.Sprintf("%d concurrent", len(all))
 	rows := map[string]*measure.Row{}
 	for _, q := range []string{"p50", "p95"} {

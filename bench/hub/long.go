@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -30,7 +29,7 @@ type longChat struct {
 	*bench
 	name            string
 	chat            *chat
-	cpu, first, end []float64 // of the turns at the current mark, in ms
+	cpu, first, end *measure.Row // of the turns at the current mark
 }
 
 // measureLong measures turns of a growing conversation: one in each program,
@@ -46,20 +45,27 @@ func measureLong(database string, all []*bench) (err error) {
 	defer baseline.close()
 	var chats []*longChat
 	for i, b := range all {
-		l, err := b.startLong([]string{"", "base"}[i])
+		l, err := b.startLong([]string{"", ", base"}[i])
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, l.close()) }()
 		chats = append(chats, l)
 	}
-	table := [][]string{{database + ": turn", "program", "CPU of the node per turn, ms", "first event, ms (min)", "end, ms (min)", "baseline, ms (min)"}}
+	table := measure.Table{Name: database}
 	turns := 0
 	for _, mark := range marks {
 		if mark > all[0].turns {
 			break
 		}
-		var bare []float64
+		at := fmt.Sprint("turn ", mark)
+		bare := table.Row(measure.Row{Name: at + ": baseline: an event is stored and sent", Unit: "ms"})
+		for _, l := range chats {
+			name := at + l.name
+			l.cpu = table.Row(measure.Row{Name: name + ": CPU time of the node", Unit: "ms"})
+			l.first = table.Row(measure.Row{Name: name + ": first event", Unit: "ms", Baseline: bare})
+			l.end = table.Row(measure.Row{Name: name + ": end", Unit: "ms", Baseline: bare})
+		}
 		for last := mark + window/2; turns < last; turns++ {
 			measured := turns >= mark-window/2
 			for _, l := range chats {
@@ -72,16 +78,12 @@ func measureLong(database string, all []*bench) (err error) {
 				if err != nil {
 					return err
 				}
-				bare = append(bare, took.Seconds()*1e3)
+				bare.AddTime(took)
 			}
 		}
-		for _, l := range chats {
-			table = append(table, []string{fmt.Sprint(mark), l.name, measure.FormatNumber(measure.Quantile(l.cpu, 0.5)), times(l.first), times(l.end), times(bare)})
-			l.cpu, l.first, l.end = nil, nil, nil
-		}
 	}
-	fmt.Println()
-	measure.WriteMarkdown(os.Stdout, table)
+	fmt.Printf("\n%s:\n\n", database)
+	table.Print(os.Stdout)
 	return nil
 }
 
@@ -123,14 +125,10 @@ func (l *longChat) turn(measured bool) error {
 		return err
 	}
 	time.Sleep(20 * time.Millisecond)
-	l.cpu = append(l.cpu, (measure.CPUOf(l.node.pid())-cpu).Seconds()*1e3)
-	l.first, l.end = append(l.first, s.first.Seconds()*1e3), append(l.end, s.end.Seconds()*1e3)
+	l.cpu.AddTime(measure.CPUOf(l.node.pid()) - cpu)
+	l.first.AddTime(s.first)
+	l.end.AddTime(s.end)
 	return nil
-}
-
-// times formats the median and the minimum of durations in milliseconds.
-func times(ms []float64) string {
-	return measure.FormatNumber(measure.Quantile(ms, 0.5)) + " (" + measure.FormatNumber(slices.Min(ms)) + ")"
 }
 
 // minimalServer stores an event in an SQLite database for each request, and then

@@ -7,6 +7,7 @@
 //	go run ./hub -turns 1000 [-base PROGRAM]
 //	go run ./hub -nodes [-base PROGRAM] [-chats 32]
 //	go run ./hub -mcp [-n 10000] [-users 60] [-active 60] [-talk]
+//	go run ./hub -idle
 //
 // With -mcp, it measures only the MCP endpoint, with generated skills, for the first users.
 // With -talk, it measures conversations after that.
@@ -18,7 +19,8 @@
 // over HTTP; http.ServeFile with the same package; and the same bytes from memory. The
 // measurements alternate. With -turns, it measures only the turns of a conversation that
 // grows, alternating with those of the program given with -base. With -nodes, it measures only
-// what a second node adds to the CPU time of a turn, with PostgreSQL and Redis.
+// what a second node adds to the CPU time of a turn, with PostgreSQL and Redis. With -idle, it
+// measures only the memory of an empty hub with SQLite, half a second after its last work.
 package main
 
 import (
@@ -42,17 +44,17 @@ type size struct {
 	talk                                                bool // whether to measure conversations after the MCP endpoint
 }
 
-// nodes is the value of the flag -nodes: whether to measure only a hub with two
-// nodes.
-var nodes bool
+// The values of the flags -nodes and -idle: whether to measure only a hub with two
+// nodes, or only an idle one.
+var nodes, idle bool
 
 func main() {
 	dir := flag.String("skills", "", "`directory` with skills")
-	program := flag.String("loadout", "", "`program` to measure instead of one built from this repository")
 	only := flag.String("on", "", "only `DATABASE`: SQLite or PostgreSQL")
 	base := flag.String("base", "", "with -turns and -nodes: `program` to compare with")
 	flag.BoolVar(&nodes, "nodes", false, "measure only what a second node adds to a turn")
 	mcp := flag.Bool("mcp", false, "measure only the MCP endpoint")
+	flag.BoolVar(&idle, "idle", false, "measure only the memory of an idle hub")
 	var s size
 	flag.BoolVar(&s.talk, "talk", false, "with -mcp, measure conversations too")
 	flag.IntVar(&s.active, "active", 0, "number of users at the MCP endpoint (default all)")
@@ -63,27 +65,26 @@ func main() {
 	flag.IntVar(&s.rounds, "rounds", 7, "number of rounds")
 	flag.IntVar(&s.turns, "turns", 0, "measure only a conversation that grows to `N` turns, without skills")
 	measure.Main("hub", false, func() error {
+		if idle && s.rounds > 0 {
+			return measureIdle(s)
+		}
 		if s.active == 0 || s.active > s.users {
 			s.active = s.users
 		}
 		if *dir == "" && s.turns == 0 && !*mcp && !nodes || min(s.skills, s.users, s.groups, s.chats, s.rounds) < 1 {
 			return errors.New("missing -skills, or a number is less than 1")
 		}
-		return run(*dir, *program, *base, *only, *mcp, s)
+		return run(*dir, *base, *only, *mcp, s)
 	})
 }
 
-func run(skills, program, base, only string, mcp bool, s size) (err error) {
+func run(skills, base, only string, mcp bool, s size) (err error) {
 	dir, err := os.MkdirTemp("", "loadout-bench-*")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if program == "" {
-		program, err = measure.BuildLoadout(dir)
-	} else {
-		program, err = filepath.Abs(program)
-	}
+	program, err := measure.BuildLoadout(dir)
 	if base != "" && err == nil {
 		base, err = filepath.Abs(base)
 	}

@@ -125,7 +125,7 @@ func (b *bench) call(token, method, params string) ([]byte, time.Duration, error
 func (b *bench) measureMCP(name string) error {
 	tokens := b.tokens[:b.active]
 	fmt.Printf("\n%s, %d skills, %d of %d users at /mcp:\n\n", name, b.skills, len(tokens), b.users)
-	var table measure.Table
+	table := measure.Table{Name: name}
 	list := func(token string) (time.Duration, error) {
 		_, took, err := b.call(token, "tools/list", "")
 		return took, err

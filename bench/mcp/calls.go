@@ -28,7 +28,6 @@ type call struct {
 	method  string
 	params  func(i int) any
 	minimum func(i int) error // baseline; nil means a tool call that does nothing
-	goal    float64           // maximum wall time in ms; 0 if none
 }
 
 type args = map[string]any
@@ -50,7 +49,7 @@ func measureCalls(ctx context.Context, tmp, program, self, dir string, n int) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, child.Close()) }()
-	child.WaitIdle()
+	measure.WaitIdle(child.PID())
 	empty, err := startServer(tmp, self, "-serve-empty")
 	if err != nil {
 		return err
@@ -62,7 +61,7 @@ func measureCalls(ctx context.Context, tmp, program, self, dir string, n int) (e
 		{name: "stdio", to: child, nothing: empty},
 		{name: "HTTP handler", to: handler{server.Handler(nil)}, nothing: handler{nothing}},
 	}
-	r := &report{rows: [][]string{{"call", "over", "wall p50", "p95", "CPU p50", "baseline CPU p50", "× baseline", "goal"}}}
+	r := &report{}
 	const pageCount = 20
 	if err := warmFiles(rt.Catalog().Snapshot(), pageCount*60); err != nil { // more than the pages contain
 		return err
@@ -77,7 +76,7 @@ func measureCalls(ctx context.Context, tmp, program, self, dir string, n int) (e
 		}
 	}
 	fmt.Printf("\n%d skills, %d calls of each kind, %d pages of skills/list:\n\n", len(rt.Catalog().Snapshot().Skills()), n, len(pages))
-	measure.WriteMarkdown(os.Stdout, r.rows)
+	r.Print(os.Stdout)
 	return nil
 }
 
@@ -89,8 +88,10 @@ type page struct {
 
 // measureColdPages pages through skills/list for the first time.
 func measureColdPages(r *report, ways []*way, dir string, n int) (pages []page, err error) {
-	var cost [2]costs
-	var baseline measure.Row
+	var cost []*costs
+	for _, w := range ways {
+		cost = append(cost, r.addRows("skills/list, a page, first time", w.name))
+	}
 	next := make([]string, len(ways))
 	for range n {
 		p := page{cursor: next[0]}
@@ -108,14 +109,13 @@ func measureColdPages(r *report, ways []*way, dir string, n int) (pages []page, 
 		if err != nil {
 			return nil, err
 		}
-		baseline.AddTime(took.CPU)
+		for _, c := range cost {
+			c.baseline.AddTime(took.CPU)
+		}
 		pages = append(pages, p)
 		if next[0] == "" {
 			break
 		}
-	}
-	for k, w := range ways {
-		r.addRow("skills/list, a page, first time", w.name, &cost[k], &baseline, 0)
 	}
 	return pages, nil
 }
@@ -174,7 +174,7 @@ func newCalls(rt *loadout.Runtime, pages []page, n int) []call {
 		return strings.Join(words[:min(len(words), 5)], " ")
 	}
 	return []call{
-		{name: "skills/list, a page, again", method: "skills/list", goal: 20,
+		{name: "skills/list, a page, again", method: "skills/list",
 			params:  func(i int) any { return args{"cursor": pages[i%len(pages)].cursor} },
 			minimum: func(i int) error { return statEach(pages[i%len(pages)].files) }},
 		{name: "skills/get, first time", method: "skills/get",

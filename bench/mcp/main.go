@@ -95,9 +95,9 @@ func startServer(tmp, program string, args ...string) (*measure.Process, error) 
 // measureIdle measures the memory of an idle server for each directory, after it has listed the
 // tools. The first start saves the index for the others.
 func measureIdle(tmp, program, self string, dirs []string) error {
-	var t measure.Table
+	t := measure.Table{Name: "idle"}
 	baseline := t.Row(measure.Row{Name: "baseline: a server of the bare SDK with one tool", Unit: "MB"})
-	baselineOwn := t.Row(measure.Row{Name: "of that, anonymous", Unit: "MB"})
+	baselineOwn := t.Row(measure.Row{Name: "baseline: of that, anonymous", Unit: "MB"})
 	add := func(resident, own *measure.Row, program string, args ...string) error {
 		p, err := startServer(tmp, program, args...)
 		if err != nil {
@@ -106,7 +106,7 @@ func measureIdle(tmp, program, self string, dirs []string) error {
 		if _, err := p.Call("tools/list", struct{}{}); err != nil {
 			return errors.Join(err, p.Close())
 		}
-		p.WaitIdle()
+		measure.WaitIdle(p.PID())
 		m, err := measure.MemoryOf(p.PID())
 		resident.Add(float64(m.Resident) / 1e6)
 		own.Add(float64(m.Anonymous) / 1e6)
@@ -120,7 +120,7 @@ func measureIdle(tmp, program, self string, dirs []string) error {
 		}
 		name := fmt.Sprintf("loadout mcp, %d skills", n)
 		rows[dir] = [2]*measure.Row{t.Row(measure.Row{Name: name, Unit: "MB", Baseline: baseline}),
-			t.Row(measure.Row{Name: "of that, anonymous", Unit: "MB", Baseline: baselineOwn})}
+			t.Row(measure.Row{Name: name + ", anonymous", Unit: "MB", Baseline: baselineOwn})}
 	}
 	for range 5 {
 		if err := add(baseline, baselineOwn, self, "-serve-empty"); err != nil {

@@ -17,44 +17,40 @@ type way struct {
 	to, nothing target
 }
 
-// costs holds the costs of one kind of call over one transport.
-type costs struct{ wall, cpu measure.Row }
+// costs holds the rows of one kind of call over one transport.
+type costs struct{ wall, cpu, baseline *measure.Row }
 
 func (c *costs) addSample(took measure.Cost) {
 	c.wall.AddTime(took.Wall)
 	c.cpu.AddTime(took.CPU)
 }
 
-// report collects the rows of the table. Times are in µs.
-type report struct{ rows [][]string }
+// report collects the rows of the table.
+type report struct{ measure.Table }
 
-func (r *report) addRow(name, over string, c *costs, baseline *measure.Row, goalMillis float64) {
-	goal := ""
-	if goalMillis > 0 {
-		goal = measure.FormatVerdict(fmt.Sprintf("≤ %s ms", measure.FormatNumber(goalMillis)), c.wall.Median() <= goalMillis*1000)
+// addRows adds the rows of a kind of call over a transport.
+func (r *report) addRows(name, over string) *costs {
+	row := func(what string, baseline *measure.Row) *measure.Row {
+		return r.Row(measure.Row{Name: name + ", " + over + ": " + what, Unit: "µs", Baseline: baseline})
 	}
-	r.rows = append(r.rows, []string{name, over, formatMicros(c.wall.Median()), formatMicros(c.wall.Quantile(0.95)), formatMicros(c.cpu.Median()),
-		formatMicros(baseline.Median()), measure.FormatNumber(c.cpu.RatioTo(baseline)), goal})
-}
-
-func formatMicros(v float64) string {
-	if v >= 1000 {
-		return measure.FormatNumber(v/1000) + " ms"
-	}
-	return measure.FormatNumber(v) + " µs"
+	c := &costs{wall: row("wall", nil), baseline: row("baseline CPU", nil)}
+	c.cpu = row("CPU", c.baseline)
+	return c
 }
 
 // measure makes a call and its baseline call n times over each transport.
 func (r *report) measure(c call, ways []*way, n int) error {
-	cost := make([]costs, len(ways))
-	baseline := make([]measure.Row, len(ways))
+	var cost []*costs
+	for _, w := range ways {
+		cost = append(cost, r.addRows(c.name, w.name))
+	}
 	for i := range n {
 		for k, w := range ways {
 			took, err := measureBaseline(c, w, i)
 			if err != nil {
 				return fmt.Errorf("measure baseline: %w", err)
 			}
-			baseline[k].AddTime(took.CPU)
+			cost[k].baseline.AddTime(took.CPU)
 			took, res, err := w.to.Measure(c.method, c.params(i))
 			if err != nil {
 				return err
@@ -64,9 +60,6 @@ func (r *report) measure(c call, ways []*way, n int) error {
 			}
 			cost[k].addSample(took)
 		}
-	}
-	for k, w := range ways {
-		r.addRow(c.name, w.name, &cost[k], &baseline[k], c.goal)
 	}
 	return nil
 }

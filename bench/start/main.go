@@ -25,7 +25,7 @@ import (
 )
 
 func main() {
-	dirs := measure.DirsFlag("skills", "`directory` with skills (repeatable; goals are for the first)")
+	dirs := measure.DirsFlag("skills", "`directory` with skills (repeatable)")
 	rounds := flag.Int("rounds", 21, "number of rounds")
 	measure.Main("start", false, func() error { return run(*dirs, *rounds) })
 }
@@ -61,7 +61,7 @@ func run(dirs []string, rounds int) error {
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	b := &bench{tmp: tmp}
+	b := &bench{tmp: tmp, wall: measure.Table{Name: "wall"}, cpu: measure.Table{Name: "CPU"}}
 	if b.loadout, err = measure.BuildLoadout(tmp); err != nil {
 		return err
 	}
@@ -94,12 +94,10 @@ func run(dirs []string, rounds int) error {
 	return nil
 }
 
-// addAll adds all ways to start. Goals apply to wall time. The goal for `loadout mcp` applies
-// only to the first directory, and limits the excess over `loadout version`.
+// addAll adds all ways to start.
 func (b *bench) addAll(dirs []string) error {
 	baseline := b.add("baseline: a Go program that prints a word", nil, func() ([]measure.Cost, error) { return b.runProgram(b.trivial) })
 	version := b.add("loadout version", baseline, func() ([]measure.Cost, error) { return b.runProgram(b.loadout, "version") })
-	version.wall[0].Goal = 10
 	empty := filepath.Join(b.tmp, "empty")
 	if err := os.Mkdir(empty, 0o700); err != nil {
 		return err
@@ -107,19 +105,13 @@ func (b *bench) addAll(dirs []string) error {
 	if err := b.addMCP(empty, 0, version); err != nil {
 		return err
 	}
-	for i, dir := range dirs {
+	for _, dir := range dirs {
 		n, err := countSkills(dir)
 		if err != nil {
 			return err
 		}
 		if err := b.addMCP(dir, n, version); err != nil {
 			return err
-		}
-		if i > 0 {
-			continue
-		}
-		for _, c := range b.cases[len(b.cases)-2:] {
-			c.wall[0].Goal, c.wall[0].Over = 30, true
 		}
 	}
 	return nil

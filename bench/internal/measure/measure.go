@@ -2,13 +2,16 @@
 
 // Package measure provides shared code for the programs under bench: CPU clocks, process
 // memory, samples with median and range, and tables that compare them with a baseline measured in
-// the same run. It works only on Linux.
+// the same run. With the flag -json, tables are printed as one [Record] a line. It works only on
+// Linux.
 //
 // Start reading at [Main] and [Table].
 package measure
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"log"
@@ -101,12 +104,25 @@ func DirsFlag(name, usage string) *[]string {
 	return &dirs
 }
 
+// The values of the flags that all programs have.
+var (
+	records *json.Encoder // nil without -json
+	loadout string
+)
+
 // Main parses the flags, calls run, and exits with status 1 if run returns an error. If asMCP
-// is set, it tunes the garbage collector as `loadout mcp` does.
+// is set, it tunes the garbage collector as `loadout mcp` does. All programs have the flags
+// -json and -loadout.
 func Main(name string, asMCP bool, run func() error) {
 	log.SetFlags(0)
 	log.SetPrefix(name + ": ")
+	asJSON := flag.Bool("json", false, "print the rows of tables as JSON, and other text on standard error")
+	flag.StringVar(&loadout, "loadout", "", "`program` to measure instead of one built from this repository")
 	flag.Parse()
+	if *asJSON {
+		records = json.NewEncoder(os.Stdout)
+		os.Stdout = os.Stderr
+	}
 	if flag.NArg() > 0 {
 		flag.Usage()
 		os.Exit(2)
@@ -122,16 +138,26 @@ func Main(name string, asMCP bool, run func() error) {
 // Environment returns a line that describes the Go version, the machine, its load and
 // the date.
 func Environment() string {
-	return fmt.Sprintf("%s, %d CPUs, load %s, %s", runtime.Version(), runtime.NumCPU(), loadAverage(), time.Now().Format(time.DateOnly))
+	return fmt.Sprintf("%s, %d CPUs, load %s, %s", runtime.Version(), runtime.NumCPU(), LoadAverage(), time.Now().Format(time.DateOnly))
 }
 
-// loadAverage returns the load average of the last minute. On a shared machine it shows how
+// LoadAverage returns the load average of the last minute. On a shared machine it shows how
 // reliable the results are.
-func loadAverage() string {
+func LoadAverage() string {
 	data, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
 		return "unknown"
 	}
 	first, _, _ := strings.Cut(string(data), " ")
 	return first
+}
+
+// Machine returns a line with the processor, the number of cores, the kernel and the Go version.
+func Machine() string {
+	info, _ := os.ReadFile("/proc/cpuinfo")
+	_, rest, _ := bytes.Cut(info, []byte("\nmodel name\t: "))
+	model, _, _ := bytes.Cut(rest, []byte("\n"))
+	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	release, _, _ := strings.Cut(strings.TrimSpace(string(kernel)), "-")
+	return fmt.Sprintf("%s, %d cores, Linux %s, %s", cmp.Or(string(model), runtime.GOARCH), runtime.NumCPU(), cmp.Or(release, "unknown"), runtime.Version())
 }

@@ -16,13 +16,18 @@ import (
 	"time"
 )
 
-// Build builds a package of the bench module into dir and returns the binary's path.
+// Build builds a package of the bench module into dir and returns the binary's path. All programs
+// are built as for a release: stripped and without cgo.
 func Build(dir, pkg string) (string, error) {
 	return build("", filepath.Join(dir, filepath.Base(pkg)), pkg)
 }
 
-// BuildLoadout builds this repository's loadout binary into dir and returns its path.
+// BuildLoadout returns the path of the program given with -loadout. Without the flag, it builds
+// this repository's program into dir.
 func BuildLoadout(dir string) (string, error) {
+	if loadout != "" {
+		return filepath.Abs(loadout)
+	}
 	root, err := Root()
 	if err != nil {
 		return "", err
@@ -53,8 +58,8 @@ func BuildSource(dir, name, source string) (string, error) {
 }
 
 func build(workDir, out, pkg string) (string, error) {
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", out, pkg)
-	cmd.Dir, cmd.Stderr = workDir, os.Stderr
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", out, pkg)
+	cmd.Dir, cmd.Stderr, cmd.Env = workDir, os.Stderr, append(os.Environ(), "CGO_ENABLED=0")
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("build %s: %w", out, err)
 	}
@@ -170,10 +175,11 @@ func Result(answer []byte) (json.RawMessage, error) {
 	return m.Result, nil
 }
 
-// WaitIdle waits until the process uses no CPU time for half a second.
-func (p *Process) WaitIdle() {
-	for before := time.Duration(-1); p.CPU()-before > time.Millisecond; time.Sleep(500 * time.Millisecond) {
-		before = p.CPU()
+// WaitIdle waits until a process uses at most a millisecond of CPU time in half a second.
+func WaitIdle(pid int) {
+	for before, now := time.Duration(-time.Hour), CPUOf(pid); now-before > time.Millisecond; now = CPUOf(pid) {
+		before = now
+		time.Sleep(500 * time.Millisecond)
 	}
 }
 

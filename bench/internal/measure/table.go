@@ -5,6 +5,7 @@ package measure
 import (
 	"fmt"
 	"io"
+	"log"
 	"slices"
 	"strings"
 	"time"
@@ -13,10 +14,8 @@ import (
 // Row is one measured quantity with its samples.
 type Row struct {
 	Name     string
-	Unit     string  // such as µs, ms or MB
-	Baseline *Row    // row to compare with
-	Goal     float64 // maximum value; 0 if none
-	Over     bool    // whether the goal applies to the excess over the baseline
+	Unit     string // such as µs, ms or MB
+	Baseline *Row   // row to compare with
 
 	samples []float64
 }
@@ -65,41 +64,19 @@ func (r *Row) RatioTo(o *Row) float64 {
 	return Quantile(ratios, 0.5)
 }
 
-// Excess returns the median, over all rounds, of r minus its baseline.
-func (r *Row) Excess() float64 {
-	if len(r.samples) != len(r.Baseline.samples) {
-		return r.Median() - r.Baseline.Median()
-	}
-	d := make([]float64, len(r.samples))
-	for i := range d {
-		d[i] = r.samples[i] - r.Baseline.samples[i]
-	}
-	return Quantile(d, 0.5)
-}
-
-// Verdict describes the goal and whether it is met. It returns "" if there is no
-// goal.
-func (r *Row) Verdict() string {
-	if r.Goal == 0 {
-		return ""
-	}
-	got, of := r.Median(), ""
-	if r.Over {
-		got, of = r.Excess(), " over the baseline"
-	}
-	return FormatVerdict(fmt.Sprintf("≤ %s %s%s", FormatNumber(r.Goal), r.Unit, of), got <= r.Goal)
-}
-
-// FormatVerdict formats a goal and whether it was met.
-func FormatVerdict(goal string, met bool) string {
-	if met {
-		return goal + ": met"
-	}
-	return goal + ": **missed**"
+// Record is a row as JSON.
+type Record struct {
+	Name    string    `json:"name"` // "TABLE: ROW" if the table has a name
+	Unit    string    `json:"unit"`
+	Samples []float64 `json:"samples"`
 }
 
 // Table collects rows for printing.
-type Table struct{ rows []*Row }
+type Table struct {
+	Name string // distinguishes rows with the same name in JSON
+
+	rows []*Row
+}
 
 // Row appends a row and returns it.
 func (t *Table) Row(r Row) *Row {
@@ -107,13 +84,24 @@ func (t *Table) Row(r Row) *Row {
 	return &r
 }
 
+// RowNamed returns the row with a name, which it appends if there is none.
+func (t *Table) RowNamed(name, unit string) *Row {
+	for _, r := range t.rows {
+		if r.Name == name {
+			return r
+		}
+	}
+	return t.Row(Row{Name: name, Unit: unit})
+}
+
 // Rows returns the rows in the order in which they were added.
 func (t *Table) Rows() []*Row { return t.rows }
 
 // Print writes the table as Markdown with the median, the range and the ratio to the baseline of
-// each row. It omits rows without samples.
+// each row. With -json, it also writes a [Record] of each row to standard output. It omits rows
+// without samples.
 func (t *Table) Print(w io.Writer) {
-	rows := [][]string{{"what", "median", "range", "× baseline", "goal"}}
+	rows := [][]string{{"what", "median", "p10–p90", "× baseline"}}
 	for _, r := range t.rows {
 		if len(r.samples) == 0 {
 			continue
@@ -123,7 +111,16 @@ func (t *Table) Print(w io.Writer) {
 			ratio = fmt.Sprintf("%.2f", r.Ratio())
 		}
 		rows = append(rows, []string{r.Name, FormatNumber(r.Median()) + " " + r.Unit,
-			FormatNumber(slices.Min(r.samples)) + "–" + FormatNumber(slices.Max(r.samples)), ratio, r.Verdict()})
+			FormatNumber(r.Quantile(0.1)) + "–" + FormatNumber(r.Quantile(0.9)), ratio})
+		if records != nil {
+			name := r.Name
+			if t.Name != "" {
+				name = t.Name + ": " + name
+			}
+			if err := records.Encode(Record{name, r.Unit, r.samples}); err != nil {
+				log.Fatal(err)
+			}
+		}
 	}
 	WriteMarkdown(w, rows)
 }
@@ -136,6 +133,14 @@ func WriteMarkdown(w io.Writer, rows [][]string) {
 			fmt.Fprintf(w, "|%s\n", strings.Repeat(" --- |", len(r)))
 		}
 	}
+}
+
+// FormatVerdict formats a goal and whether it was met.
+func FormatVerdict(goal string, met bool) string {
+	if met {
+		return goal + ": met"
+	}
+	return goal + ": **missed**"
 }
 
 // FormatNumber formats a value with three significant digits.
