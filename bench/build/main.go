@@ -1,10 +1,12 @@
 //go:build linux
 
-// Command build measures the time for building cmd/loadout with an empty build cache and
-// downloaded modules, and the size of the binary. It compares them with a program that only
-// links the standard HTTP server:
+// Command build measures the size of the program, and the time for building it with an empty
+// build cache and downloaded modules. It compares them with a program that only links the
+// standard HTTP server:
 //
-//	go run ./build
+//	go run ./build [-rounds 3]
+//
+// Without rounds, it measures only the sizes.
 package main
 
 import (
@@ -20,7 +22,7 @@ import (
 )
 
 func main() {
-	rounds := flag.Int("rounds", 3, "number of rounds")
+	rounds := flag.Int("rounds", 0, "number of builds with an empty cache")
 	measure.Main("build", false, func() error { return run(*rounds) })
 }
 
@@ -38,7 +40,7 @@ type bench struct {
 }
 
 func run(rounds int) (err error) {
-	b := &bench{}
+	b := &bench{wall: measure.Table{Name: "wall"}, cpu: measure.Table{Name: "CPU"}, sizes: measure.Table{Name: "size"}}
 	if b.root, err = measure.Root(); err != nil {
 		return err
 	}
@@ -58,10 +60,12 @@ func run(rounds int) (err error) {
 		return err
 	}
 	fmt.Println(measure.Environment())
-	fmt.Printf("\nCold build, %d rounds, wall time:\n\n", rounds)
-	b.wall.Print(os.Stdout)
-	fmt.Printf("\nCPU time:\n\n")
-	b.cpu.Print(os.Stdout)
+	if rounds > 0 {
+		fmt.Printf("\nCold build, %d rounds, wall time:\n\n", rounds)
+		b.wall.Print(os.Stdout)
+		fmt.Printf("\nCPU time:\n\n")
+		b.cpu.Print(os.Stdout)
+	}
 	fmt.Printf("\nSize of the program:\n\n")
 	b.sizes.Print(os.Stdout)
 	return nil
@@ -91,33 +95,31 @@ func (b *bench) measureColdBuilds(peer string, rounds int) error {
 	return nil
 }
 
-// measureSizes measures the size of each binary, with default and with release flags.
+// measureSizes measures the sizes of the programs as they are released.
 func (b *bench) measureSizes(peer string) error {
-	for _, flags := range [][]string{nil, {"-trimpath", "-ldflags=-s -w"}} {
-		var baseline *measure.Row
-		for i, pkg := range []string{".", "./cmd/loadout"} {
-			out := filepath.Join(b.tmp, fmt.Sprint("size", i, len(flags)))
-			if _, err := build([]string{peer, b.root}[i], pkg, out, []string{"CGO_ENABLED=0"}, flags...); err != nil {
-				return err
-			}
-			fi, err := os.Stat(out)
-			if err != nil {
-				return err
-			}
-			name := []string{"baseline: a program that links net/http", "loadout"}[i]
-			for _, f := range flags {
-				name += ", " + f
-			}
-			row := b.sizes.Row(measure.Row{Name: name, Unit: "MB", Baseline: baseline})
-			row.Add(float64(fi.Size()) / 1e6)
-			baseline = row
+	other := filepath.Join(b.tmp, "other")
+	if _, err := build(peer, ".", other, []string{"CGO_ENABLED=0"}, "-trimpath", "-ldflags=-s -w"); err != nil {
+		return err
+	}
+	ours, err := measure.BuildLoadout(b.tmp)
+	if err != nil {
+		return err
+	}
+	var baseline *measure.Row
+	for i, file := range []string{other, ours} {
+		fi, err := os.Stat(file)
+		if err != nil {
+			return err
 		}
+		row := b.sizes.Row(measure.Row{Name: []string{"baseline: a program that links net/http", "loadout"}[i], Unit: "MB", Baseline: baseline})
+		row.Add(float64(fi.Size()) / 1e6)
+		baseline = row
 	}
 	return nil
 }
 
 func build(dir, pkg, out string, env []string, flags ...string) (measure.Cost, error) {
-	cmd := exec.Command("go", append(append([]string{"build", "-o", out}, flags...), pkg)...)
+	cmd := exec.Command("go", append(append([]string{"build", "-buildvcs=false", "-o", out}, flags...), pkg)...)
 	cmd.Dir, cmd.Stderr = dir, os.Stderr
 	cmd.Env = append(os.Environ(), env...)
 	start := time.Now()

@@ -2,17 +2,17 @@
 
 // Command sandbox measures the cost of isolation. It runs commands without a sandbox, with a
 // common bubblewrap command line, and with our backends, each in a new and in a prepared
-// sandbox. It also measures cached WebAssembly modules, and the memory of a sandbox's first
-// process.
+// sandbox. It also measures a script of a skill, run by `loadout run` and over MCP, cached
+// WebAssembly modules, and the memory of a sandbox's first process.
 //
 //	go run ./sandbox [-rounds 101]
 //
-// The run builds loadout as released, with CGO_ENABLED=0; -cgo builds it with the defaults of
-// go build. The rounds of all rows alternate. Run it as root and as another user, because
-// control groups are usually available only to root.
+// The rounds of all rows alternate. Run it as root and as another user, because control groups
+// are usually available only to root.
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -33,69 +33,95 @@ import (
 
 func main() {
 	rounds := flag.Int("rounds", 101, "number of rounds")
-	cgo := flag.Bool("cgo", false, "build with cgo, the default of go build if there is a C compiler")
-	measure.Main("sandbox", false, func() error { return run(*rounds, *cgo) })
+	measure.Main("sandbox", false, func() error { return run(*rounds) })
 }
 
 // bench holds the rows and resources of one run.
 type bench struct {
 	tmp, loadout string
-	table        measure.Table
+	wall, cpu    measure.Table
+	record       bool // false in the first round, which only fills the caches
 	cases        []benchmark
 	closers      []func() error
 }
 
-// benchmark is a table row with the operation it measures.
+// benchmark is an operation with its rows. The operation returns its CPU time, or 0 if it is not
+// known, because its processes are not children of this one.
 type benchmark struct {
-	row *measure.Row
-	do  func() error
+	wall, cpu *measure.Row
+	do        func() (time.Duration, error)
 }
 
-func run(rounds int, cgo bool) error {
+func run(rounds int) error {
 	tmp, err := os.MkdirTemp("", "loadout-bench-*")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(tmp)
-	b := &bench{tmp: tmp}
+	b := &bench{tmp: tmp, wall: measure.Table{Name: "wall"}, cpu: measure.Table{Name: "CPU"}}
 	defer func() {
 		for _, c := range b.closers {
 			c()
 		}
 	}()
-	if !cgo {
-		os.Setenv("CGO_ENABLED", "0")
-	}
 	if b.loadout, err = measure.BuildLoadout(tmp); err != nil {
 		return err
 	}
-	if err := errors.Join(os.Chmod(tmp, 0o755), os.Chmod(b.loadout, 0o755)); err != nil {
+	if err := os.Chmod(tmp, 0o755); err != nil {
 		return err
 	}
 	if err := b.addAll(); err != nil {
 		return err
 	}
 	for i := range rounds + 1 {
+		b.record = i > 0
 		for _, c := range b.cases {
 			began := time.Now()
-			if err := c.do(); err != nil {
-				return fmt.Errorf("%s: %w", c.row.Name, err)
+			cpu, err := c.do()
+			took := time.Since(began)
+			if err != nil {
+				return fmt.Errorf("%s: %w", c.wall.Name, err)
 			}
-			if took := time.Since(began); i > 0 { // the first round only fills the caches
-				c.row.AddTime(took)
+			if !b.record {
+				continue
+			}
+			c.wall.AddTime(took)
+			if cpu > 0 {
+				c.cpu.AddTime(cpu)
 			}
 		}
 	}
 	fmt.Println(measure.Environment())
 	fmt.Printf("\nWall time, %d rounds, as user %d:\n\n", rounds, os.Getuid())
-	b.table.Print(os.Stdout)
+	b.wall.Print(os.Stdout)
+	fmt.Print("\nCPU time of commands and their children:\n\n")
+	b.cpu.Print(os.Stdout)
 	return b.printMemory()
 }
 
-func (b *bench) add(name string, baseline *measure.Row, goal float64, do func() error) *measure.Row {
-	row := b.table.Row(measure.Row{Name: name, Unit: "ms", Baseline: baseline, Goal: goal, Over: true})
-	b.cases = append(b.cases, benchmark{row, do})
-	return row
+func (b *bench) add(name string, baseline *benchmark, do func() (time.Duration, error)) *benchmark {
+	wall, cpu := measure.Row{Name: name, Unit: "ms"}, measure.Row{Name: name, Unit: "ms"}
+	if baseline != nil {
+		wall.Baseline, cpu.Baseline = baseline.wall, baseline.cpu
+	}
+	c := benchmark{b.wall.Row(wall), b.cpu.Row(cpu), do}
+	b.cases = append(b.cases, c)
+	return &c
+}
+
+// addSandboxed adds an operation that does not report its CPU time.
+func (b *bench) addSandboxed(name string, baseline *benchmark, do func() error) *benchmark {
+	return b.add(name, baseline, func() (time.Duration, error) { return 0, do() })
+}
+
+// runCommand runs a command and returns its CPU time, including that of its children.
+func runCommand(cmd *exec.Cmd) (time.Duration, error) {
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	if err := cmd.Run(); err != nil {
+		return 0, fmt.Errorf("%w\n%.2000s", err, &output)
+	}
+	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), nil
 }
 
 // addAll adds a row for each way to run a command.
@@ -109,20 +135,23 @@ func (b *bench) addAll() error {
 	}
 	for _, args := range [][]string{{"/bin/true"}, {python, "-c", "pass"}} {
 		name := filepath.Base(args[0])
-		plain := b.add(name+": plain exec", nil, 0, func() error { return exec.Command(args[0], args[1:]...).Run() })
+		plain := b.add(name+": plain exec", nil, func() (time.Duration, error) { return runCommand(exec.Command(args[0], args[1:]...)) })
 		if path, err := exec.LookPath("bwrap"); err == nil {
-			b.add(name+": plain bwrap", plain, 0, func() error { return runPlainBwrap(path, args) })
-			b.add(name+": backend bwrap", plain, 0, func() error { return runNew(hardened, args) })
+			b.add(name+": plain bwrap", plain, func() (time.Duration, error) { return runCommand(plainBwrap(path, args)) })
+			b.addSandboxed(name+": backend bwrap", plain, func() error { return runNew(hardened, args) })
 		}
-		b.add(name+": native", plain, 8, func() error { return runNew(ungrouped, args) })
+		b.addSandboxed(name+": native", plain, func() error { return runNew(ungrouped, args) })
 		if os.Getuid() == 0 {
-			b.add(name+": native with control groups (v1)", plain, 0, func() error { return runNew(grouped, args) })
+			b.addSandboxed(name+": native with control groups", plain, func() error { return runNew(grouped, args) })
 		}
 		s, spec, err := b.prepare(ungrouped, &sandbox.Spec{})
 		if err != nil {
 			return err
 		}
-		b.add(name+": in a prepared sandbox", plain, 1, func() error { return runIn(s, spec, args) })
+		b.addSandboxed(name+": in a prepared sandbox", plain, func() error { return runIn(s, spec, args) })
+	}
+	if err := b.addScript(); err != nil {
+		return err
 	}
 	return b.addWASM(ungrouped)
 }
@@ -157,12 +186,12 @@ func checkResult(res *execute.Result, err error) error {
 	return err
 }
 
-// runPlainBwrap runs a command with a common bubblewrap command line: the whole system
+// plainBwrap returns a command with a common bubblewrap command line: the whole system
 // read-only, all namespaces, no seccomp filter and no limits. For root this is not a security
 // boundary.
-func runPlainBwrap(path string, args []string) error {
+func plainBwrap(path string, args []string) *exec.Cmd {
 	return exec.Command(path, append([]string{"--unshare-all", "--die-with-parent", "--new-session", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev",
-		"--tmpfs", "/tmp", "--clearenv", "--"}, args...)...).Run()
+		"--tmpfs", "/tmp", "--clearenv", "--"}, args...)...)
 }
 
 // printMemory prints the memory of a sandbox's first process. Much of it is the program file,
