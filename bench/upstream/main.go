@@ -1,23 +1,23 @@
 //go:build linux
 
 // Command upstream measures the overhead of Loadout in front of other MCP servers. It calls an
-// echo server directly and through `loadout mcp`, from one caller and from sixteen concurrent
-// callers. It also measures memory and processes with fifty configured servers, of which three
-// are used, and the time to the first tool result, with and without a saved tool list:
+// echo server directly and through `loadout mcp`, over standard input and output and over HTTP,
+// from one caller and from sixteen concurrent callers. It also measures memory and processes with
+// fifty configured servers, of which three are used, and the time to the first tool result, with
+// and without a saved tool list:
 //
-//	go run ./upstream [-peer "COMMAND" -peer-url URL] [-gc 100,400]
+//	go run ./upstream [-gc 100,400] [-mcp-proxy PROGRAM] [-peer NAME=PROGRAM]
 //
-// All connections stay open, and their rounds alternate. A peer is another gateway. In its
-// command, {config} stands for a file with mcpServers and {port} for a free port. It serves
-// over standard input and output, or at the URL over HTTP with SSE. bench/README.md describes
-// how to install one.
+// All connections stay open, and their rounds alternate. Peers serve HTTP at /mcp: mcp-proxy of
+// the npm registry in front of a server on standard input and output, and another gateway in
+// front of a server over HTTP. The program of that gateway is started with two arguments, the
+// port to serve at 127.0.0.1 and the URL of the server.
 package main
 
 import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -29,16 +29,14 @@ import (
 
 // flags holds the command-line options.
 type flags struct {
-	peer, peerURL, peerTool string
-	gc                      string
-	rounds, calls, starts   int
+	gc, mcpProxy, peer    string
+	rounds, calls, starts int
 }
 
 func main() {
 	var f flags
-	flag.StringVar(&f.peer, "peer", "", "`command` of another gateway, with {config} and {port}")
-	flag.StringVar(&f.peerURL, "peer-url", "", "`URL` of the SSE endpoint of the peer, with {port}; default stdio")
-	flag.StringVar(&f.peerTool, "peer-tool", "e0__echo", "`name` that the peer gives to the tool echo of server e0")
+	flag.StringVar(&f.mcpProxy, "mcp-proxy", "", "`program` mcp-proxy of the npm registry")
+	flag.StringVar(&f.peer, "peer", "", "`NAME=PROGRAM` of another gateway")
 	flag.StringVar(&f.gc, "gc", "", "GC `percentages` to measure as well, such as 100,200")
 	flag.IntVar(&f.rounds, "rounds", 11, "number of rounds")
 	flag.IntVar(&f.calls, "calls", 300, "calls of one caller per round; sixteen callers make four times as many")
@@ -49,11 +47,12 @@ func main() {
 // site holds the programs and files of one run.
 type site struct {
 	dir, echo, loadout, empty string
-	one, fifty                string // configuration files
+	one, fifty, web           string // configuration files
+	url                       string // of the echo server over HTTP
 }
 
 func newSite(dir string) (*site, error) {
-	s := &site{dir: dir, empty: filepath.Join(dir, "none"), one: filepath.Join(dir, "one.json"), fifty: filepath.Join(dir, "fifty.json")}
+	s := &site{dir: dir, empty: filepath.Join(dir, "none"), one: filepath.Join(dir, "one.json"), fifty: filepath.Join(dir, "fifty.json"), web: filepath.Join(dir, "web.json")}
 	var err error
 	if s.echo, err = measure.Build(dir, "./upstream/echo"); err != nil {
 		return nil, err
@@ -69,7 +68,12 @@ func newSite(dir string) (*site, error) {
 			return nil, err
 		}
 	}
-	return s, nil
+	ports, err := freePorts(1)
+	if err != nil {
+		return nil, err
+	}
+	s.url = "http://127.0.0.1:" + ports[0] + "/mcp"
+	return s, writeServers(s.web, map[string]any{"e0": map[string]any{"type": "http", "url": s.url}})
 }
 
 // writeConfig writes a configuration with n different servers.
@@ -78,7 +82,11 @@ func (s *site) writeConfig(file string, n int) error {
 	for i := range n {
 		all["e"+strconv.Itoa(i)] = map[string]any{"command": s.echo, "args": []string{strconv.Itoa(i)}}
 	}
-	text, err := json.Marshal(map[string]any{"mcpServers": all})
+	return writeServers(file, all)
+}
+
+func writeServers(file string, servers map[string]any) error {
+	text, err := json.Marshal(map[string]any{"mcpServers": servers})
 	if err != nil {
 		return err
 	}
@@ -93,9 +101,17 @@ func callToolParams(tool string) map[string]any {
 	return map[string]any{"name": toolname.CallTool, "arguments": echoParams(tool)}
 }
 
+// The names of ways in rows. A peer's name follows its transports.
+const (
+	direct      = "the server itself"
+	directHTTP  = "the server itself over HTTP"
+	overHTTP    = "HTTP to HTTP"
+	httpToStdio = "HTTP to stdio"
+)
+
 // newDirect returns a way that connects to the server without a gateway.
 func (s *site) newDirect() *way {
-	return &way{name: "direct", args: []string{s.echo}, call: func(int) map[string]any { return echoParams("echo") }}
+	return &way{name: direct, args: []string{s.echo}, call: echoOnly}
 }
 
 // newOurs returns a way that connects through `loadout mcp`.
@@ -104,31 +120,30 @@ func (s *site) newOurs(name, config string, more ...string) *way {
 		call: func(i int) map[string]any { return callToolParams(fmt.Sprintf("e%d__echo", i)) }}
 }
 
-// newPeer returns a way that connects through the peer, or nil if there is no peer.
-func (s *site) newPeer(f flags, config string) (*way, error) {
-	if f.peer == "" {
-		return nil, nil
+// echoOnly returns the parameters for a program with one server, which does not rename its tool.
+func echoOnly(int) map[string]any { return echoParams("echo") }
+
+// newHTTPWays returns the ways over HTTP. The first one is the server of the others.
+func (s *site) newHTTPWays(f flags) ([]*way, error) {
+	address := strings.TrimSuffix(strings.TrimPrefix(s.url, "http://"), "/mcp")
+	ways := []*way{{name: directHTTP, args: []string{s.echo, "-http", address}, url: s.url, call: echoOnly}}
+	add := func(w *way, port string) {
+		w.url = "http://127.0.0.1:" + port + "/mcp"
+		ways = append(ways, w)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ports, err := freePorts(4)
 	if err != nil {
 		return nil, err
 	}
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		return nil, err
+	add(s.newOurs("`loadout mcp`, "+overHTTP, s.web, "--http", "127.0.0.1:"+ports[0]), ports[0])
+	add(s.newOurs("`loadout mcp`, "+httpToStdio, s.one, "--http", "127.0.0.1:"+ports[1]), ports[1])
+	if f.mcpProxy != "" {
+		add(&way{name: "peer mcp-proxy, " + httpToStdio, args: []string{f.mcpProxy, "--host", "127.0.0.1", "--port", ports[2], "--server", "stream", "--", s.echo}, call: echoOnly}, ports[2])
 	}
-	l.Close()
-	fill := strings.NewReplacer("{config}", config, "{port}", port).Replace
-	words := strings.Fields(fill(f.peer))
-	name := "peer"
-	for _, w := range words { // skip node and its flags
-		if b := filepath.Base(w); !strings.HasPrefix(b, "-") && b != "node" && b != "npx" {
-			name = "peer: " + b
-			break
-		}
+	if name, program, ok := strings.Cut(f.peer, "="); ok {
+		add(&way{name: "peer " + name + ", " + overHTTP, args: []string{program, ports[3], s.url}, call: echoOnly}, ports[3])
 	}
-	return &way{name: name, args: words, url: fill(f.peerURL),
-		call: func(i int) map[string]any { return echoParams(strings.Replace(f.peerTool, "0", strconv.Itoa(i), 1)) }}, nil
+	return ways, nil
 }
 
 func run(f flags) error {
@@ -151,7 +166,8 @@ func run(f flags) error {
 	return nil
 }
 
-// measureCalls prints the latency with one caller and the throughput with sixteen.
+// measureCalls prints the latency and the CPU time with one caller, the throughput with sixteen,
+// and the memory.
 func (s *site) measureCalls(f flags) error {
 	ways := []*way{s.newDirect(), s.newOurs("`loadout mcp`, call_tool", s.one)}
 	exposed := s.newOurs("`loadout mcp --expose direct`", s.one, "--expose", "direct")
@@ -162,14 +178,22 @@ func (s *site) measureCalls(f flags) error {
 		w.env = []string{"GOGC=" + percent}
 		ways = append(ways, w)
 	}
-	peer, err := s.newPeer(f, s.one)
+	web, err := s.newHTTPWays(f)
 	if err != nil {
 		return err
 	}
-	if peer != nil {
-		ways = append(ways, peer)
+	table := measure.Table{Name: "calls"}
+	row := func(w *way, what, unit string, baseline *measure.Row) *measure.Row {
+		return table.Row(measure.Row{Name: w.name + ": " + what, Unit: unit, Baseline: baseline})
 	}
+	ways = append(ways, web...)
 	for i, w := range ways {
+		base := ways[0]
+		if w.url != "" {
+			base = web[0]
+		}
+		w.one, w.cpu = row(w, "one caller", "ms", base.one), row(w, "CPU of a call", "µs", nil)
+		w.many, w.resident = row(w, "sixteen callers", "calls/s", nil), row(w, "resident", "MB", nil)
 		defer w.close()
 		if err := w.start(filepath.Join(s.dir, fmt.Sprint("calls", i)), 0); err != nil {
 			return fmt.Errorf("%s: %w", w.name, err)
@@ -187,18 +211,13 @@ func (s *site) measureCalls(f flags) error {
 			}
 		}
 	}
-	rows := [][]string{{"way", "one caller, p50", "p99", "added p50", "× direct", "sixteen callers", "resident"}}
-	base := ways[0]
 	for _, w := range ways {
-		p50 := measure.Quantile(w.one, 0.5)
 		memory, err := measure.MemoryOf(w.cmd.Process.Pid)
 		if err != nil {
 			return err
 		}
-		rows = append(rows, []string{w.name, measure.FormatNumber(p50) + " ms", measure.FormatNumber(measure.Quantile(w.one, 0.99)) + " ms",
-			measure.FormatNumber(p50-measure.Quantile(base.one, 0.5)) + " ms", measure.FormatNumber(p50 / measure.Quantile(base.one, 0.5)),
-			measure.FormatNumber(measure.Quantile(w.many, 0.5)) + " calls/s", measure.FormatNumber(float64(memory.Resident)/1e6) + " MB"})
+		w.resident.Add(float64(memory.Resident) / 1e6)
 	}
-	measure.WriteMarkdown(os.Stdout, rows)
+	table.Print(os.Stdout)
 	return nil
 }

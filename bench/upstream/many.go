@@ -21,29 +21,10 @@ const (
 
 // measureMemory prints the memory usage and the number of processes with many configured
 // servers, of which few are used.
-func (s *site) measureMemory(f flags) error {
-	ways := []*way{s.newOurs("`loadout mcp`", s.fifty)}
-	peer, err := s.newPeer(f, s.fifty)
-	if err != nil {
-		return err
-	}
-	if peer != nil {
-		ways = append(ways, peer)
-	}
-	rows := [][]string{{fmt.Sprintf("%d servers configured, %d used", servers, used), "processes", "Pss of the gateway", "Pss with its servers"}}
-	for i, w := range ways {
-		row, err := w.measureFootprint(filepath.Join(s.dir, fmt.Sprint("many", i)))
-		w.close()
-		if err != nil {
-			return fmt.Errorf("%s: %w", w.name, err)
-		}
-		rows = append(rows, row)
-	}
-	measure.WriteMarkdown(os.Stdout, rows)
-	return nil
-}
-
-func (w *way) measureFootprint(home string) ([]string, error) {
+func (s *site) measureMemory(flags) error {
+	w := s.newOurs("`loadout mcp`", s.fifty)
+	defer w.close()
+	home := filepath.Join(s.dir, "many")
 	for i := range used {
 		var err error
 		if i == 0 {
@@ -52,13 +33,13 @@ func (w *way) measureFootprint(home string) ([]string, error) {
 			err = w.callTool(i)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
 	time.Sleep(2 * time.Second) // let background work finish
 	own, err := readPss(w.cmd.Process.Pid)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	whole, processes := own, 1
 	for _, pid := range descendants(w.cmd.Process.Pid) {
@@ -67,8 +48,13 @@ func (w *way) measureFootprint(home string) ([]string, error) {
 			processes++
 		}
 	}
-	mb := func(n int64) string { return measure.FormatNumber(float64(n)/1e6) + " MB" }
-	return []string{w.name, strconv.Itoa(processes), mb(own), mb(whole)}, nil
+	table := measure.Table{Name: fmt.Sprintf("%d servers, %d used", servers, used)}
+	table.RowNamed("processes", "").Add(float64(processes))
+	table.RowNamed("Pss of the gateway", "MB").Add(float64(own) / 1e6)
+	table.RowNamed("Pss with its servers", "MB").Add(float64(whole) / 1e6)
+	fmt.Printf("%s:\n\n", table.Name)
+	table.Print(os.Stdout)
+	return nil
 }
 
 // readPss returns the memory of a process, including its proportional share of shared pages.
@@ -109,20 +95,15 @@ func descendants(parent int) []int {
 
 // measureStarts prints the time from starting a program to the first tool result.
 func (s *site) measureStarts(f flags) error {
-	var table measure.Table
+	table := measure.Table{Name: "first result"}
 	direct := table.Row(measure.Row{Name: "baseline: the server itself", Unit: "ms"})
 	row := func(name string) *measure.Row {
 		return table.Row(measure.Row{Name: name, Unit: "ms", Baseline: direct})
 	}
 	cold, warm := row("`loadout mcp`, nothing saved"), row("`loadout mcp`, saved listing")
 	fiftyCold, fiftyWarm := row("the same with 50 servers, nothing saved"), row("the same with 50 servers, saved listing")
-	var peerRow *measure.Row
 	for i := range f.starts {
 		home := func(name string) string { return filepath.Join(s.dir, name+strconv.Itoa(i)) }
-		peer, err := s.newPeer(f, s.one)
-		if err != nil {
-			return err
-		}
 		runs := []struct {
 			row  *measure.Row
 			way  *way
@@ -133,16 +114,6 @@ func (s *site) measureStarts(f flags) error {
 			{warm, s.newOurs("loadout", s.one), home("one")},
 			{fiftyCold, s.newOurs("loadout", s.fifty), home("fifty")},
 			{fiftyWarm, s.newOurs("loadout", s.fifty), home("fifty")},
-		}
-		if peer != nil {
-			if peerRow == nil {
-				peerRow = row(peer.name)
-			}
-			runs = append(runs, struct {
-				row  *measure.Row
-				way  *way
-				home string
-			}{peerRow, peer, home("peer")})
 		}
 		for _, r := range runs {
 			began := time.Now()

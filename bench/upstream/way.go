@@ -13,17 +13,21 @@ import (
 	"os/exec"
 	"sync"
 	"time"
+
+	"github.com/loadout-dev/loadout/bench/internal/measure"
 )
 
-// answerTimeout is the time limit for one response.
-const answerTimeout = 30 * time.Second
+const (
+	answerTimeout   = 30 * time.Second // for one response
+	protocolVersion = "2025-11-25"
+)
 
 // way is a way to call the echo tool.
 type way struct {
 	name string
 	args []string
 	env  []string
-	url  string                   // SSE endpoint; "" for standard input and output
+	url  string                   // of the MCP endpoint; "" for standard input and output
 	call func(int) map[string]any // parameters for calling the tool of server i
 
 	cmd     *exec.Cmd
@@ -34,7 +38,7 @@ type way struct {
 	id      int
 	waiting map[int]chan error
 
-	one, many []float64 // latencies in ms, and calls per second
+	one, many, cpu, resident *measure.Row // see measureCalls
 }
 
 // start starts the program with its own home directory, connects, and calls the tool of
@@ -55,12 +59,12 @@ func (w *way) start(home string, i int) error {
 	if w.url == "" {
 		err = w.connectPipes()
 	} else {
-		err = w.connectSSE()
+		err = w.connectHTTP()
 	}
 	if err != nil {
 		return err
 	}
-	if err := w.sendRequest("initialize", map[string]any{"protocolVersion": "2025-11-25", "capabilities": struct{}{}, "clientInfo": map[string]string{"name": "bench", "version": "1"}}); err != nil {
+	if err := w.sendRequest("initialize", map[string]any{"protocolVersion": protocolVersion, "capabilities": struct{}{}, "clientInfo": map[string]string{"name": "bench", "version": "1"}}); err != nil {
 		return err
 	}
 	if err := w.send([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n")); err != nil {
@@ -68,7 +72,7 @@ func (w *way) start(home string, i int) error {
 	}
 	err = w.callTool(i)
 	for end := time.Now().Add(answerTimeout); err != nil && w.url != "" && time.Now().Before(end); err = w.callTool(i) {
-		time.Sleep(5 * time.Millisecond) // the peer responds before it has connected to its servers
+		time.Sleep(5 * time.Millisecond) // a peer may respond before it has connected to its servers
 	}
 	return err
 }
@@ -99,7 +103,7 @@ func (w *way) readLines(out *bufio.Reader) {
 }
 
 // close closes the program's input, and interrupts the program if it serves
-// SSE. If the program does not exit within ten seconds, close kills it.
+// HTTP. If the program does not exit within ten seconds, close kills it.
 func (w *way) close() {
 	if w.cmd == nil || w.cmd.Process == nil {
 		return
@@ -184,13 +188,15 @@ func (w *way) sendRequest(method string, params any) error {
 
 // runRound calls the tool from one caller, then four times as often from sixteen callers.
 func (w *way) runRound(calls int) error {
+	cpu := measure.CPUOf(w.cmd.Process.Pid)
 	for range calls {
 		began := time.Now()
 		if err := w.callTool(0); err != nil {
 			return err
 		}
-		w.one = append(w.one, time.Since(began).Seconds()*1e3)
+		w.one.AddTime(time.Since(began))
 	}
+	w.cpu.AddTime((measure.CPUOf(w.cmd.Process.Pid) - cpu) / time.Duration(calls))
 	const callers = 16
 	each := calls * 4 / callers
 	began := time.Now()
@@ -206,6 +212,6 @@ func (w *way) runRound(calls int) error {
 		})
 	}
 	all.Wait()
-	w.many = append(w.many, float64(callers*each)/time.Since(began).Seconds())
+	w.many.Add(float64(callers*each) / time.Since(began).Seconds())
 	return errors.Join(errs...)
 }

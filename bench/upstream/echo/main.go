@@ -1,10 +1,15 @@
-// Command echo is a minimal MCP server for bench/upstream. It accepts any protocol version.
+// Command echo is a minimal MCP server for bench/upstream. It accepts any protocol version, and
+// serves on standard input and output, or over HTTP at the address given with -http.
 package main
 
 import (
 	"bufio"
 	"encoding/json"
+	"flag"
 	"fmt"
+	"io"
+	"log"
+	"net/http"
 	"os"
 )
 
@@ -20,6 +25,31 @@ type request struct {
 }
 
 func main() {
+	address := flag.String("http", "", "`address` to serve HTTP at")
+	flag.Parse()
+	if *address != "" {
+		log.Fatal(http.ListenAndServe(*address, http.HandlerFunc(serveHTTP)))
+	}
+	serveLines()
+}
+
+// serveHTTP answers a message of the streamable HTTP transport with JSON.
+func serveHTTP(w http.ResponseWriter, r *http.Request) {
+	var m request
+	switch body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20)); {
+	case r.Method != http.MethodPost:
+		w.WriteHeader(http.StatusMethodNotAllowed)
+	case err != nil || json.Unmarshal(body, &m) != nil:
+		w.WriteHeader(http.StatusBadRequest)
+	case m.ID == nil:
+		w.WriteHeader(http.StatusAccepted)
+	default:
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, m.ID, answer(m))
+	}
+}
+
+func serveLines() {
 	in := bufio.NewReaderSize(os.Stdin, 1<<20)
 	out := bufio.NewWriter(os.Stdout)
 	for {
