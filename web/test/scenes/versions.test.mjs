@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { accessible, fits, pictures } from "../browser.mjs";
 import { skill, zip } from "../hub.mjs";
-import { password, scene, signIn, window_ } from "../scene.mjs";
+import { password, say, scene, signIn, window_ } from "../scene.mjs";
 
 /** crew starts a hub with a group: ada uploads to it, ben reviews. as sends a request of a user. */
 async function crew(t) {
@@ -135,4 +135,141 @@ test("a version that a request for changes holds back is not offered as current"
   await ada.getByRole("heading", { level: 1, name: "tides" }).waitFor();
   assert.equal(await ada.getByRole("button", { name: "Make current" }).count(), 0);
   ada.calm();
+});
+
+/** editText opens the text of a file in the composer and replaces it. */
+async function editText(page, name, line) {
+  await page.getByRole("tab", { name: /Files/ }).click();
+  await page.getByRole("button", { name }).first().click();
+  await page.locator(".cm-content").click();
+  await page.keyboard.press("Control+a");
+  await page.keyboard.insertText(line);
+}
+
+test("saving a version says which one stays in use, and asks if another author was faster", async (t) => {
+  const { as, ada, ben, upload } = await crew(t);
+  const { id, digest } = await upload(ada, "tides", code("one"));
+  await as(ben, "PUT", `/skills/${id}/versions/1/review`, { decision: "approved", digest });
+  await ada.goto(`/compose/${id}`);
+  await editText(ada, /tide\.py/, 'print("three")\n');
+  await ada.getByText("Follows the specification").first().waitFor();
+  await upload(ben, "tides", code("two"), id);
+  await ada.getByRole("button", { name: "Save…" }).click();
+  const dialog = ada.getByRole("dialog");
+  await dialog.getByText("A reviewer must approve it. Until then, version 1 stays in use.").waitFor();
+  assert.equal(await dialog.getByText("immediately").count(), 0);
+  await dialog.getByRole("button", { name: "Save version" }).press("Enter");
+  await dialog.getByText("Version 2 was saved in the meantime.").waitFor();
+  await ada.screenshot({ path: join(pictures, "compose-faster.png") });
+  assert.equal((await as(ben, "GET", `/skills/${id}/versions`)).items.length, 2);
+  await dialog.getByRole("button", { name: "Save anyway" }).press("Enter");
+  await ada.waitForURL(/\/library\//);
+  assert.equal((await as(ben, "GET", `/skills/${id}`)).number, 1);
+  assert.equal((await as(ben, "GET", `/skills/${id}/versions`)).items.length, 3);
+  ada.calm();
+});
+
+test("an undone decision names the version that users get instead, and asks", async (t) => {
+  const { as, ada, ben, upload } = await crew(t);
+  const { id, digest } = await upload(ada, "tides", code("one"));
+  await as(ben, "PUT", `/skills/${id}/versions/1/review`, { decision: "approved", digest });
+  const second = await upload(ada, "tides", code("two"), id);
+  await as(ben, "PUT", `/skills/${id}/versions/2/review`, { decision: "approved", digest: second.digest });
+  await ben.goto(`/review/${id}/2`);
+  const undo = () => ben.getByRole("button", { name: "Undo decision" }).first().press("Enter");
+  const dialog = ben.getByRole("dialog", { name: "Stop using version 2?" });
+  await undo();
+  await dialog.getByText("Users will get version 1 instead.").waitFor();
+  await ben.screenshot({ path: join(pictures, "undo-decision.png") });
+  await ben.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  assert.equal((await as(ben, "GET", `/skills/${id}`)).number, 2);
+  await undo();
+  await dialog.getByRole("button", { name: "Undo decision" }).press("Enter");
+  await ben.locator("#main").getByText("Pending", { exact: true }).first().waitFor();
+  assert.equal((await as(ben, "GET", `/skills/${id}`)).number, 1);
+  ben.calm();
+});
+
+test("drafts: looking at templates stores nothing, and no draft is deleted or replaced without a question", async (t) => {
+  const hub = await scene(t);
+  const { id } = await hub.upload("locks", { "SKILL.md": skill("locks", "Knows locks. Use for locks.") });
+  const page = await window_(t, hub);
+  const stored = () =>
+    page.evaluate(() => Object.keys(localStorage).filter((k) => /^loadout\.compose\..*\.work\./.test(k)).length);
+  await page.goto(`/compose/${id}`);
+  await page.getByLabel("Description", { exact: true }).fill("A precious draft. Use for locks.");
+  await page.waitForFunction(() => Object.values(localStorage).some((v) => v.includes("A precious draft")));
+  const begin = async () => {
+    await page.goto("/compose");
+    await page
+      .getByRole("button", { name: /Instructions/ })
+      .first()
+      .click();
+    await page.getByLabel("Name", { exact: true }).waitFor();
+  };
+  for (let i = 0; i < 13; i++) await begin();
+  await page.goto(`/compose?copy=${id}`);
+  await page.getByLabel("Name", { exact: true }).waitFor();
+  await page.getByText("Follows the specification").first().waitFor();
+  assert.equal(await stored(), 1);
+  await page.reload(); // a copy that is not changed yet is loaded again
+  await page.getByLabel("Name", { exact: true }).waitFor();
+
+  await begin();
+  await page.getByLabel("Name", { exact: true }).fill("locks");
+  await page.getByText("Name is taken").first().waitFor();
+  await page.getByRole("button", { name: "Save…" }).click();
+  const join_ = page.getByRole("button", { name: "Save as its next version" });
+  await join_.click();
+  const ask = page.getByRole("dialog", { name: "Replace your draft of locks?" });
+  await ask.waitFor();
+  await page.screenshot({ path: join(pictures, "replace-draft.png") });
+  await page.keyboard.press("Escape");
+  await ask.waitFor({ state: "detached" });
+  assert.ok(await page.evaluate(() => Object.values(localStorage).some((v) => v.includes("A precious draft"))));
+  await page.reload(); // the new draft is stored with its change
+  assert.equal(await page.getByLabel("Name", { exact: true }).inputValue(), "locks");
+  await page.getByRole("button", { name: "Save…" }).click();
+  await join_.click();
+  await ask.getByRole("button", { name: "Replace draft" }).click();
+  await page.waitForURL(`**/compose/${id}`);
+  await page.getByText("did not save it").waitFor();
+  assert.equal(await stored(), 1);
+  page.calm();
+});
+
+test("bundled skills are copied, not changed, and count in the usage", async (t) => {
+  const hub = await scene(t);
+  const page = await window_(t, hub);
+  await page.goto("/compose");
+  const bundled = page.locator(".compose-list > li", { hasText: "csv-analysis" });
+  await bundled.getByRole("link", { name: /^Copy/ }).waitFor();
+  assert.equal(await bundled.getByRole("link", { name: /^New version/ }).count(), 0);
+  await page.goto("/?skill=csv-analysis");
+  await say(page, "Which columns have gaps?");
+  await page.getByRole("heading", { name: "Which columns have gaps?", exact: true }).waitFor();
+  await page.goto("/usage");
+  await page.getByRole("rowheader", { name: "csv-analysis" }).waitFor();
+  page.calm();
+});
+
+test("a new group can be chosen for skills without a reload", async (t) => {
+  const { root } = await crew(t);
+  const menu = (name) => root.getByRole("navigation", { name: "Menu" }).getByRole("link", { name }).click();
+  const offered = () => root.getByLabel("Share with").locator("option").allTextContents();
+  await root.goto("/library");
+  await root.getByRole("link", { name: "Add skills" }).first().click();
+  await root.waitForFunction(() => [...document.querySelectorAll("option")].some((o) => o.textContent === "harbour"));
+  await menu("Settings");
+  await root.getByRole("link", { name: "Groups" }).first().click();
+  await root.getByRole("button", { name: "New group" }).first().click();
+  const dialog = root.getByRole("dialog");
+  await dialog.getByLabel("Name", { exact: true }).fill("late");
+  await dialog.getByRole("button", { name: "New group" }).click();
+  await root.getByRole("heading", { name: /late/ }).waitFor();
+  await menu("Library");
+  await root.getByRole("link", { name: "Add skills" }).first().click();
+  assert.deepEqual(await offered(), ["Mine", "harbour", "late", "Public"]);
+  root.calm();
 });

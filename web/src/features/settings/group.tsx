@@ -188,7 +188,7 @@ function LeaveGroup({ group, base }: { group: Schema["Group"]; base: string }) {
     await got(
       api.DELETE("/api/v1/groups/{group}/members/{user}", { params: { path: { group: group.id, user: "me" } } }),
     );
-    await meet();
+    await Promise.all([meet(), regroup()]);
     done(msg("settings.left"));
     route(base);
   };

@@ -1,41 +1,17 @@
-import { signal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
-import { api, got, type Schema } from "../../shared/api/client";
+import type { Schema } from "../../shared/api/client";
 import { hasRole, isAdmin, me } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
-import { failed } from "../../shared/ui";
-
-const groups = signal<Schema["Group"][]>();
-const knownUsers = signal<Schema["User"][]>();
-
-const most = 500;
+import { useGroupMap, useUserMap } from "../users/users";
 
 /** useGroups returns the user's groups once they are wanted and loaded. */
-export function useGroups(wanted = true): Schema["Group"][] {
-  useEffect(() => {
-    if (groups.value || !wanted) return;
-    groups.value = [];
-    got(api.GET("/api/v1/groups", { params: { query: { limit: most } } })).then(
-      (page) => (groups.value = page.items),
-      failed,
-    );
-  }, [wanted]);
-  return groups.value ?? [];
-}
+export const useGroups = (wanted = true): Schema["Group"][] => [...useGroupMap(wanted).values()];
 
 /** useUserNames returns a function that names users, once wanted. Unknown users have their ID as name. */
 export function useUserNames(wanted = true): (id: string) => string {
-  useEffect(() => {
-    if (knownUsers.value || !wanted) return;
-    knownUsers.value = [];
-    got(api.GET("/api/v1/users", { params: { query: { limit: most } } })).then(
-      (page) => (knownUsers.value = page.items),
-      () => undefined,
-    );
-  }, [wanted]);
+  const users = useUserMap(wanted);
   return (id) => {
     if (id === me.value?.user.id) return msg("library.you");
-    const found = knownUsers.value?.find((u) => u.id === id);
+    const found = users.get(id);
     return found ? found.display || found.name : id;
   };
 }
@@ -77,5 +53,6 @@ export function useScopes(): [namespace: string, name: string][] {
 /** mayAdd reports whether the user may add skills to a namespace. */
 export function mayAdd(namespace: string): boolean {
   const [kind, id = ""] = namespace.split(":");
+  if (readOnlyScopes().some(([n]) => n === namespace)) return false;
   return kind === "user" || (kind === "group" ? hasRole(id, "developer") : isAdmin.value);
 }

@@ -14,6 +14,7 @@ const most = 2000;
 const users = signal<Map<string, User>>(new Map());
 const groups = signal<Map<string, Group>>(new Map());
 let asked: Promise<void> | undefined;
+let askedGroups: Promise<void> | undefined;
 
 interface Pages<T> {
   items: T[];
@@ -30,39 +31,56 @@ async function all<T>(ask: (after?: string) => Promise<Pages<T>>): Promise<T[]> 
   }
 }
 
-/** find loads users and groups. If it fails, IDs are shown in place of names. */
-async function find() {
-  const found = await all((after) => got(api.GET("/api/v1/users", { params: { query: { limit: 500, after } } })));
-  users.value = new Map(found.map((u) => [u.id, u]));
-  await regroup();
+/** again loads the users again, for example after a new one. If that fails, the names stay as they are. */
+export function again(): Promise<void> {
+  const found = all((after) => got(api.GET("/api/v1/users", { params: { query: { limit: 500, after } } })));
+  return (asked = found.then(
+    (found) => void (users.value = new Map(found.map((u) => [u.id, u]))),
+    () => (asked = undefined), // IDs are shown in place of names
+  ));
 }
 
 /** regroup loads the groups again, for example after a new one. */
-export async function regroup() {
-  const found = await all((after) => got(api.GET("/api/v1/groups", { params: { query: { limit: 500, after } } })));
-  groups.value = new Map(found.map((g) => [g.id, g]));
+export function regroup(): Promise<void> {
+  const found = all((after) => got(api.GET("/api/v1/groups", { params: { query: { limit: 500, after } } })));
+  return (askedGroups = found.then(
+    (found) => void (groups.value = new Map(found.map((g) => [g.id, g]))),
+    (error) => {
+      askedGroups = undefined;
+      throw error;
+    },
+  ));
 }
 
-/** useUserNames makes a component redraw when names are loaded. */
-export function useUserNames() {
+/** useUserMap returns the users once they are wanted and loaded. */
+export function useUserMap(wanted = true): ReadonlyMap<string, User> {
   useEffect(() => {
-    if (!asked) void again();
-  }, []);
-  return { users: users.value, groups: groups.value };
+    if (wanted && !asked) void again();
+  }, [wanted]);
+  return users.value;
 }
 
-/** groupsByID loads the groups unless they are loaded. */
-export async function groupsByID(): Promise<ReadonlyMap<string, Group>> {
-  await (asked ?? again());
+/** useGroupMap returns the groups that the user sees once they are wanted and loaded. */
+export function useGroupMap(wanted = true): ReadonlyMap<string, Group> {
+  useEffect(() => {
+    if (wanted && !askedGroups) regroup().catch(() => undefined); // tried again by the next component
+  }, [wanted]);
   return groups.value;
 }
 
-/** again loads the users again, for example after a new one. If that fails, the names stay as they are. */
-export const again = () => (asked = find().catch(() => (asked = undefined)));
+/** useUserNames makes a component redraw when names are loaded. */
+export const useUserNames = () => ({ users: useUserMap(), groups: useGroupMap() });
+
+/** groupsByID loads the groups unless they are loaded. */
+export async function groupsByID(): Promise<ReadonlyMap<string, Group>> {
+  await (askedGroups ?? regroup());
+  return groups.value;
+}
 
 /** forget clears the names, because another user may see other names. */
 export function forget() {
   asked = undefined;
+  askedGroups = undefined;
   users.value = new Map();
   groups.value = new Map();
 }

@@ -17,9 +17,8 @@ export interface StoredDraft {
   touched: boolean;
 }
 
-/** The limits: the size of a draft, and the number of drafts. */
+/** The limit of the size of a draft. Their number is limited by the storage of the browser alone. */
 const mostLetters = 1_500_000;
-const mostKept = 12;
 
 /** A copy in memory, in case the browser refuses storage. */
 const here = new Map<string, string>();
@@ -71,10 +70,7 @@ function parsed(text: string | null): StoredDraft | undefined {
   }
 }
 
-/**
- * keep stores a draft and reports whether it survives a reload. It removes the oldest drafts over
- * the limit.
- */
+/** keep stores a draft and reports whether it survives a reload. It does not change other drafts. */
 export function keep(work: StoredDraft): boolean {
   const text = JSON.stringify(work);
   const name = prefix() + work.key;
@@ -83,10 +79,6 @@ export function keep(work: StoredDraft): boolean {
     here.set(name, text);
     return false;
   }
-  for (const old of allKept()
-    .filter((k) => k.key !== work.key)
-    .slice(mostKept - 1))
-    drop(prefix() + old.key);
   return put(name, text);
 }
 

@@ -14,7 +14,7 @@ export interface Start {
   /** The version of the saved files. */
   opened?: number;
   /** The newest version of the skill when it was opened. */
-  newest?: number;
+  newest?: Schema["SkillVersion"];
   /** The saved files. For a new skill, the files of the template. */
   saved: DraftFile[];
   /** An earlier draft of the browser. */

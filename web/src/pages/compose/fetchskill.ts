@@ -27,11 +27,11 @@ async function bytes(skill: string, version: number | "current", path: string, s
   return new Uint8Array(await answer.arrayBuffer());
 }
 
-/** newestVersion returns the number of the newest version of a skill, current or not. */
-export async function newestVersion(id: string, stop?: AbortSignal): Promise<number> {
+/** newestVersion returns the newest version of a skill, current or not. */
+export async function newestVersion(id: string, stop?: AbortSignal): Promise<Schema["SkillVersion"] | undefined> {
   const params = { path: { skill: id }, query: { limit: 1 } };
   const { items } = await got(api.GET("/api/v1/skills/{skill}/versions", { params, signal: stop }));
-  return items[0]?.number ?? 0;
+  return items[0];
 }
 
 /** A skill with the files of one of its versions. */
@@ -41,7 +41,7 @@ interface LoadedSkill {
   version: number;
   files: DraftFile[];
   /** The newest version when the files were loaded. */
-  newest: number;
+  newest?: Schema["SkillVersion"];
 }
 
 /** skillWithFiles loads a skill with the files of a version, by default of the current one. */

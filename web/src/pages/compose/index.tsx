@@ -1,4 +1,4 @@
-import { useEffect } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { useLoad } from "../../shared/api/client";
 import { decoded } from "../../shared/api/route";
@@ -6,20 +6,26 @@ import { msg } from "../../shared/i18n/messages";
 import { Empty, Shown } from "../../shared/ui";
 import { Page } from "../../shared/ui/page";
 import { Composer } from "./composer";
-import { keep, storedDraft, newKey } from "./drafts";
+import { storedDraft, newKey } from "./drafts";
 import { filesOf, skillWithFiles } from "./fetchskill";
+import type { DraftFile } from "./files";
 import { StartPage } from "./startpage";
+import { templates } from "./templates";
 import "./compose.css";
 
 void import("../../shared/content/codemirror").catch(() => {}); // the editor tries again
 
-/** Compose shows the start page, a draft (?draft=KEY), a copy (?copy=SKILL) or a skill by its ID (?version=NUMBER). */
+/**
+ * Compose shows the start page, a draft (?draft=KEY), which starts from a template (&template=ID) or
+ * as a copy (&copy=SKILL), or a skill by its ID (?version=NUMBER).
+ * Nothing is stored before the first change.
+ */
 export default function Compose() {
   const { path, query } = useLocation();
   const id = path.split("/")[2];
   if (id) return <EditSkill key={path + (query.version ?? "")} id={decoded(id)} version={Number(query.version) || 0} />;
-  if (query.draft) return <NewSkill key={query.draft} draft={query.draft} />;
-  if (query.copy) return <CopySkill key={query.copy} id={query.copy} />;
+  if (query.draft) return <NewSkill key={query.draft} draft={query.draft} {...query} />;
+  if (query.copy) return <BeginCopy key={query.copy} id={query.copy} />;
   return <StartPage />;
 }
 
@@ -51,10 +57,12 @@ function EditSkill({ id, version }: { id: string; version: number }) {
   );
 }
 
-function NewSkill({ draft }: { draft: string }) {
-  const earlier = storedDraft(draft);
-  if (earlier)
-    return <Composer start={{ key: draft, saved: earlier.touched ? [] : earlier.files, storedDraft: earlier }} />;
+function NewSkill({ draft, template = "", copy }: { draft: string; template?: string; copy?: string }) {
+  const [earlier] = useState(() => storedDraft(draft));
+  const [files] = useState(() => templates[template]?.());
+  if (earlier) return <Composer start={{ key: draft, saved: [], storedDraft: earlier }} />;
+  if (files) return <Template draft={draft} files={files} />;
+  if (copy) return <CopySkill draft={draft} id={copy} />;
   return (
     <Page title={msg("compose.compose")}>
       <Empty
@@ -71,16 +79,23 @@ function NewSkill({ draft }: { draft: string }) {
   );
 }
 
-/** CopySkill creates a draft from the files of another skill, and opens it. */
-function CopySkill({ id }: { id: string }) {
+/** Template is a new skill that was not changed yet. */
+function Template({ draft, files }: { draft: string; files: DraftFile[] }) {
+  const [start] = useState({ key: draft, saved: files });
+  return <Composer start={start} />;
+}
+
+/** BeginCopy gives the copy of a skill the key of a draft. */
+function BeginCopy({ id }: { id: string }) {
   const { route } = useLocation();
+  useEffect(() => route(`/compose?draft=${newKey()}&copy=${encodeURIComponent(id)}`, true), []);
+  return null;
+}
+
+/** CopySkill is a new skill with the files of another one. */
+function CopySkill({ draft, id }: { draft: string; id: string }) {
   const load = useLoad((stop) => filesOf(id, "current", stop), [id]);
-  useEffect(() => {
-    if (!load.data) return;
-    const key = newKey();
-    keep({ key, name: "", at: new Date().toISOString(), files: load.data, touched: true });
-    route(`/compose?draft=${key}`, true);
-  }, [load.data]);
+  if (load.data) return <Template draft={draft} files={load.data} />;
   return (
     <Page title={msg("compose.compose")}>
       <Shown asked={load} waiting={msg("compose.preparing")}>

@@ -1,19 +1,31 @@
 import { useLocation } from "preact-iso";
 import type { Schema } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
-import { Button } from "../../shared/ui";
-import { forget, keep } from "./drafts";
+import { Button, useConfirm } from "../../shared/ui";
+import { forget, keep, storedDraft } from "./drafts";
 import type { Work } from "./draftstate";
 
 /** NameTaken offers ways out of a name conflict. */
 export function NameTaken({ work, taken }: { work: Work; taken: Schema["Taken"] }) {
   const { route } = useLocation();
   const id = taken.skill_id;
-  const join = () => {
+  const confirm = useConfirm();
+  const join = async () => {
     keep({ key: id!, of: id, name: work.name, at: new Date().toISOString(), files: work.files, touched: true });
     work.markSaved();
     forget(work.key);
     route(`/compose/${encodeURIComponent(id!)}`);
+  };
+  /** ask asks before the draft replaces another one. */
+  const ask = () => {
+    if (!storedDraft(id!)?.touched) return void join();
+    confirm.ask({
+      title: msg("compose.replaceDraftTitle", { name: work.name }),
+      children: <p>{msg("compose.replaceDraftText")}</p>,
+      yes: msg("compose.replaceDraft"),
+      danger: true,
+      act: join,
+    });
   };
   return (
     <div class="note warn">
@@ -21,7 +33,7 @@ export function NameTaken({ work, taken }: { work: Work; taken: Schema["Taken"] 
       {id && (
         <div class="row">
           {taken.mayAddVersion && (
-            <Button small onClick={join}>
+            <Button small onClick={ask}>
               {msg("compose.takenMine")}
             </Button>
           )}
@@ -30,6 +42,7 @@ export function NameTaken({ work, taken }: { work: Work; taken: Schema["Taken"] 
           </a>
         </div>
       )}
+      {confirm.open}
     </div>
   );
 }

@@ -9,7 +9,8 @@ import type { Work } from "./draftstate";
 
 /** Notes shows warnings: an earlier draft, a newer version on the hub, missing permissions. */
 export function Notes({ work, again }: { work: Work; again?: () => Promise<void> }) {
-  const { of, base, opened = 0, newest = 0, storedDraft: earlier } = work;
+  const { of, base, opened = 0, storedDraft: earlier } = work;
+  const newest = work.newest?.number ?? 0;
   const earlierWork = of && earlier?.touched && work.changed;
   const { route } = useLocation();
   const copy = () => {

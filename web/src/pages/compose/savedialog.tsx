@@ -1,5 +1,6 @@
 import { useMemo, useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
+import { pageOf } from "../../features/skills/skilladdress";
 import { api, got, useLoad, type Schema } from "../../shared/api/client";
 import { hasRole, isAdmin, me } from "../../shared/api/me";
 import { Diff } from "../../shared/content";
@@ -9,6 +10,7 @@ import { Button, Dialog, done, Problem, SelectField, Tag, TextField } from "../.
 import { changes, type Changed } from "./changedfiles";
 import { forget, keepRequests, requestsOf } from "./drafts";
 import type { Work } from "./draftstate";
+import { newestVersion } from "./fetchskill";
 import { skillFile, type DraftFile } from "./files";
 import { setField } from "./frontmatteredit";
 import { NameTaken } from "./nametaken";
@@ -30,11 +32,18 @@ export function SaveDialog({ work, result, onClose }: Props) {
   const [changelog, setChangelog] = useState("");
   const [error, setError] = useState<unknown>();
   const [busy, setBusy] = useState(false);
+  const [known, setKnown] = useState(work.newest);
   const c = result.data;
   const press = async () => {
     setBusy(true);
     setError(undefined);
     try {
+      const newest = work.of && (await newestVersion(work.of.id));
+      if (newest && newest.number > (known?.number ?? 0)) {
+        setKnown(newest);
+        setBusy(false);
+        return;
+      }
       const saved = await save(
         work,
         await called(work.files, now, version),
@@ -55,6 +64,7 @@ export function SaveDialog({ work, result, onClose }: Props) {
       setBusy(false);
     }
   };
+  const newer = work.of && known && known.number > (work.newest?.number ?? 0) ? known : undefined;
   const refused = c && !result.busy && (!c.saves || !c.maySave);
   return (
     <Dialog
@@ -63,20 +73,48 @@ export function SaveDialog({ work, result, onClose }: Props) {
       onClose={onClose}
       actions={
         <Button look="primary" onClick={() => void press()} aria-busy={busy} disabled={busy} autofocus>
-          {work.of ? msg("compose.saveVersion") : msg("compose.saveNew")}
+          {!work.of ? msg("compose.saveNew") : newer ? msg("compose.saveAnyway") : msg("compose.saveVersion")}
         </Button>
       }
     >
       {!!error && <Problem error={error} />}
       {!error && refused && <Refused checked={c} work={work} />}
       {c?.taken && !work.of && <NameTaken work={work} taken={c.taken} />}
-      {work.of ? <p>{msg("compose.becomes", { n: work.of.number + 1 })}</p> : <Where work={work} />}
+      {newer && (
+        <div class="note warn" role="alert">
+          {msg("compose.savedMeanwhile", { n: newer.number })}
+          <div>
+            <a
+              class="button small"
+              href={`${pageOf(work.of!.id)}?tab=versions&from=${work.opened}&to=${newer.number}`}
+              target="_blank"
+              rel="noopener"
+            >
+              {msg("skill.whatChanges")}
+            </a>
+          </div>
+        </div>
+      )}
+      {work.of ? <p>{becomes(work.of, known, c)}</p> : <Where work={work} />}
       <Version work={work} now={now} version={version} onVersion={setVersion} />
       <TextField label={msg("add.changelog")} maxLength={200} value={changelog} onText={setChangelog} />
-      {c?.code && !c.runnable && <p class="small muted">{msg("compose.reviewAfter")}</p>}
+      {c?.code && !c.runnable && (!work.of || isWaiting(work.of)) && (
+        <p class="small muted">{msg("compose.reviewAfter")}</p>
+      )}
       {work.of && <Changes work={work} />}
     </Dialog>
   );
+}
+
+/** isWaiting reports whether the current version has code that awaits a review. */
+const isWaiting = (skill: Schema["SkillDetail"]) => skill.code && skill.review === "pending";
+
+/** becomes says which version is current after a save. */
+function becomes(skill: Schema["SkillDetail"], newest?: Schema["SkillVersion"], c?: Schema["Checked"]): string {
+  const held = newest?.state === "changes-requested" || (newest?.state === "pending" && !newest.code);
+  const waits = c?.code && !c.runnable && !isWaiting(skill);
+  if (!held && !waits) return msg("compose.becomes");
+  return skill.review === "rejected" ? msg("compose.waits") : msg("compose.stays", { now: skill.number });
 }
 
 /** called sets the chosen version in SKILL.md. */

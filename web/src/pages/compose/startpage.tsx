@@ -1,11 +1,12 @@
 import { useEffect, useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
+import { mayAdd } from "../../features/skills/namespaces";
+import { composeOf } from "../../features/skills/skilladdress";
 import { api, got, useLoad } from "../../shared/api/client";
 import { findMsg, msg } from "../../shared/i18n/messages";
 import { Button, Icon, Shown, Tag, TextField, useConfirm, When } from "../../shared/ui";
 import { Page } from "../../shared/ui/page";
-import { allKept, forget, keep, newKey, type StoredDraft } from "./drafts";
-import { nameIn } from "./draftstate";
+import { allKept, forget, newKey, type StoredDraft } from "./drafts";
 import { templates } from "./templates";
 
 /** StartPage offers drafts, templates and existing skills. */
@@ -73,12 +74,7 @@ function StoredDrafts() {
 
 function Templates() {
   const { route } = useLocation();
-  const begin = (id: string) => {
-    const files = templates[id]!();
-    const key = newKey();
-    keep({ key, name: nameIn(files[0]!.text ?? ""), at: new Date().toISOString(), files, touched: false });
-    route(`/compose?draft=${key}`);
-  };
+  const begin = (id: string) => route(`/compose?draft=${newKey()}&template=${id}`);
   return (
     <section class="stack">
       <h2>{msg("compose.begin")}</h2>
@@ -127,14 +123,16 @@ function Existing() {
                     {s.displayName && <span class="mono muted">{s.name}</span>}
                     <p class="small muted compose-clip">{s.description}</p>
                   </div>
-                  <a
-                    class="button small"
-                    href={`/compose/${encodeURIComponent(s.id)}`}
-                    aria-label={`${msg("compose.asVersion")}: ${s.name}`}
-                  >
-                    <Icon name="compose" size={16} />
-                    {msg("compose.asVersion")}
-                  </a>
+                  {mayAdd(s.namespace) && (
+                    <a
+                      class="button small"
+                      href={composeOf(s.id)}
+                      aria-label={`${msg("compose.asVersion")}: ${s.name}`}
+                    >
+                      <Icon name="compose" size={16} />
+                      {msg("compose.asVersion")}
+                    </a>
+                  )}
                   <a
                     class="button small"
                     href={`/compose?copy=${encodeURIComponent(s.id)}`}

@@ -37,16 +37,17 @@ export function TryDialog({
         draft: asDraft(work, work.files),
       };
       const session = await got(api.POST("/api/v1/sessions", { body }));
-      keep({
-        key: work.key,
-        of: work.of?.id,
-        base: work.base,
-        name,
-        at: new Date().toISOString(),
-        files: work.files,
-        namespace: work.namespace,
-        touched: work.changed,
-      });
+      if (work.changed)
+        keep({
+          key: work.key,
+          of: work.of?.id,
+          base: work.base,
+          name,
+          at: new Date().toISOString(),
+          files: work.files,
+          namespace: work.namespace,
+          touched: true,
+        });
       rememberTrial(session.id, location.pathname + location.search);
       route(`/chat/${encodeURIComponent(session.id)}`);
     } catch (e) {

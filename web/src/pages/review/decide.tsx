@@ -1,13 +1,37 @@
 import { useId, useState } from "preact/hooks";
+import { cleared } from "../../features/skills/versionstate";
 import { api, got, type Load, type Schema } from "../../shared/api/client";
 import { me, mayReview } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
-import { ActionButton, AreaField, done } from "../../shared/ui";
+import { ActionButton, AreaField, done, useConfirm } from "../../shared/ui";
 import { CommentForm } from "./commentform";
 import { OpenThreads, Unloaded } from "./comments";
 import { useDiscussion } from "./discussion";
 import { noteKey } from "./drafts";
 import type { Loaded } from "./loaded";
+
+type Version = Schema["SkillVersion"];
+
+/** stopsUse reports whether a decision takes the current version from its users. */
+const stopsUse = (v: Version, decision: Schema["Decision"]["decision"]) =>
+  v.current && cleared(v) && decision !== "approved" && (decision !== "pending" || v.code || v.needsApproval);
+
+/**
+ * nextCurrent returns the version that becomes current if a version no longer may be: the newest
+ * earlier one that is cleared, or else the newest later one.
+ */
+async function nextCurrent(skill: string, number: number): Promise<Version | undefined> {
+  let later: Version | undefined;
+  for (let after: string | undefined; ;) {
+    const params = { path: { skill }, query: { after } };
+    const page = await got(api.GET("/api/v1/skills/{skill}/versions", { params }));
+    const found = page.items.filter((v) => v.number !== number && cleared(v));
+    later ??= found.find((v) => v.number > number);
+    const earlier = found.find((v) => v.number < number);
+    if (earlier || !page.next) return earlier ?? later;
+    after = page.next;
+  }
+}
 
 /** Decide records the decision about a version. It is bound to the digest on the screen. */
 export function Decide({
@@ -28,15 +52,33 @@ export function Decide({
   const [missing, setMissing] = useState<string>();
   const [busy, setBusy] = useState(false);
   const why = useId();
-  const decide = async (decision: Schema["Decision"]["decision"], message: string) => {
+  const confirm = useConfirm();
+  const decide = async (decision: Schema["Decision"]["decision"], message: string, label = "") => {
     const lacks = (decision === "rejected" || decision === "changes-requested") && !note.trim();
     setMissing(lacks ? msg("review.noteNeeded") : undefined);
     if (lacks) return;
     const params = { path: { skill: skill.id, version: String(v.number) } };
     const body = { decision, digest: v.digest, note: note.trim() };
-    await send(() => got(api.PUT("/api/v1/skills/{skill}/versions/{version}/review", { params, body })));
-    done(message);
-    again();
+    const act = async () => {
+      await send(() => got(api.PUT("/api/v1/skills/{skill}/versions/{version}/review", { params, body })));
+      done(message);
+      again();
+    };
+    if (!stopsUse(v, decision)) return act();
+    const next = await nextCurrent(skill.id, v.number);
+    confirm.ask({
+      title: msg("review.stopTitle", { n: v.number }),
+      children: (
+        <p>
+          {next
+            ? msg("review.stopNext", { n: next.number })
+            : msg(decision === "pending" ? "review.stopCode" : "review.stopAll")}
+        </p>
+      ),
+      yes: label,
+      danger: true,
+      act,
+    });
   };
   /** send clears the note once it is stored. Until then it does not change. */
   const send = async (act: () => Promise<unknown>) => {
@@ -117,20 +159,30 @@ export function Decide({
           </ActionButton>
         )}
         {v.state !== "changes-requested" && (
-          <ActionButton icon="compose" act={() => decide("changes-requested", msg("review.changesRequested"))}>
+          <ActionButton
+            icon="compose"
+            act={() => decide("changes-requested", msg("review.changesRequested"), msg("review.requestChanges"))}
+          >
             {msg("review.requestChanges")}
           </ActionButton>
         )}
         {may && <ActionButton act={comment}>{msg("review.addComment")}</ActionButton>}
         {v.state !== "rejected" && (
-          <ActionButton look="danger" icon="close" act={() => decide("rejected", msg("review.rejected"))}>
+          <ActionButton
+            look="danger"
+            icon="close"
+            act={() => decide("rejected", msg("review.rejected"), msg("review.reject"))}
+          >
             {msg("review.reject")}
           </ActionButton>
         )}
         {(v.review !== "pending" || approvals > 0) && (
-          <ActionButton act={() => decide("pending", msg("review.taken"))}>{msg("review.takeBack")}</ActionButton>
+          <ActionButton act={() => decide("pending", msg("review.taken"), msg("review.takeBack"))}>
+            {msg("review.takeBack")}
+          </ActionButton>
         )}
       </div>
+      {confirm.open}
     </div>
   );
 }

@@ -24,6 +24,7 @@ export function useHomes(view: View): string[] | undefined {
   return [
     "public",
     "hub",
+    "bundled",
     "default",
     ...[...groups.keys()].map((id) => `group:${id}`),
     ...[...users.keys()].filter((id) => id !== me.value?.user.id).map((id) => `user:${id}`),
