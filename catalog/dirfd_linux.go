@@ -236,9 +236,9 @@ func (d *dirfd) statDir(name string) (stamp, uint64) {
 // a NUL.
 type nameBuffer [2 * (unix.NAME_MAX + 1)]byte
 
-// statLeaf returns the stamp of a directory, and that of a file in it, which may be
-// a symlink. It returns false if the directory has subdirectories that do not count
-// as links, or if one of them does not exist. It does not allocate.
+// statLeaf returns the stamps of a directory and of a file in it, and follows
+// symlinks. It returns false if one of them does not exist, or if the file system
+// does not count subdirectories as links. It does not allocate.
 func (d *dirfd) statLeaf(buf *nameBuffer, dir, file string) (ofDir, ofFile stamp, ok bool) {
 	if len(dir)+len(file)+2 > len(buf) {
 		return stamp{}, stamp{}, false
