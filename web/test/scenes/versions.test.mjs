@@ -43,14 +43,21 @@ async function crew(t) {
       zip(files, name),
       "application/zip",
     );
-  return { hub, as, group, upload, ...pages };
+  /** narrow opens a dark, narrow and Chinese window of a user, in which axe runs. */
+  const narrow = async (name) => {
+    const page = await window_(t, hub, { width: 360, height: 740, scheme: "dark", language: "zh-CN", axe: true });
+    page.allowed = [/status of 401/];
+    await as(page, "POST", "/login", { name, password });
+    return page;
+  };
+  return { as, upload, narrow, ...pages };
 }
 
 const text = (line) => ({ "SKILL.md": skill("tides", "Reads tide tables. Use for tides.", `# Tides\n\n${line}\n`) });
 const code = (line) => ({ ...text(line), "scripts/tide.py": `print("${line}")\n` });
 
 test("upload a new version from the page of a skill: the group's skill gets it, and no other skill is made", async (t) => {
-  const { as, ben, upload } = await crew(t);
+  const { as, ben, upload, narrow } = await crew(t);
   const { id } = await upload(ben, "tides", text("one"));
   await ben.goto(`/library/${id}`);
   await ben.getByRole("button", { name: "More", exact: true }).click();
@@ -70,14 +77,16 @@ test("upload a new version from the page of a skill: the group's skill gets it, 
     [[id, 2]],
   );
   assert.equal((await as(ben, "GET", `/skills/${id}/versions/2`)).changelog, "Says two");
-  const narrow = ben;
-  await narrow.setViewportSize({ width: 360, height: 740 });
-  await fits(narrow, "the upload of a version");
+  const phone = await narrow("ben");
+  await phone.goto(`/library/add?skill=${id}`);
+  await phone.getByRole("heading", { level: 1, name: "tides 的新版本" }).waitFor();
+  await fits(phone, "the upload of a version");
+  await accessible(phone, "the upload of a version");
   ben.calm();
 });
 
 test("requested changes: the skill's page says so, and the version is edited from its own files", async (t) => {
-  const { hub, as, ada, ben, upload } = await crew(t);
+  const { as, ada, ben, upload, narrow } = await crew(t);
   const { id, digest } = await upload(ada, "tides", code("one"));
   await as(ben, "PUT", `/skills/${id}/versions/1/review`, { decision: "approved", digest });
   const second = await upload(ada, "tides", code("two"), id);
@@ -109,13 +118,15 @@ test("requested changes: the skill's page says so, and the version is edited fro
   await ada.getByText("You are editing version 2.").waitFor();
   assert.match(ada.url(), /version=2/);
 
-  const axe = await window_(t, hub, { width: 360, height: 740, scheme: "dark", language: "zh-CN", axe: true });
-  axe.allowed = [/status of 401/];
-  await as(axe, "POST", "/login", { name: "ada", password });
-  await axe.goto(`/library/${id}`);
-  await axe.getByRole("link", { name: "编辑此版本" }).waitFor();
-  await fits(axe, "a request for changes");
-  await accessible(axe, "a request for changes");
+  const phone = await narrow("ada");
+  await phone.goto(`/library/${id}`);
+  await phone.getByRole("link", { name: "编辑此版本" }).waitFor();
+  await fits(phone, "a request for changes");
+  await accessible(phone, "a request for changes");
+  await phone.goto(`/compose/${id}`);
+  await phone.getByRole("link", { name: "编辑版本 2" }).waitFor();
+  await fits(phone, "a draft of an older version");
+  await accessible(phone, "a draft of an older version");
   ada.calm();
 });
 
@@ -161,6 +172,10 @@ test("saving a version says which one stays in use, and asks if another author w
   await dialog.getByRole("button", { name: "Save version" }).press("Enter");
   await dialog.getByText("Version 2 was saved in the meantime.").waitFor();
   await ada.screenshot({ path: join(pictures, "compose-faster.png") });
+  await ada.setViewportSize({ width: 360, height: 740 });
+  await fits(ada, "a version of another author");
+  await ada.screenshot({ path: join(pictures, "compose-faster-360.png") });
+  await ada.setViewportSize({ width: 1440, height: 900 });
   assert.equal((await as(ben, "GET", `/skills/${id}/versions`)).items.length, 2);
   await dialog.getByRole("button", { name: "Save anyway" }).press("Enter");
   await ada.waitForURL(/\/library\//);
@@ -170,12 +185,18 @@ test("saving a version says which one stays in use, and asks if another author w
 });
 
 test("an undone decision names the version that users get instead, and asks", async (t) => {
-  const { as, ada, ben, upload } = await crew(t);
+  const { as, ada, ben, upload, narrow } = await crew(t);
   const { id, digest } = await upload(ada, "tides", code("one"));
   await as(ben, "PUT", `/skills/${id}/versions/1/review`, { decision: "approved", digest });
   const second = await upload(ada, "tides", code("two"), id);
   await as(ben, "PUT", `/skills/${id}/versions/2/review`, { decision: "approved", digest: second.digest });
   await ben.goto(`/review/${id}/2`);
+  const phone = await narrow("ben");
+  await phone.goto(`/review/${id}/2`);
+  await phone.getByRole("button", { name: "撤回决定" }).click();
+  await phone.getByText("用户将改用版本 1。").waitFor();
+  await fits(phone, "a question before a decision");
+  await accessible(phone, "a question before a decision");
   const undo = () => ben.getByRole("button", { name: "Undo decision" }).first().press("Enter");
   const dialog = ben.getByRole("dialog", { name: "Stop using version 2?" });
   await undo();
