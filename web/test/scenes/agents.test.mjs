@@ -160,7 +160,7 @@ test("make an agent: the form of a group's agent offers each role what the hub a
   await root.getByRole("button", { name: "Actions" }).click();
   await root.getByRole("menuitem", { name: "Delete" }).click();
   const dialog = root.getByRole("dialog");
-  await dialog.getByRole("link", { name: "Team pilot" }).waitFor();
+  await dialog.getByRole("link", { name: "Agent pilot" }).waitFor();
   assert.ok(await dialog.getByRole("button", { name: "Delete" }).isDisabled());
   await root.screenshot({ path: join(pictures, "agent-delete-used.png") });
   await root.goto("/agents/edit/sea/pilot");

@@ -378,3 +378,27 @@ test("composer: a skill is written, fixed, tried and saved, then changed as a ne
   assert.match((await hub.ask("GET", `/skills/${items[0].id}`)).description, /low water/);
   page.calm();
 });
+
+test("upload: a SKILL.md without a folder is a skill; a version with code says that an approved one stays in use", async (t) => {
+  const hub = await scene(t);
+  const files = (text) => ({
+    "SKILL.md": skill("tides", "Reads tide tables. Use for tides."),
+    "scripts/read.sh": `#!/bin/sh\necho ${text}\n`,
+  });
+  const made = await hub.upload("tides", files("one"));
+  await hub.ask("PUT", `/skills/${made.id}/versions/1/review`, { decision: "approved", digest: made.digest });
+  const page = await window_(t, hub);
+  await page.goto("/library/add");
+  const input = page.locator('input[type="file"]').first();
+  const lone = Buffer.from(skill("ships", "Knows ships. Use for questions on ships."));
+  await input.setInputFiles({ name: "SKILL.md", mimeType: "text/markdown", buffer: lone });
+  await page.getByText("ships.zip").waitFor();
+  await page.getByText("Added", { exact: true }).waitFor();
+  assert.equal((await hub.ask("GET", "/skills?q=ships")).items[0].name, "ships");
+  await page.goto(`/library/add?skill=${made.id}`);
+  const second = { name: "tides.zip", mimeType: "application/zip", buffer: Buffer.from(zip(files("two"), "tides")) };
+  await input.setInputFiles(second);
+  await page.getByText("Until then, an approved earlier version stays in use.", { exact: false }).waitFor();
+  assert.equal((await hub.ask("GET", `/skills/${made.id}`)).number, 1);
+  page.calm();
+});

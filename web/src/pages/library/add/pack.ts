@@ -10,15 +10,22 @@ export interface Package {
   zip: () => Promise<Blob>;
 }
 
-/** packagesOf returns the packages in files: each ZIP, and each folder with a SKILL.md. */
-export function packagesOf(files: Iterable<File>): Package[] {
+/** packagesOf returns the packages in files: each ZIP, each folder with a SKILL.md, and each SKILL.md without a folder. */
+export async function packagesOf(files: File[]): Promise<Package[]> {
   const packages: Package[] = [];
   const loose: [string, File][] = [];
   for (const f of files) {
     if (f.webkitRelativePath) loose.push([f.webkitRelativePath, f]);
+    else if (f.name === "SKILL.md") packages.push(...folders([[`${await nameIn(f)}/SKILL.md`, f]]));
     else packages.push({ name: f.name, folder: false, zip: async () => f });
   }
   return [...packages, ...folders(loose)];
+}
+
+/** nameIn returns the name in the front matter of a SKILL.md, which is that of its folder. */
+async function nameIn(f: File): Promise<string> {
+  const [, name] = /^name:\s*["']?([\w.-]+)/m.exec(await f.slice(0, 64 << 10).text()) ?? [];
+  return name ?? "skill";
 }
 
 /** dropped returns the packages of dropped files and folders. */
@@ -28,8 +35,8 @@ export async function dropped(items: DataTransferItemList): Promise<Package[]> {
   const all = [...items].map((i) => ({ entry: i.webkitGetAsEntry(), file: i.getAsFile() }));
   const packages: Package[] = [];
   for (const { entry, file } of all) {
-    if (!entry) packages.push(...packagesOf(file ? [file] : []));
-    else if (entry.isFile) packages.push(...packagesOf([await fileOf(entry as FileSystemFileEntry)]));
+    if (!entry) packages.push(...(await packagesOf(file ? [file] : [])));
+    else if (entry.isFile) packages.push(...(await packagesOf([await fileOf(entry as FileSystemFileEntry)])));
     else packages.push(...folders(await filesIn(entry as FileSystemDirectoryEntry, entry.name)));
   }
   return packages;

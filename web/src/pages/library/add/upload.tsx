@@ -27,7 +27,9 @@ export function UploadTab({ namespace, skill }: { namespace: string; skill?: str
     setOver(false);
     if (e.dataTransfer) add(await dropped(e.dataTransfer.items));
   };
-  const choose = (files: FileList | null) => files && add(packagesOf(files));
+  const choose = async (files: FileList | null) => {
+    if (files) add(await packagesOf([...files]));
+  };
   return (
     <div class="stack">
       {skill && <Changelog value={changelog} onText={setChangelog} />}
@@ -96,7 +98,7 @@ function Choose({
         type="file"
         multiple
         hidden
-        accept={folder ? undefined : ".zip,.skill,application/zip"}
+        accept={folder ? undefined : ".zip,.skill,.md,application/zip"}
         aria-label={text}
         {...(folder && { webkitdirectory: true })}
         onChange={(e) => {
@@ -168,7 +170,9 @@ function Line({ upload: u }: { upload: Upload }) {
         </span>
       </div>
       {s.at === "sending" && <progress class="progress" aria-label={u.pack.name} value={s.share} />}
-      {s.at === "done" && s.code && <p class="small muted">{msg("add.reviewNext")}</p>}
+      {s.at === "done" && s.code && (
+        <p class="small muted">{s.version ? msg("add.reviewNextVersion") : msg("add.reviewNext")}</p>
+      )}
       {s.at === "refused" && <Refused upload={u} error={s.error} />}
     </div>
   );
@@ -204,9 +208,10 @@ function Refused({ upload: u, error }: { upload: Upload; error: Error }) {
           text={msg("add.chooseFixed")}
           folder={u.pack.folder}
           small
-          onFiles={(files) => {
+          onFiles={async (files) => {
             forget(u.id);
-            if (files) enqueue(packagesOf(files), { namespace: u.namespace, lenient: u.lenient, version: u.version });
+            if (files)
+              enqueue(await packagesOf([...files]), { namespace: u.namespace, lenient: u.lenient, version: u.version });
           }}
         />
       </div>
