@@ -162,7 +162,7 @@ test("a skill's page shows a pending version and its dependencies", async () => 
 test("the first load is small and needs few requests", async () => {
   for (const [path, most, requests] of [
     ["/", 59_700, 12],
-    ["/library", 55_000, 13],
+    ["/library", 55_300, 13],
     [places.conversation, 118_500, 34],
   ]) {
     const page = await open(browser, hub);
