@@ -46,8 +46,8 @@ func Check(ctx context.Context, o Options) (report library.Report, err error) {
 // checkKeys explains why the keys cannot decrypt all secrets, or returns "" if they
 // can.
 func checkKeys(ctx context.Context, db *store.DB, o Options) (wrong string, err error) {
-	sealed, err := db.Secrets.ListByOtherKeys(ctx, "", 1)
-	if err != nil || len(sealed) == 0 {
+	used, err := db.Secrets.KeyIDs(ctx)
+	if err != nil || len(used) == 0 {
 		return "", err
 	}
 	keys := o.Keys
@@ -56,11 +56,10 @@ func checkKeys(ctx context.Context, db *store.DB, o Options) (wrong string, err 
 			return fmt.Sprintf("no key for the stored secrets: %v", err), nil
 		}
 	}
-	err = checkKeysComplete(ctx, db, keys)
-	if missing, ok := errors.AsType[*KeyError](err); ok {
+	if missing, ok := errors.AsType[*KeyError](checkKeysComplete(used, keys)); ok {
 		return missing.Reason, nil
 	}
-	return "", err
+	return "", nil
 }
 
 // Backup copies the database of a running or stopped hub to a new file. The copy

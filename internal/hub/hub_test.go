@@ -272,6 +272,26 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+func TestMissingKeyIsFoundAmongManySecrets(t *testing.T) {
+	ctx, dir, known := t.Context(), t.TempDir(), encryption.NewKey()
+	o := hub.Options{Data: dir, Keys: []encryption.Key{encryption.NewKey(), known}, Cost: cheap}
+	h := must(hub.Open(ctx, o))(t)
+	put := func(name, key string) error {
+		return h.DB().Secrets.Put(ctx, store.Secret{Owner: "user:1", Name: name, Encrypted: []byte("x"), KeyID: key})
+	}
+	err := put("z", encryption.NewKey().ID())
+	for i := range store.MaxPage {
+		err = errors.Join(err, put(fmt.Sprint(i), known.ID()))
+	}
+	if err := errors.Join(err, h.Close()); err != nil {
+		t.Fatal(err)
+	}
+	h, err = hub.Open(ctx, o)
+	if _, ok := errors.AsType[*hub.KeyError](err); !ok {
+		t.Errorf("hub %v, error %v", h, err)
+	}
+}
+
 // A stopping hub reports it, completes running requests, and accepts no new ones.
 func TestServeDrains(t *testing.T) {
 	h := must(hub.Open(t.Context(), hub.Options{Data: t.TempDir(), Accounts: true, Drain: time.Minute, Cost: cheap}))(t)

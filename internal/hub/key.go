@@ -27,7 +27,7 @@ func (e *KeyError) Error() string { return "hub encryption key: " + e.Reason }
 // hub has no secrets and runs on a single machine. Nodes with different keys could
 // not read each other's secrets.
 func openCipher(ctx context.Context, db *store.DB, o Options) (*encryption.Cipher, error) {
-	sealed, err := db.Secrets.ListByOtherKeys(ctx, "", 1)
+	used, err := db.Secrets.KeyIDs(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func openCipher(ctx context.Context, db *store.DB, o Options) (*encryption.Ciphe
 	case len(keys) > 0:
 	case db.Kind() != "SQLite":
 		return nil, &KeyError{Reason: "not configured; all nodes of one database need the same key", Next: "generate one with: openssl rand -base64 32"}
-	case len(sealed) == 0:
+	case len(used) == 0:
 		keys, err = encryption.LoadOrCreateKeys(ctx, path)
 	default:
 		keys, err = encryption.LoadKeys(path)
@@ -48,26 +48,21 @@ func openCipher(ctx context.Context, db *store.DB, o Options) (*encryption.Ciphe
 	if err != nil {
 		return nil, err
 	}
-	if err := checkKeysComplete(ctx, db, keys); err != nil {
+	if err := checkKeysComplete(used, keys); err != nil {
 		return nil, err
 	}
 	return encryption.New(keys...)
 }
 
-// checkKeysComplete returns an error if a secret is encrypted with a key that is not
-// in keys.
-func checkKeysComplete(ctx context.Context, db *store.DB, keys []encryption.Key) error {
+// checkKeysComplete returns a [*KeyError] if keys lacks a key whose ID is in used.
+func checkKeysComplete(used []string, keys []encryption.Key) error {
 	have := map[string]bool{}
 	for _, k := range keys {
 		have[k.ID()] = true
 	}
-	older, err := db.Secrets.ListByOtherKeys(ctx, keys[0].ID(), store.MaxPage)
-	if err != nil {
-		return err
-	}
-	for _, s := range older {
-		if !have[s.KeyID] {
-			return &KeyError{Reason: fmt.Sprintf("some secrets need key %s, which was not given", s.KeyID),
+	for _, id := range used {
+		if !have[id] {
+			return &KeyError{Reason: fmt.Sprintf("some secrets need key %s, which was not given", id),
 				Next: "add that key after the key for new secrets"}
 		}
 	}

@@ -242,7 +242,7 @@ func TestOperationsFailWithTheirStatements(t *testing.T) {
 		return db.Secrets.Put(ctx, store.Secret{Owner: user.ID, Name: "KEY", Encrypted: hash, KeyID: "k1"})
 	})
 	read("secrets", func(ctx context.Context) (any, error) { return db.Secrets.List(ctx, user.ID) })
-	read("secrets by other keys", func(ctx context.Context) (any, error) { return db.Secrets.ListByOtherKeys(ctx, "k2", 10) })
+	read("keys of secrets", func(ctx context.Context) (any, error) { return db.Secrets.KeyIDs(ctx) })
 	change("setting", func(ctx context.Context) error {
 		_, err := db.Settings.Set(ctx, store.Setting{Scope: "hub", Name: "a", Value: data})
 		return err

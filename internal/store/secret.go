@@ -76,15 +76,13 @@ func (t Secrets) List(ctx context.Context, owner string) ([]Secret, error) {
 	return out, nil
 }
 
-// ListByOtherKeys returns secrets that are not encrypted with the given key.
-// They must be encrypted again after a key change. It returns up to limit
-// secrets, but no more than [MaxPage].
-func (t Secrets) ListByOtherKeys(ctx context.Context, keyID string, limit int) ([]Secret, error) {
-	found, err := queryAll[Secret](ctx, t.c, "SELECT "+secretColumns+" FROM secrets WHERE key_id <> $1 ORDER BY owner, name LIMIT $2", keyID, Page{Limit: limit}.Size())
+// KeyIDs returns the IDs of all keys that secrets are encrypted with, sorted.
+func (t Secrets) KeyIDs(ctx context.Context) ([]string, error) {
+	ids, err := queryScalars[string](ctx, t.c, "SELECT DISTINCT key_id FROM secrets ORDER BY key_id")
 	if err != nil {
-		return nil, fmt.Errorf("list secrets encrypted with other keys: %w", err)
+		return nil, fmt.Errorf("list keys of secrets: %w", err)
 	}
-	return found, nil
+	return ids, nil
 }
 
 // Reencrypt replaces a secret's encrypted value. It fails with [ErrConflict] if
