@@ -3,6 +3,7 @@
 package mcpproxy
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -500,8 +501,13 @@ func requestDigest(method, server, name string, args []byte, who string) string 
 // canonicalJSON returns js with sorted keys and without insignificant space. It
 // returns invalid JSON unchanged.
 func canonicalJSON(js []byte) []byte {
+	if !json.Valid(js) {
+		return js
+	}
+	d := json.NewDecoder(bytes.NewReader(js))
+	d.UseNumber() // a float64 does not hold all digits of a large integer
 	var v any
-	if len(js) == 0 || json.Unmarshal(js, &v) != nil {
+	if d.Decode(&v) != nil {
 		return js
 	}
 	out, err := json.Marshal(v)

@@ -200,10 +200,11 @@ func TestPendingCallIsBoundToItsRequest(t *testing.T) {
 	o := answering()
 	o.MultiRoundTrip = &mcp.MultiRoundTripOptions{Disabled: true}
 	cs := connect(t, s, modern, o)
-	call := func(state, arg string, given mcp.InputResponseMap) (*mcp.CallToolResult, error) {
+	call := func(state string, arg any, given mcp.InputResponseMap) (*mcp.CallToolResult, error) {
 		return cs.CallTool(t.Context(), &mcp.CallToolParams{Name: "ask", Arguments: map[string]any{"a": arg}, RequestState: state, InputResponses: given})
 	}
-	first, err := call("", "x", nil)
+	const x = json.Number("9007199254740993") // 2^53+1: as a float64, it equals 2^53
+	first, err := call("", x, nil)
 	if err != nil || !first.NeedsInput() || len(first.InputRequests) != 1 || len(first.RequestState) < 26 {
 		t.Fatalf("first call = %+v, %v; want a question", first, err)
 	}
@@ -211,7 +212,7 @@ func TestPendingCallIsBoundToItsRequest(t *testing.T) {
 	for id := range first.InputRequests {
 		yes[id] = &mcp.ElicitResult{Action: "decline"}
 	}
-	refused := func(what, state, arg string) {
+	refused := func(what, state string, arg any) {
 		t.Helper()
 		var e *jsonrpc.Error
 		if _, err := call(state, arg, yes); !errors.As(err, &e) || e.Code != jsonrpc.CodeInvalidParams {
@@ -219,17 +220,18 @@ func TestPendingCallIsBoundToItsRequest(t *testing.T) {
 		}
 	}
 	refused("other arguments", first.RequestState, "y")
-	refused("a state nobody was given", "held.AAAAAAAAAAAAAAAAAAAAAAAAAA", "x")
-	again, err := call(first.RequestState, "x", nil) // no answer: asked again, with another handle
+	refused("a number that is one less", first.RequestState, json.Number("9007199254740992"))
+	refused("a state nobody was given", "held.AAAAAAAAAAAAAAAAAAAAAAAAAA", x)
+	again, err := call(first.RequestState, x, nil) // no answer: asked again, with another handle
 	if err != nil || !again.NeedsInput() || again.RequestState == first.RequestState {
 		t.Fatalf("without an answer = %+v, %v; want the question again", again, err)
 	}
-	refused("a handle used already", first.RequestState, "x")
-	res, err := call(again.RequestState, "x", yes)
+	refused("a handle used already", first.RequestState, x)
+	res, err := call(again.RequestState, x, yes)
 	if err != nil || text(res) != "decline" {
 		t.Fatalf("with the answer = %v, %v", res, err)
 	}
-	refused("a call that has ended", again.RequestState, "x")
+	refused("a call that has ended", again.RequestState, x)
 }
 
 func TestServerErrorsAreUnchanged(t *testing.T) {
