@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
+	"github.com/loadout-dev/loadout/internal/retryafter"
 	"github.com/loadout-dev/loadout/llm"
 )
 
@@ -61,7 +61,7 @@ func (m *model) responseError(res *http.Response) error {
 	if res.StatusCode/100 == 3 {
 		said.Error = &fault{Message: "redirects are not followed, because the key must not go to another host: use the base URL of the redirect"}
 	}
-	return m.statusError(res.StatusCode, said.Error, retryAfter(res.Header))
+	return m.statusError(res.StatusCode, said.Error, retryafter.Parse(res.Header))
 }
 
 func (m *model) statusError(code int, f *fault, wait time.Duration) error {
@@ -83,20 +83,6 @@ func plainLine(s string, limit int) string {
 		s = string(cut[:limit]) + "…"
 	}
 	return s
-}
-
-// retryAfter returns the time that the vendor asks the client to wait before a
-// retry, or 0.
-func retryAfter(h http.Header) time.Duration {
-	for name, unit := range map[string]time.Duration{"Retry-After-Ms": time.Millisecond, "Retry-After": time.Second} {
-		if n, err := strconv.ParseFloat(h.Get(name), 64); err == nil && n > 0 {
-			return time.Duration(min(n, 1e6) * float64(unit))
-		}
-	}
-	if t, err := http.ParseTime(h.Get("Retry-After")); err == nil {
-		return max(0, time.Until(t))
-	}
-	return 0
 }
 
 // streamError redacts secrets in an error. If ctx is done, it returns the cause

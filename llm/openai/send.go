@@ -11,8 +11,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
+	"github.com/loadout-dev/loadout/internal/retryafter"
 	"github.com/loadout-dev/loadout/llm"
 )
 
@@ -92,7 +92,7 @@ func checkResponse(res *http.Response) (*http.Response, error) {
 			e.Message = "response is not a stream"
 		}
 	}
-	e.After = retryAfter(res.Header)
+	e.After = retryafter.Parse(res.Header)
 	if res.StatusCode != http.StatusOK || e.Code == 0 {
 		e.Code = res.StatusCode
 	}
@@ -167,22 +167,4 @@ var codes = map[string]int{
 	"server_error": 500, "internal_server_error": 500, "overloaded_error": 503, "service_unavailable_error": 503,
 	"rate_limit_error": 429, "rate_limit_exceeded": 429, "insufficient_quota": 429,
 	"invalid_request_error": 400, "authentication_error": 401,
-}
-
-// maxAfter is the maximum delay that a server can request.
-const maxAfter = 24 * time.Hour
-
-// retryAfter returns the time that the server asks the client to wait before a
-// retry, or 0. It ignores dates, because clocks differ.
-func retryAfter(h http.Header) time.Duration {
-	for _, unit := range []struct {
-		header string
-		length time.Duration
-	}{{"Retry-After-Ms", time.Millisecond}, {"Retry-After", time.Second}} {
-		n, err := strconv.ParseFloat(h.Get(unit.header), 64)
-		if err == nil && n > 0 {
-			return time.Duration(min(n, float64(maxAfter/unit.length)) * float64(unit.length))
-		}
-	}
-	return 0
 }
