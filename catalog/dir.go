@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/fileerror"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -153,7 +154,7 @@ func (d *dirSource) scan(ctx context.Context, shared *sharedBudget) (Listing, er
 	if changed && d.opts.IndexFile != "" {
 		if err := writeIndex(d.opts.IndexFile, d.root, tree); err != nil {
 			s.problem(d.opts.IndexFile, skill.Diagnostic{Severity: skill.Warning, Code: "index-not-saved",
-				Message: "cannot save the index, so the next start scans again: " + cause(err).Error(),
+				Message: "cannot save the index, so the next start scans again: " + fileerror.Cause(err).Error(),
 				Fix:     "free some space or grant write permission, or set LOADOUT_CACHE to another directory"})
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/fileerror"
 	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/internal/steering"
@@ -490,7 +491,7 @@ func unreadable(err error) skill.Diagnostic {
 	if blocked, ok := errors.AsType[*blockedError](err); ok {
 		return blocked.diagnostic()
 	}
-	d := skill.Diagnostic{Severity: skill.Error, Code: "unreadable", Message: "cannot be read: " + cause(err).Error(),
+	d := skill.Diagnostic{Severity: skill.Error, Code: "unreadable", Message: "cannot be read: " + fileerror.Cause(err).Error(),
 		Fix: "check that it exists and that you have permission to read it"}
 	switch {
 	case errors.Is(err, fs.ErrPermission):
@@ -499,15 +500,6 @@ func unreadable(err error) skill.Diagnostic {
 		d.Code, d.Fix = "not-found", "check the path; it may be a dangling symlink"
 	}
 	return d
-}
-
-// cause returns the cause of a file error without its path, because the problem
-// already contains the path.
-func cause(err error) error {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		return pe.Err
-	}
-	return err
 }
 
 func infoKind(fi fs.FileInfo) kind {

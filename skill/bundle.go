@@ -13,6 +13,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/loadout-dev/loadout/internal/fileerror"
 	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/skillpath"
 )
@@ -242,18 +243,9 @@ func skipDir(d fs.DirEntry) error {
 }
 
 func unreadable(path string, err error) Diagnostic {
-	d := Diagnostic{Severity: Warning, Code: "file-unreadable", Message: fmt.Sprintf("%s cannot be read and is ignored: %v", path, reason(err)), Fix: "repair or remove it"}
+	d := Diagnostic{Severity: Warning, Code: "file-unreadable", Message: fmt.Sprintf("%s cannot be read and is ignored: %v", path, fileerror.Cause(err)), Fix: "repair or remove it"}
 	if errors.Is(err, fs.ErrPermission) {
 		d.Fix = "give the user who runs this program permission to read it"
 	}
 	return d
-}
-
-// reason returns the cause of a file error without its path, because the
-// caller's message contains the path.
-func reason(err error) error {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		return pe.Err
-	}
-	return err
 }

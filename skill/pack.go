@@ -10,6 +10,8 @@ import (
 	"io"
 	"io/fs"
 	"time"
+
+	"github.com/loadout-dev/loadout/internal/fileerror"
 )
 
 // WriteZIP writes a skill's files to an archive with a single top-level
@@ -43,7 +45,7 @@ func WriteZIP(w io.Writer, fsys fs.FS, folder string) (Manifest, Diagnostics, er
 	zw := zip.NewWriter(w)
 	for _, f := range files {
 		if err := writeEntry(zw, fsys, folder, f); err != nil {
-			return nil, ds, fmt.Errorf("pack %s: %w", f.Path, reason(err))
+			return nil, ds, fmt.Errorf("pack %s: %w", f.Path, fileerror.Cause(err))
 		}
 	}
 	if err := zw.Close(); err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/editdistance"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/fileerror"
 )
 
 type connectOptions struct {
@@ -330,7 +331,7 @@ func (a *app) clientEntry(o connectOptions) (clientconfig.Entry, error) {
 		}
 		if err != nil {
 			code, hint := exit.FileHint(err, "the path given with "+paths[i])
-			return e, exit.Errorf(code, hint, "%s: %w", paths[i+1], exit.FileCause(err))
+			return e, exit.Errorf(code, hint, "%s: %w", paths[i+1], fileerror.Cause(err))
 		}
 		e.Args = append(e.Args, paths[i], abs)
 	}

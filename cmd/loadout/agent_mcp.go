@@ -30,6 +30,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/configfile"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/fileerror"
 	"github.com/loadout-dev/loadout/internal/presence"
 	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/stdio"
@@ -296,7 +297,7 @@ func readToken(file string) (string, error) {
 	b, err := configfile.ReadFile(file, 64<<10)
 	if err != nil {
 		code, _ := exit.FileHint(err, "")
-		return "", exit.Errorf(code, hint+console.ShellQuote(file), "token file %s: %w", file, exit.FileCause(err))
+		return "", exit.Errorf(code, hint+console.ShellQuote(file), "token file %s: %w", file, fileerror.Cause(err))
 	}
 	token := strings.TrimSpace(string(b))
 	if len(token) < 16 || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {

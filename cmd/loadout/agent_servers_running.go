@@ -12,7 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout/internal/clientname"
-	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/fileerror"
 	"github.com/loadout-dev/loadout/internal/serverstate"
 	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/toolset"
@@ -103,7 +103,7 @@ func (a *app) runningProcesses() []serverstate.Process {
 	if dir := a.ProcessesDir(); dir != "" {
 		found, err := serverstate.List(dir)
 		if err != nil {
-			a.Note("%v", exit.FileCause(err))
+			a.Note("%v", fileerror.Cause(err))
 		}
 		all = append(all, found...)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/encryption"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/fileerror"
 	"github.com/loadout-dev/loadout/internal/hub"
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/sandbox/selection"
@@ -126,7 +127,7 @@ func readFirstAdmin(c *config.Config) (*hub.FirstAdmin, error) {
 	b, err := configfile.ReadFile(file, 4<<10)
 	if err != nil {
 		code, _ := exit.FileHint(err, "")
-		return nil, exit.Errorf(code, hint, "password file %s: %w", file, exit.FileCause(err))
+		return nil, exit.Errorf(code, hint, "password file %s: %w", file, fileerror.Cause(err))
 	}
 	password := strings.TrimRight(string(b), "\r\n")
 	if password == "" || strings.ContainsAny(password, "\r\n") {

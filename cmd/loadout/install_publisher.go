@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/fileerror"
 	"github.com/loadout-dev/loadout/internal/install"
 	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/signature"
@@ -63,7 +64,7 @@ func (a *app) verifySignature(ctx context.Context, arg, key string) (signedSkill
 	b, err := skill.OpenDir(dir)
 	if err != nil {
 		code, hint := exit.FileHint(err, "the path")
-		return signedSkill{}, exit.Errorf(code, hint, "open the skill %s: %w", dir, exit.FileCause(err))
+		return signedSkill{}, exit.Errorf(code, hint, "open the skill %s: %w", dir, fileerror.Cause(err))
 	}
 	defer b.Close()
 	digest, s, err := signature.VerifyBundle(b, key)

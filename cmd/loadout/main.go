@@ -25,6 +25,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/fileerror"
 	"github.com/loadout-dev/loadout/internal/operator"
 	"github.com/loadout-dev/loadout/internal/presence"
 	"github.com/loadout-dev/loadout/internal/wasm"
@@ -125,7 +126,7 @@ func run(ctx context.Context, args []string, env environment) int {
 	case errors.Is(out.Err, syscall.EPIPE):
 		return exit.Failure // the reader closed the pipe
 	case out.Err != nil:
-		return a.reportError(exit.Errorf(exit.Failure, "free disk space, or write to another location", "write standard output: %w", exit.FileCause(out.Err)))
+		return a.reportError(exit.Errorf(exit.Failure, "free disk space, or write to another location", "write standard output: %w", fileerror.Cause(out.Err)))
 	}
 	a.RemoveAnswered(ctx)
 	return exit.OK

@@ -16,6 +16,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/fileerror"
 	"github.com/loadout-dev/loadout/internal/heldchange"
 	"github.com/loadout-dev/loadout/internal/overlay"
 	"github.com/loadout-dev/loadout/internal/setup"
@@ -99,7 +100,7 @@ func (a *app) showChanges(ctx context.Context, dir string, o *changesFlags) erro
 	}
 	if err != nil {
 		code, hint := exit.FileHint(err, "the path of the workspace")
-		return exit.Errorf(code, hint, "%s: %w", dir, exit.FileCause(err))
+		return exit.Errorf(code, hint, "%s: %w", dir, fileerror.Cause(err))
 	}
 	presence := ""
 	if o.apply {
@@ -238,7 +239,7 @@ func (c *shownChange) resolve(dir string, apply bool) {
 	case errors.Is(err, overlay.ErrStale):
 		c.State, c.Error = "stale", overlay.ErrStale.Error()
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, os.ErrNotExist):
-		c.State, c.Error = "failed", exit.FileCause(err).Error()
+		c.State, c.Error = "failed", fileerror.Cause(err).Error()
 	default:
 		c.State, c.Error = "failed", err.Error()
 	}

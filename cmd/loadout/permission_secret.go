@@ -15,6 +15,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/fileerror"
 	"github.com/loadout-dev/loadout/internal/privatefile"
 	"github.com/loadout-dev/loadout/internal/secretname"
 	"github.com/loadout-dev/loadout/internal/secrets"
@@ -168,7 +169,7 @@ func (a *app) readSecret(ctx context.Context, name string) (string, error) {
 		return "", context.Cause(ctx)
 	case got := <-read:
 		if got.err != nil {
-			return "", exit.Errorf(exit.Failure, "give it on standard input: loadout secret set "+name+" < FILE", "read value: %w", exit.FileCause(got.err))
+			return "", exit.Errorf(exit.Failure, "give it on standard input: loadout secret set "+name+" < FILE", "read value: %w", fileerror.Cause(got.err))
 		}
 		value := bytes.TrimSuffix(bytes.TrimSuffix(got.value, []byte("\n")), []byte("\r"))
 		if len(value) == 0 {

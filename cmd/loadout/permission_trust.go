@@ -13,6 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/fileerror"
 	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/trust"
 	"github.com/loadout-dev/loadout/policy"
@@ -195,7 +196,7 @@ func (a *app) readProjectToTrust(dir string) (*trust.Project, error) {
 	switch {
 	case err != nil:
 		code, hint := exit.FileHint(err, "the path of the project")
-		return nil, exit.Errorf(code, hint, "%s: %w", dir, exit.FileCause(err))
+		return nil, exit.Errorf(code, hint, "%s: %w", dir, fileerror.Cause(err))
 	case !info.IsDir():
 		return nil, exit.Errorf(exit.Usage, "name the directory that contains it", "%s is not a directory", dir)
 	}

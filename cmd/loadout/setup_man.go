@@ -10,6 +10,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/fileerror"
 	"github.com/loadout-dev/loadout/internal/manpage"
 	"github.com/loadout-dev/loadout/internal/setup"
 )
@@ -96,5 +97,5 @@ func (a *app) writeManPages(root *cobra.Command, dir string) error {
 }
 
 func manDirError(dir string, err error) error {
-	return exit.Errorf(exit.Failure, "give a directory that you can write to", "write manual pages to %s: %w", dir, exit.FileCause(err))
+	return exit.Errorf(exit.Failure, "give a directory that you can write to", "write manual pages to %s: %w", dir, fileerror.Cause(err))
 }

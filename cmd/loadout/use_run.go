@@ -16,6 +16,7 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/fileerror"
 	sandboxprocess "github.com/loadout-dev/loadout/internal/sandbox/process"
 	"github.com/loadout-dev/loadout/internal/script"
 	"github.com/loadout-dev/loadout/internal/setup"
@@ -213,7 +214,7 @@ func openInput(p string) (loadout.Input, error) {
 	}
 	if err != nil {
 		code, hint := exit.FileHint(err, "the path given with --in")
-		return loadout.Input{}, exit.Errorf(code, hint, "%s: %w", p, exit.FileCause(err))
+		return loadout.Input{}, exit.Errorf(code, hint, "%s: %w", p, fileerror.Cause(err))
 	}
 	dir, base := filepath.Split(abs)
 	if base == "" {

@@ -10,6 +10,7 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/fileerror"
 	"github.com/loadout-dev/loadout/internal/skillcheck"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -65,7 +66,7 @@ func inspectArchive(file string, anyFolder bool) (*inspectOutput, error) {
 	}
 	if err != nil {
 		code, hint := exit.FileHint(err, "the path")
-		return nil, exit.Errorf(code, hint, "%s: %w", file, exit.FileCause(err))
+		return nil, exit.Errorf(code, hint, "%s: %w", file, fileerror.Cause(err))
 	}
 	defer f.Close()
 	archive, err := skillcheck.InspectArchive(f, fi.Size(), file, anyFolder)

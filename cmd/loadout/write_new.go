@@ -14,6 +14,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/configfile"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/fileerror"
 	"github.com/loadout-dev/loadout/internal/pythonskill"
 	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/skill"
@@ -119,19 +120,19 @@ func (a *app) renderDraft(draft skill.Draft, o newOptions) ([]byte, error) {
 func writeSkillDir(parent, dir string, text []byte) error {
 	const hint = "choose another directory with --dir"
 	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return exit.Errorf(exit.Failure, hint, "create %s: %w", parent, exit.FileCause(err))
+		return exit.Errorf(exit.Failure, hint, "create %s: %w", parent, fileerror.Cause(err))
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		if errors.Is(err, fs.ErrExist) {
 			return exit.Errorf(exit.Failure, "choose another name, or remove it first", "%s already exists", dir)
 		}
-		return exit.Errorf(exit.Failure, hint, "create %s: %w", dir, exit.FileCause(err))
+		return exit.Errorf(exit.Failure, hint, "create %s: %w", dir, fileerror.Cause(err))
 	}
 	file := filepath.Join(dir, skill.FileName)
 	if err := os.WriteFile(file, text, 0o644); err != nil {
 		os.Remove(file)
 		os.Remove(dir)
-		return exit.Errorf(exit.Failure, hint, "write %s: %w", file, exit.FileCause(err))
+		return exit.Errorf(exit.Failure, hint, "write %s: %w", file, fileerror.Cause(err))
 	}
 	return nil
 }
@@ -142,7 +143,7 @@ func readManifest(from string) (*skill.Draft, error) {
 	fi, err := os.Stat(from)
 	if err != nil {
 		code, hint := exit.FileHint(err, "the path given with --from")
-		return nil, exit.Errorf(code, hint, "%s: %w", from, exit.FileCause(err))
+		return nil, exit.Errorf(code, hint, "%s: %w", from, fileerror.Cause(err))
 	}
 	files := []string{from}
 	if fi.IsDir() {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/fileerror"
 	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/skill"
@@ -42,7 +43,7 @@ archive is NAME.zip in the current directory, or next to DIR if you are inside D
 func (a *app) packSkill(dir, out string) error {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
-		return exit.Errorf(exit.NotFound, "change to another directory", "find the working directory: %w", exit.FileCause(err))
+		return exit.Errorf(exit.NotFound, "change to another directory", "find the working directory: %w", fileerror.Cause(err))
 	}
 	const hint = "give the directory of a skill, which contains a SKILL.md"
 	if skillpath.IsSkillFile(filepath.Base(abs)) {
@@ -53,7 +54,7 @@ func (a *app) packSkill(dir, out string) error {
 	b, err := skill.OpenDir(abs)
 	if err != nil {
 		code, _ := exit.FileHint(err, "")
-		return exit.Errorf(code, hint, "pack %s: %w", dir, exit.FileCause(err))
+		return exit.Errorf(code, hint, "pack %s: %w", dir, fileerror.Cause(err))
 	}
 	defer b.Close()
 	s, ds, err := skill.Parse(b.FS, b.Folder)
@@ -136,7 +137,7 @@ func writeArchive(out string, b *skill.Bundle, name string) (skill.Manifest, ski
 }
 
 func writeError(out string, err error) error {
-	return exit.Errorf(exit.Failure, "choose another location with -o FILE", "write %s: %w", out, exit.FileCause(err))
+	return exit.Errorf(exit.Failure, "choose another location with -o FILE", "write %s: %w", out, fileerror.Cause(err))
 }
 
 // checkArchive returns an error if importers would reject the archive.

@@ -15,6 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/configfile"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/fileerror"
 	"github.com/loadout-dev/loadout/internal/signature"
 	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/skill"
@@ -214,12 +215,12 @@ func signDir(dir string, key signature.PrivateKey, counter uint64) (s signedSkil
 	b, err := skill.OpenDir(dir)
 	if err != nil {
 		code, hint := exit.FileHint(err, "the path")
-		return s, "", exit.Errorf(code, hint, "open the skill %s: %w", dir, exit.FileCause(err))
+		return s, "", exit.Errorf(code, hint, "open the skill %s: %w", dir, fileerror.Cause(err))
 	}
 	defer b.Close()
 	parsed, found, err := skill.Parse(b, b.Folder)
 	if err != nil {
-		return s, "", exit.Errorf(exit.NotFound, "give the directory of a skill", "%s: %w", dir, exit.FileCause(err))
+		return s, "", exit.Errorf(exit.NotFound, "give the directory of a skill", "%s: %w", dir, fileerror.Cause(err))
 	}
 	if !found.Loads() {
 		return s, "", exit.Errorf(exit.Failure, "see the problems: loadout validate "+console.ShellQuote(dir), "the skill in %s does not load", dir)

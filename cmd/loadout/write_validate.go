@@ -13,6 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/bundled"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/fileerror"
 	"github.com/loadout-dev/loadout/internal/skillcheck"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -78,7 +79,7 @@ func validatePath(ctx context.Context, p string) ([]skillcheck.Validation, error
 		return nil, exit.Errorf(exit.NotFound, "check the path", "Path does not exist: %s", p)
 	}
 	_, hint := exit.FileHint(err, "the path")
-	return nil, exit.Errorf(exit.Failure, hint, "%s: %w", p, exit.FileCause(err))
+	return nil, exit.Errorf(exit.Failure, hint, "%s: %w", p, fileerror.Cause(err))
 }
 
 func (a *app) printValidated(results []skillcheck.Validation) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/fileerror"
 	"github.com/loadout-dev/loadout/internal/filetype"
 	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/skillpath"
@@ -221,7 +222,7 @@ func (a *attacher) read(name string) (*attachedFile, error) {
 		}
 		open = func() (*os.File, error) { return root.Open(inside) }
 	case err != nil:
-		return nil, exit.Errorf(exit.Failure, "name a file that you can read", "attach %s: %w", name, exit.FileCause(err))
+		return nil, exit.Errorf(exit.Failure, "name a file that you can read", "attach %s: %w", name, fileerror.Cause(err))
 	}
 	switch {
 	case info.IsDir():
@@ -231,12 +232,12 @@ func (a *attacher) read(name string) (*attachedFile, error) {
 	}
 	f, err := open()
 	if err != nil {
-		return nil, exit.Errorf(exit.Failure, "name a file that you can read", "attach %s: %w", name, exit.FileCause(err))
+		return nil, exit.Errorf(exit.Failure, "name a file that you can read", "attach %s: %w", name, fileerror.Cause(err))
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxAttachedBytes))
 	if err != nil {
-		return nil, exit.Errorf(exit.Failure, "name a file that you can read", "attach %s: %w", name, exit.FileCause(err))
+		return nil, exit.Errorf(exit.Failure, "name a file that you can read", "attach %s: %w", name, fileerror.Cause(err))
 	}
 	size := max(info.Size(), int64(len(data)))
 	if int64(len(data)) < size {

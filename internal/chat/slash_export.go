@@ -10,6 +10,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/chatlog"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/fileerror"
 	"github.com/loadout-dev/loadout/internal/terminal"
 )
 
@@ -27,9 +28,9 @@ func (t *dialog) exportConversation(_ context.Context, path string) (string, err
 	case errors.Is(err, fs.ErrExist):
 		return "", exit.Errorf(exit.Failure, "name another file: /export FILE", "%s already exists", path)
 	case errors.Is(err, fs.ErrNotExist):
-		return "", exit.Errorf(exit.NotFound, "name a file in an existing directory", "write %s: %w", path, exit.FileCause(err))
+		return "", exit.Errorf(exit.NotFound, "name a file in an existing directory", "write %s: %w", path, fileerror.Cause(err))
 	case err != nil:
-		return "", exit.Errorf(exit.Failure, "name another file: /export FILE", "write %s: %w", path, exit.FileCause(err))
+		return "", exit.Errorf(exit.Failure, "name another file: /export FILE", "write %s: %w", path, fileerror.Cause(err))
 	}
 	_, err = f.WriteString(terminal.Safe(chatlog.Markdown(t.id, t.session.Events(0))))
 	if err = errors.Join(err, f.Close()); err != nil {

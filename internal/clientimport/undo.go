@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/clientconfig"
+	"github.com/loadout-dev/loadout/internal/fileerror"
 	"github.com/loadout-dev/loadout/internal/secrets"
 )
 
@@ -124,10 +125,7 @@ func removeBackups(backups []string) error {
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if pe, ok := errors.AsType[*fs.PathError](err); ok {
-			err = pe.Err
-		}
-		return errorf(Backup, "everything was restored, but cannot delete the backup %s: %w", b, err)
+		return errorf(Backup, "everything was restored, but cannot delete the backup %s: %w", b, fileerror.Cause(err))
 	}
 	return nil
 }

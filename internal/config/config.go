@@ -16,6 +16,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/loadout-dev/loadout/internal/fileerror"
 )
 
 // FileName is the base name of a configuration file.
@@ -258,7 +260,7 @@ func (l *loader) applyFile(path, root string, required bool) {
 	case errors.Is(err, fs.ErrNotExist) && !required:
 		return
 	case err != nil:
-		l.report(root, path, fmt.Sprintf("cannot read the file: %v", trimPath(err)))
+		l.report(root, path, fmt.Sprintf("cannot read the file: %v", fileerror.Cause(err)))
 		return
 	}
 	l.applyData(path, b, root)
@@ -690,12 +692,4 @@ func readFile(path string) ([]byte, error) {
 	}
 	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, maxFile))
-}
-
-func trimPath(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
 }

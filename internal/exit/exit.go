@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 )
 
 // Exit codes. Scripts rely on them.
@@ -53,18 +52,6 @@ func Errorf(code int, hint, format string, args ...any) error {
 // Reported is returned if the problem was already printed. The program then
 // prints nothing and exits with the code [Failure].
 var Reported = &Error{Code: Failure}
-
-// FileCause returns the cause of a file error, without the operation or the
-// path. It returns other errors unchanged.
-func FileCause(err error) error {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		return pe.Err
-	}
-	if le, ok := errors.AsType[*os.LinkError](err); ok {
-		return le.Err
-	}
-	return err
-}
 
 // FileHint returns the exit code and hint for a file that the user named and
 // that cannot be opened. subject names what the user should check, such as "the

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -26,28 +25,13 @@ func TestFileErrors(t *testing.T) {
 	if code, hint := FileHint(err, "the path"); code != NotFound || hint != "check the path" {
 		t.Errorf("%d %q", code, hint)
 	}
-	if cause := FileCause(err); !errors.Is(cause, fs.ErrNotExist) || isPathError(cause) {
-		t.Errorf("the cause %v names the path", cause)
-	}
-	none := filepath.Join(t.TempDir(), "none")
-	if cause := FileCause(fmt.Errorf("move: %w", os.Rename(none, none+"2"))); cause == nil || !errors.Is(cause, fs.ErrNotExist) || strings.Contains(cause.Error(), none) {
-		t.Errorf("the cause of a failed rename is %v", cause)
-	}
 	other := errors.New("disk on fire")
-	if cause := FileCause(other); cause != other {
-		t.Errorf("the cause of another error is %v", cause)
-	}
 	if code, hint := FileHint(other, "the path"); code != Failure || hint != "check the path" {
 		t.Errorf("%d %q for another error", code, hint)
 	}
 	if code, _ := FileHint(fs.ErrPermission, "the path"); code != Failure {
 		t.Errorf("exit code %d without permission", code)
 	}
-}
-
-func isPathError(err error) bool {
-	_, ok := errors.AsType[*fs.PathError](err)
-	return ok
 }
 
 func TestReportedErrorHasText(t *testing.T) {

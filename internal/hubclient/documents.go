@@ -8,6 +8,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/fileerror"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -84,14 +85,14 @@ func readDocument(name string, stdin io.Reader) ([]byte, error) {
 		f, err := os.Open(name)
 		if err != nil {
 			code, hint := exit.FileHint(err, "the path given with -f")
-			return nil, exit.Errorf(code, hint, "%s: %w", name, exit.FileCause(err))
+			return nil, exit.Errorf(code, hint, "%s: %w", name, fileerror.Cause(err))
 		}
 		defer f.Close()
 		in = f
 	}
 	data, err := io.ReadAll(io.LimitReader(in, most+1))
 	if err != nil {
-		return nil, exit.Errorf(exit.Failure, "name a file, not a directory", "read %s: %w", name, exit.FileCause(err))
+		return nil, exit.Errorf(exit.Failure, "name a file, not a directory", "read %s: %w", name, fileerror.Cause(err))
 	}
 	if len(data) > most {
 		return nil, exit.Errorf(exit.Failure, "split it into several files", "%s is larger than %s", name, console.FormatSize(most))

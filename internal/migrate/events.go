@@ -16,6 +16,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/loadout-dev/loadout/internal/fileerror"
 	"github.com/loadout-dev/loadout/internal/picture"
 	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/untrusted"
@@ -43,7 +44,7 @@ const (
 func (r *reader) readEvents(p string, d fs.DirEntry) error {
 	info, err := d.Info()
 	if err != nil {
-		r.plan.addLost(File, d.Name(), p, "cannot be read: %v", causeOf(err))
+		r.plan.addLost(File, d.Name(), p, "cannot be read: %v", fileerror.Cause(err))
 		return nil
 	}
 	if r.count == maxFiles || r.eventBytes+info.Size() > maxEventBytes {
@@ -59,7 +60,7 @@ func (r *reader) readEvents(p string, d fs.DirEntry) error {
 	if lost, ok := errors.AsType[*lostError](err); ok {
 		r.plan.addLost(File, path.Base(p), p, "%s", lost.reason)
 	} else if err != nil {
-		r.plan.addLost(File, d.Name(), p, "cannot be read: %v", causeOf(err))
+		r.plan.addLost(File, d.Name(), p, "cannot be read: %v", fileerror.Cause(err))
 	}
 	return nil
 }

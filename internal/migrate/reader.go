@@ -2,7 +2,6 @@ package migrate
 
 import (
 	"context"
-	"errors"
 	"io"
 	"io/fs"
 	"path"
@@ -10,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/fileerror"
 	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -66,7 +66,7 @@ func (r *reader) walk() error {
 		case err != nil && p == ".":
 			return err
 		case err != nil:
-			r.plan.addLost(File, path.Base(p), p, "cannot be read: %v", causeOf(err))
+			r.plan.addLost(File, path.Base(p), p, "cannot be read: %v", fileerror.Cause(err))
 			return fs.SkipDir
 		case d.IsDir():
 			if p != "." && (skippedDirs[d.Name()] || strings.Count(p, "/") >= maxDepth) || r.isSkill(p) {
@@ -151,7 +151,7 @@ func (r *reader) parserOf(p string) func(p string, data []byte) {
 func (r *reader) read(p string, d fs.DirEntry) ([]byte, bool) {
 	info, err := d.Info()
 	if err != nil {
-		r.plan.addLost(File, d.Name(), p, "cannot be read: %v", causeOf(err))
+		r.plan.addLost(File, d.Name(), p, "cannot be read: %v", fileerror.Cause(err))
 		return nil, false
 	}
 	switch {
@@ -164,7 +164,7 @@ func (r *reader) read(p string, d fs.DirEntry) ([]byte, bool) {
 	}
 	f, err := r.files.Open(p)
 	if err != nil {
-		r.plan.addLost(File, d.Name(), p, "cannot be read: %v", causeOf(err))
+		r.plan.addLost(File, d.Name(), p, "cannot be read: %v", fileerror.Cause(err))
 		return nil, false
 	}
 	defer f.Close()
@@ -172,16 +172,8 @@ func (r *reader) read(p string, d fs.DirEntry) ([]byte, bool) {
 	r.count++
 	r.bytes += int64(len(data))
 	if err != nil {
-		r.plan.addLost(File, d.Name(), p, "cannot be read: %v", causeOf(err))
+		r.plan.addLost(File, d.Name(), p, "cannot be read: %v", fileerror.Cause(err))
 		return nil, false
 	}
 	return data, true
-}
-
-// causeOf returns the cause of a file error without the path.
-func causeOf(err error) error {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		return pe.Err
-	}
-	return err
 }

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path"
 	"strings"
+
+	"github.com/loadout-dev/loadout/internal/fileerror"
 )
 
 // Failure is a change that could not be applied.
@@ -48,7 +50,7 @@ func (s *Set) Apply(ctx context.Context, want func(*Change) bool) []Failure {
 			continue
 		}
 		if err := a.apply(c); err != nil {
-			failed = append(failed, Failure{c, pathlessError(err)})
+			failed = append(failed, Failure{c, fileerror.Cause(err)})
 			continue
 		}
 		c.applied = true
@@ -71,7 +73,7 @@ func (s *Set) Contents(c *Change, limit int64) (before, after []byte, err error)
 			before, err = content(dir, name, limit)
 		}
 		if err != nil {
-			return nil, nil, fmt.Errorf("read original file %s: %w", c.Path, pathlessError(err))
+			return nil, nil, fmt.Errorf("read original file %s: %w", c.Path, fileerror.Cause(err))
 		}
 	}
 	if c.Op == Delete {
@@ -82,7 +84,7 @@ func (s *Set) Contents(c *Change, limit int64) (before, after []byte, err error)
 		after, err = content(dir, name, limit)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("read changed file %s: %w", c.Path, pathlessError(err))
+		return nil, nil, fmt.Errorf("read changed file %s: %w", c.Path, fileerror.Cause(err))
 	}
 	return before, after, nil
 }
@@ -108,17 +110,6 @@ func content(dir *os.Root, name string, limit int64) ([]byte, error) {
 		return nil, fmt.Errorf("too large to show (%d bytes, limit %d)", fi.Size(), limit)
 	}
 	return data, err
-}
-
-// pathlessError returns the cause of a file error, without the path.
-func pathlessError(err error) error {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		return pe.Err
-	}
-	if le, ok := errors.AsType[*os.LinkError](err); ok {
-		return le.Err
-	}
-	return err
 }
 
 // applier applies changes. It opens the directory of a change without following
@@ -298,7 +289,7 @@ func (c *cursor) dir(p string) (*os.Root, error) {
 	for _, name := range want[same:] {
 		next, err := openSubdir(at, name)
 		if err != nil {
-			return nil, fmt.Errorf("open directory: %w", pathlessError(err))
+			return nil, fmt.Errorf("open directory: %w", fileerror.Cause(err))
 		}
 		c.names, c.open = append(c.names, name), append(c.open, next)
 		at = next

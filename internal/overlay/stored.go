@@ -10,6 +10,8 @@ import (
 	"os"
 	"path"
 	"unicode/utf8"
+
+	"github.com/loadout-dev/loadout/internal/fileerror"
 )
 
 // MaxStored is the maximum size of a file in a [Stored] change.
@@ -61,7 +63,7 @@ func (s *Set) Store(c *Change) (Stored, error) {
 		out.Content, err = content(dir, path.Base(c.Path), MaxStored)
 	}
 	if err != nil {
-		err = fmt.Errorf("%s: %w", c.Path, pathlessError(err))
+		err = fmt.Errorf("%s: %w", c.Path, fileerror.Cause(err))
 	}
 	return out, err
 }
@@ -103,7 +105,7 @@ func stateOf(at *cursor, name string) (state string, data []byte, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil, nil
 	}
-	return "", nil, fmt.Errorf("%s: %w", name, pathlessError(err))
+	return "", nil, fmt.Errorf("%s: %w", name, fileerror.Cause(err))
 }
 
 // Contents returns the content of the file in a directory before and after the
@@ -161,7 +163,7 @@ func (c *Stored) Apply(lower string) error {
 		err = c.applyIn(dir, path.Base(c.Path))
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", c.Path, pathlessError(err))
+		return fmt.Errorf("%s: %w", c.Path, fileerror.Cause(err))
 	}
 	return nil
 }

@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/loadout-dev/loadout/internal/fileerror"
 )
 
 const (
@@ -154,7 +156,7 @@ func (m *manifest) check(root *os.Root) (stale bool, err error) {
 	err = fs.WalkDir(root.FS(), filesDir, func(p string, d fs.DirEntry, err error) error {
 		name := strings.TrimPrefix(strings.TrimPrefix(p, filesDir), "/")
 		if err != nil {
-			return &ChangedError{name, "cannot be read: " + pathlessError(err).Error()}
+			return &ChangedError{name, "cannot be read: " + fileerror.Cause(err).Error()}
 		}
 		if d.IsDir() {
 			return nil

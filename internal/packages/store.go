@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/fileerror"
 	"github.com/loadout-dev/loadout/internal/filelock"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -139,7 +140,7 @@ func (d *draft) writeFile(name string, f sandbox.File, r io.Reader) (string, err
 	p := path.Join(filesDir, name)
 	if dir := path.Dir(p); !d.made[dir] {
 		if err := d.root.MkdirAll(dir, 0o700); err != nil {
-			return "", rejectedError("cannot store file: %v", pathlessError(err))
+			return "", rejectedError("cannot store file: %v", fileerror.Cause(err))
 		}
 		for ; dir != "." && !d.made[dir]; dir = path.Dir(dir) {
 			d.made[dir] = true
@@ -148,7 +149,7 @@ func (d *draft) writeFile(name string, f sandbox.File, r io.Reader) (string, err
 	// On systems that ignore case, an existing file may differ only in case.
 	out, err := d.root.OpenFile(p, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return "", rejectedError("cannot store file: %v", pathlessError(err))
+		return "", rejectedError("cannot store file: %v", fileerror.Cause(err))
 	}
 	defer out.Close()
 	h := sha256.New()
@@ -166,14 +167,6 @@ func (d *draft) writeFile(name string, f sandbox.File, r io.Reader) (string, err
 		return "", fmt.Errorf("store packages: %w", err)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// pathlessError returns the cause of a file error without the path.
-func pathlessError(err error) error {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		return pe.Err
-	}
-	return err
 }
 
 // finish makes the files read-only and writes the manifest.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/configfile"
+	"github.com/loadout-dev/loadout/internal/fileerror"
 	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -89,26 +90,18 @@ func ReadDir(fsys fs.FS) ([]*Profile, []Problem, error) {
 // readFile reads a regular file up to the size limit of the parser.
 func readFile(fsys fs.FS, name string) ([]byte, error) {
 	if fi, err := fs.Stat(fsys, name); err != nil {
-		return nil, trimPath(err)
+		return nil, fileerror.Cause(err)
 	} else if !fi.Mode().IsRegular() {
 		return nil, errors.New("not a regular file") // opening a pipe could block
 	}
 	f, err := fsys.Open(name)
 	if err != nil {
-		return nil, trimPath(err)
+		return nil, fileerror.Cause(err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, configfile.MaxBytes+1))
 	if err != nil {
-		return nil, trimPath(err)
+		return nil, fileerror.Cause(err)
 	}
 	return data, nil
-}
-
-// trimPath returns a file error's cause, without the path.
-func trimPath(err error) error {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		return pe.Err
-	}
-	return err
 }

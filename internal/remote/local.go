@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/loadout-dev/loadout/internal/fileerror"
 	"github.com/loadout-dev/loadout/internal/skillpath"
 )
 
@@ -20,7 +21,7 @@ func (c *Client) openLocal(ctx context.Context, l Location) (*Collection, error)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, &NotFoundError{What: fmt.Sprintf("file or folder %q", l.URL)}
 	case err != nil:
-		return nil, fmt.Errorf("open %q: %w", l.URL, pathlessError(err))
+		return nil, fmt.Errorf("open %q: %w", l.URL, fileerror.Cause(err))
 	case fi.IsDir():
 		return c.openFolder(ctx, l, l.URL)
 	case !fi.Mode().IsRegular(): // opening a pipe would block
@@ -30,7 +31,7 @@ func (c *Client) openLocal(ctx context.Context, l Location) (*Collection, error)
 	}
 	f, err := os.Open(l.URL)
 	if err != nil {
-		return nil, fmt.Errorf("open %q: %w", l.URL, pathlessError(err))
+		return nil, fmt.Errorf("open %q: %w", l.URL, fileerror.Cause(err))
 	}
 	if fi.Size() > c.opts.Limits.Download {
 		return nil, errors.Join(&TooLargeError{l.displayURL(), c.opts.Limits.Download}, f.Close())
@@ -42,7 +43,7 @@ func (c *Client) openLocal(ctx context.Context, l Location) (*Collection, error)
 func (c *Client) openFolder(ctx context.Context, l Location, dir string) (*Collection, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, fmt.Errorf("open %q: %w", l.URL, pathlessError(err))
+		return nil, fmt.Errorf("open %q: %w", l.URL, fileerror.Cause(err))
 	}
 	t, err := c.listFolder(ctx, root)
 	if err != nil {
@@ -67,7 +68,7 @@ func (c *Client) listFolder(ctx context.Context, root *os.Root) (*tree, error) {
 			}
 			return nil
 		case err != nil: // openSkill reports the error for the skill that contains the folder
-			entries = append(entries, entry{path: p, kind: specialEntry, note: "cannot be read: " + pathlessError(err).Error()})
+			entries = append(entries, entry{path: p, kind: specialEntry, note: "cannot be read: " + fileerror.Cause(err).Error()})
 			return fs.SkipDir
 		case d.IsDir():
 			return nil
@@ -78,7 +79,7 @@ func (c *Client) listFolder(ctx context.Context, root *os.Root) (*tree, error) {
 		info, err := d.Info()
 		switch {
 		case err != nil:
-			e.kind, e.note = specialEntry, "cannot be read: "+pathlessError(err).Error()
+			e.kind, e.note = specialEntry, "cannot be read: "+fileerror.Cause(err).Error()
 		case d.Type() == fs.ModeSymlink:
 			e.kind = linkEntry
 		case !d.Type().IsRegular():
@@ -101,22 +102,14 @@ func openPlain(root *os.Root, p string) (io.ReadCloser, error) {
 	name := filepath.FromSlash(p)
 	fi, err := root.Lstat(name)
 	if err != nil {
-		return nil, pathlessError(err)
+		return nil, fileerror.Cause(err)
 	}
 	if !fi.Mode().IsRegular() {
 		return nil, errors.New("no longer a regular file")
 	}
 	f, err := root.Open(name)
 	if err != nil {
-		return nil, pathlessError(err)
+		return nil, fileerror.Cause(err)
 	}
 	return f, nil
-}
-
-// pathlessError returns the cause of a file error without the path.
-func pathlessError(err error) error {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		return pe.Err
-	}
-	return err
 }

@@ -10,6 +10,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/loadout-dev/loadout/internal/fileerror"
 )
 
 // Needs describes the packages to install before a script runs. An installer
@@ -230,20 +232,12 @@ func nearestFile(fsys fs.FS, p, name string, accept func([]byte) bool) (string, 
 		case err == nil && accept(text):
 			return file, true, nil
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
-			return "", false, &NeedsError{[]Problem{{File: file, Code: "missing", Message: "cannot be read: " + fileErrorText(err), Fix: "correct or remove it"}}}
+			return "", false, &NeedsError{[]Problem{{File: file, Code: "missing", Message: "cannot be read: " + fileerror.Cause(err).Error(), Fix: "correct or remove it"}}}
 		}
 		if dir == "." {
 			return "", false, nil
 		}
 	}
-}
-
-// fileErrorText returns the text of a file error without the path.
-func fileErrorText(err error) string {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		return pe.Err.Error()
-	}
-	return err.Error()
 }
 
 // normalizeText removes a byte order mark and carriage returns.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loadout-dev/loadout/internal/fileerror"
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
@@ -61,7 +62,7 @@ func nodeNeeds(fsys fs.FS, p string) (*Needs, error) {
 			continue
 		}
 		if err != nil {
-			ps = append(ps, Problem{lock, 0, "missing", "cannot be read: " + fileErrorText(err), "correct or remove it"})
+			ps = append(ps, Problem{lock, 0, "missing", "cannot be read: " + fileerror.Cause(err).Error(), "correct or remove it"})
 			break
 		}
 		more, locked := checkLock(lock, text)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loadout-dev/loadout/internal/fileerror"
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 	"github.com/loadout-dev/loadout/internal/requirement"
 )
@@ -45,7 +46,7 @@ func (r *requirementsReader) readFile(file string, constraints bool) {
 	}
 	src, err := readSource(r.fsys, file)
 	if err != nil {
-		r.addProblem(file, 0, "missing", "cannot be read: "+fileErrorText(err), "correct it, or remove the line that names it")
+		r.addProblem(file, 0, "missing", "cannot be read: "+fileerror.Cause(err).Error(), "correct it, or remove the line that names it")
 		return
 	}
 	r.files = append(r.files, file)

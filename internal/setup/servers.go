@@ -16,6 +16,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/configfile"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/fileerror"
 	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/profile"
 	"github.com/loadout-dev/loadout/internal/spawn"
@@ -161,15 +162,15 @@ func (s *Setup) ReadServers(c *config.Config, given []string) ([]*upstream.Confi
 		if err != nil {
 			if i < len(given) {
 				code, hint := exit.FileHint(err, "the path given with --mcp-config")
-				return nil, nil, exit.Errorf(code, hint, "%s: %w", path, exit.FileCause(err))
+				return nil, nil, exit.Errorf(code, hint, "%s: %w", path, fileerror.Cause(err))
 			}
-			findings = append(findings, fmt.Sprintf("%s: %v", path, exit.FileCause(err)))
+			findings = append(findings, fmt.Sprintf("%s: %v", path, fileerror.Cause(err)))
 			continue
 		}
 		for _, file := range files {
 			b, err := configfile.ReadFile(file, 1<<20)
 			if err != nil {
-				findings = append(findings, fmt.Sprintf("%s: %v", file, exit.FileCause(err)))
+				findings = append(findings, fmt.Sprintf("%s: %v", file, fileerror.Cause(err)))
 				continue
 			}
 			if i >= own && !s.isCovered(file, b) {

@@ -22,6 +22,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/fileerror"
 	"github.com/loadout-dev/loadout/internal/operator"
 	"github.com/loadout-dev/loadout/internal/presence"
 	"github.com/loadout-dev/loadout/internal/untrusted"
@@ -117,7 +118,7 @@ func (s *Setup) LoadConfig(flags map[string]string) (*config.Config, error) {
 	in.Flags = flags
 	if in.File != "" {
 		if _, err := os.Stat(in.File); errors.Is(err, fs.ErrNotExist) {
-			return nil, exit.Errorf(exit.NotFound, "check the path given with --config", "%s: %w", in.File, exit.FileCause(err))
+			return nil, exit.Errorf(exit.NotFound, "check the path given with --config", "%s: %w", in.File, fileerror.Cause(err))
 		}
 	}
 	c, err := config.Load(in)

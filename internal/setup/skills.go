@@ -12,6 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/fileerror"
 	"github.com/loadout-dev/loadout/internal/sandbox/selection"
 	"github.com/loadout-dev/loadout/internal/sources"
 	"github.com/loadout-dev/loadout/policy"
@@ -130,7 +131,7 @@ func (s *Setup) skillSources(c *config.Config, more ...sources.Location) ([]cata
 	o := s.sourceOptions(c)
 	if _, err := os.Getwd(); err != nil {
 		if !o.NoProject && len(s.Skills) == 0 {
-			s.Note("skills of the project ignored: cannot read the working directory: %v", exit.FileCause(err))
+			s.Note("skills of the project ignored: cannot read the working directory: %v", fileerror.Cause(err))
 		}
 		o.NoProject, o.WorkDir = true, string(filepath.Separator)
 	}
@@ -173,7 +174,7 @@ func (s *Setup) flagLocations(scope catalog.Scope) ([]sources.Location, error) {
 		}
 		if err != nil {
 			code, hint := exit.FileHint(err, "the path given with --skills")
-			return nil, exit.Errorf(code, hint, "%s: %w", d, exit.FileCause(err))
+			return nil, exit.Errorf(code, hint, "%s: %w", d, fileerror.Cause(err))
 		}
 		out = append(out, sources.Location{Path: path, Scope: scope})
 	}

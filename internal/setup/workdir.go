@@ -8,6 +8,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/console"
 	"github.com/loadout-dev/loadout/internal/exit"
+	"github.com/loadout-dev/loadout/internal/fileerror"
 )
 
 // ResolveWorkspace returns the absolute path of the --workspace directory, or
@@ -28,7 +29,7 @@ func ResolveWorkspace(path string) (string, error) {
 	}
 	if err != nil {
 		code, hint := exit.FileHint(err, "the directory given with --workspace")
-		return "", exit.Errorf(code, hint, "%s: %w", path, exit.FileCause(err))
+		return "", exit.Errorf(code, hint, "%s: %w", path, fileerror.Cause(err))
 	}
 	return dir, nil
 }

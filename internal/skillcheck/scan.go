@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/fileerror"
 	"github.com/loadout-dev/loadout/internal/scan"
 	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/skill"
@@ -74,7 +75,7 @@ func ScanPath(ctx context.Context, p string) ([]Scanned, error) {
 	fi, err := os.Stat(p)
 	switch {
 	case err != nil:
-		return nil, &ScanError{Path: p, Err: pathlessError(err)}
+		return nil, &ScanError{Path: p, Err: fileerror.Cause(err)}
 	case fi.IsDir():
 		return scanBelow(ctx, p)
 	case skillpath.IsSkillFile(filepath.Base(p)) && fi.Mode().IsRegular():
@@ -111,7 +112,7 @@ func scanBelow(ctx context.Context, dir string) ([]Scanned, error) {
 		var err, next error
 		switch {
 		case f.err != nil:
-			return &ScanError{Path: f.shown, Opened: true, Err: pathlessError(f.err)}
+			return &ScanError{Path: f.shown, Opened: true, Err: fileerror.Cause(f.err)}
 		case f.entry.IsDir() && containsSkill(f.path):
 			s, err = scanDir(ctx, f.path, f.shown)
 			next = fs.SkipDir // files below belong to this skill
@@ -141,7 +142,7 @@ func scanBelow(ctx context.Context, dir string) ([]Scanned, error) {
 func scanDir(ctx context.Context, dir, shown string) (Scanned, error) {
 	b, err := openDir(dir)
 	if err != nil {
-		return Scanned{}, &ScanError{Path: shown, Err: pathlessError(err)}
+		return Scanned{}, &ScanError{Path: shown, Err: fileerror.Cause(err)}
 	}
 	defer b.Close()
 	return ScanBundle(ctx, b, shown)
@@ -150,7 +151,7 @@ func scanDir(ctx context.Context, dir, shown string) (Scanned, error) {
 func scanArchive(ctx context.Context, p string, size int64) (Scanned, error) {
 	f, err := os.Open(p)
 	if err != nil {
-		return Scanned{}, &ScanError{Path: p, Err: pathlessError(err)}
+		return Scanned{}, &ScanError{Path: p, Err: fileerror.Cause(err)}
 	}
 	defer f.Close()
 	b, err := skill.OpenZIP(f, size, p, skill.Limits{AllowFolderMismatch: true})

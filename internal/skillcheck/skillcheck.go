@@ -88,11 +88,3 @@ func openDir(dir string) (*skill.Bundle, error) {
 	}
 	return skill.OpenDir(abs)
 }
-
-// pathlessError returns the cause of a file error without its path.
-func pathlessError(err error) error {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		return pe.Err
-	}
-	return err
-}

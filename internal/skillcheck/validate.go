@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/loadout-dev/loadout/internal/fileerror"
 	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -118,6 +119,6 @@ func validateArchive(p, shown string) Validation {
 }
 
 func unreadableResult(p string, err error) Validation {
-	return Validation{Path: p, Diagnostics: skill.Diagnostics{{Severity: skill.Error, Code: "unreadable", Message: "cannot be read: " + pathlessError(err).Error(),
+	return Validation{Path: p, Diagnostics: skill.Diagnostics{{Severity: skill.Error, Code: "unreadable", Message: "cannot be read: " + fileerror.Cause(err).Error(),
 		Fix: "check that you can read it", Rule: 3}}}
 }

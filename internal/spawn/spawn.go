@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/fileerror"
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
@@ -130,9 +131,9 @@ func lookPath(command, dir string, env []string) (string, error) {
 		found, err := exec.LookPath(path)
 		if err != nil {
 			if path != command {
-				return "", fmt.Errorf("command %q not found in its working directory %s; use its full path, or set cwd: %w", command, dir, withoutPath(err))
+				return "", fmt.Errorf("command %q not found in its working directory %s; use its full path, or set cwd: %w", command, dir, fileerror.Cause(err))
 			}
-			return "", fmt.Errorf("command %q not found: %w", command, withoutPath(err))
+			return "", fmt.Errorf("command %q not found: %w", command, fileerror.Cause(err))
 		}
 		return filepath.Abs(found)
 	}
@@ -151,15 +152,6 @@ func lookPath(command, dir string, env []string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("command %q not found in PATH; install it, or use its full path: %w", command, exec.ErrNotFound)
-}
-
-// withoutPath returns err without the path of an [fs.PathError], because the
-// caller adds it.
-func withoutPath(err error) error {
-	if p, ok := errors.AsType[*os.PathError](err); ok {
-		return p.Err
-	}
-	return err
 }
 
 // process is a running server process. It implements [upstream.Process].

@@ -2,9 +2,7 @@ package trust
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"path/filepath"
 	"slices"
@@ -14,6 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/configfile"
 	"github.com/loadout-dev/loadout/internal/execution"
+	"github.com/loadout-dev/loadout/internal/fileerror"
 	"github.com/loadout-dev/loadout/internal/profile"
 	"github.com/loadout-dev/loadout/internal/requestedserver"
 	"github.com/loadout-dev/loadout/internal/review"
@@ -125,14 +124,14 @@ func (v *effectCollector) checkRules(where string, texts []string) {
 func (v *effectCollector) addServers(name string) {
 	files, err := configfile.ListFiles(name)
 	if err != nil {
-		v.addIgnored(name, "cannot be read: %v", pathlessError(err))
+		v.addIgnored(name, "cannot be read: %v", fileerror.Cause(err))
 		return
 	}
 	for _, file := range files {
 		data, err := configfile.ReadFile(file, maxFileBytes)
 		switch {
 		case err != nil:
-			v.addIgnored(file, "cannot be read: %v", pathlessError(err))
+			v.addIgnored(file, "cannot be read: %v", fileerror.Cause(err))
 			continue
 		case !v.p.Covers(file, data):
 			v.addIgnored(file, "not among the trusted files, so its servers are ignored")
@@ -277,12 +276,4 @@ func describeCommand(w loadout.RequestedService, off string) string {
 		return "installed, then started in the sandbox with read access to the project and no network: " + line
 	}
 	return "started in the sandbox with read access to the project and no network: " + line
-}
-
-// pathlessError returns the cause of a file error without its path.
-func pathlessError(err error) error {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		return pe.Err
-	}
-	return err
 }

@@ -26,6 +26,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/internal/figure"
+	"github.com/loadout-dev/loadout/internal/fileerror"
 	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 )
@@ -448,16 +449,10 @@ func localPath(name string) (string, error) {
 
 // pathlessError returns err without host paths.
 func pathlessError(name string, err error) error {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		err = pe.Err
-	}
-	if le, ok := errors.AsType[*os.LinkError](err); ok {
-		err = le.Err
-	}
 	if name == "" {
 		name = "the folder"
 	}
-	return fmt.Errorf("%s: %w", name, err)
+	return fmt.Errorf("%s: %w", name, fileerror.Cause(err))
 }
 
 func textResult(text string) *mcp.CallToolResult {
