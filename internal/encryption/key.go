@@ -1,7 +1,6 @@
 package encryption
 
 import (
-	"bytes"
 	"context"
 	"crypto/hkdf"
 	"crypto/rand"
@@ -11,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 	"strings"
@@ -174,25 +172,3 @@ func LoadOrCreateKeys(ctx context.Context, path string) ([]Key, error) {
 }
 
 const fileHeader = "# Keys of loadout serve: the first encrypts secrets, all decrypt them. Without them secrets are lost: keep a copy.\n"
-
-// AddKey inserts a new key at the start of a key file. The older keys are then
-// only used for decryption. It returns an error if the file does not exist.
-func AddKey(ctx context.Context, path string) (Key, error) {
-	k := NewKey()
-	err := privatefile.New(path, maxFile).Change(ctx, func(old []byte) ([]byte, error) {
-		if old == nil {
-			return nil, fs.ErrNotExist
-		}
-		if keys, err := ParseKeys(string(old)); err != nil {
-			return nil, err
-		} else if len(keys) == maxKeys {
-			return nil, fmt.Errorf("too many keys (limit %d); remove keys that are no longer used", maxKeys)
-		}
-		old = bytes.TrimPrefix(old, []byte(fileHeader))
-		return append([]byte(fileHeader+k.Reveal()+"\n"), old...), nil
-	})
-	if err != nil {
-		return Key{}, fmt.Errorf("add a key to %s: %w", path, err)
-	}
-	return k, nil
-}

@@ -60,7 +60,7 @@ func TestUsage(t *testing.T) {
 			{SkillID: used, Loads: 1, Tokens: 10, LastUsed: now.AddDate(0, 0, -5)},
 			{SkillID: used, Loads: 2, Calls: 3, Errors: 1, Tokens: 20, LastUsed: now},
 		} {
-			if err := n.Library().RecordUsage(t.Context(), u); err != nil {
+			if err := n.DB().Usage.Add(t.Context(), u); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -139,8 +139,5 @@ func TestGrants(t *testing.T) {
 		if n := must(db.Grants.Prune(ctx, at(7)))(t); n != 1 {
 			t.Errorf("forgot %d", n)
 		}
-		if n := must(db.Grants.DeleteBySubject(ctx, "sha256:1"))(t); n != 1 {
-			t.Errorf("withdrew %d", n)
-		}
 	})
 }

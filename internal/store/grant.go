@@ -123,17 +123,6 @@ func (t Grants) DeleteSame(ctx context.Context, id string, data json.RawMessage)
 	return nil
 }
 
-// DeleteBySubject revokes all grants for a subject and returns their number.
-func (t Grants) DeleteBySubject(ctx context.Context, subject string) (int64, error) {
-	n, err := t.c.changeSecret(ctx, PlatformPrefix, func(c conn) (int64, error) {
-		return c.exec(ctx, "DELETE FROM grants WHERE subject = $1", subject)
-	})
-	if err != nil {
-		return 0, fmt.Errorf("revoke grants for %q: %w", subject, err)
-	}
-	return n, nil
-}
-
 // Prune deletes grants that expired before the given time and returns their
 // number.
 func (t Grants) Prune(ctx context.Context, before time.Time) (int64, error) {

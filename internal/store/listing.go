@@ -178,18 +178,3 @@ func (q SkillQuery) sql(keys []string) (string, []any) {
 	return skillSelect + "JOIN (SELECT DISTINCT name, skill_id FROM (" + strings.Join(parts, " UNION ALL ") +
 		") merged ORDER BY name, skill_id LIMIT $3) page ON page.skill_id = s.id ORDER BY page.name, page.skill_id", args
 }
-
-// ListByOrigin returns the skills with the given origin, sorted by id, and the
-// cursor of the next page.
-func (t Skills) ListByOrigin(ctx context.Context, origin string, p Page) ([]Skill, string, error) {
-	keys, err := p.decodeCursor(1)
-	if err != nil {
-		return nil, "", fmt.Errorf("list skills by origin: %w", err)
-	}
-	skills, err := queryAll[Skill](ctx, t.c, skillSelect+"WHERE s.origin = $1 AND s.id > $2 ORDER BY s.id LIMIT $3", origin, keys[0], p.Size()+1)
-	if err != nil {
-		return nil, "", fmt.Errorf("list skills by origin: %w", err)
-	}
-	skills, next := cutPage(p, skills, func(s Skill) []string { return []string{s.ID} })
-	return skills, next, nil
-}

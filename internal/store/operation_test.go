@@ -112,10 +112,6 @@ func TestSecrets(t *testing.T) {
 		}
 
 		wantEqual(t, must(db.Secrets.KeyIDs(ctx))(t), []string{"k1", "k2"})
-		mustDo(t, db.Secrets.Reencrypt(ctx, got, []byte{9}, "k2"))
-		wantError(t, db.Secrets.Reencrypt(ctx, got, []byte{8}, "k2"), store.ErrConflict)
-		wantEqual(t, must(db.Secrets.Get(ctx, "user:a", "token"))(t).Encrypted, []byte{9})
-		wantEqual(t, must(db.Secrets.KeyIDs(ctx))(t), []string{"k2"})
 
 		wantError(t, db.Secrets.Put(ctx, store.Secret{Owner: "o", Name: "n"}), store.ErrInvalid)
 		wantError(t, db.Secrets.Put(ctx, store.Secret{Owner: "o", Name: "n", Encrypted: make([]byte, store.MaxEncrypted+1)}), store.ErrInvalid)

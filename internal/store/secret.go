@@ -85,19 +85,6 @@ func (t Secrets) KeyIDs(ctx context.Context) ([]string, error) {
 	return ids, nil
 }
 
-// Reencrypt replaces a secret's encrypted value. It fails with [ErrConflict] if
-// the secret changed since it was read.
-func (t Secrets) Reencrypt(ctx context.Context, read Secret, encrypted []byte, keyID string) error {
-	n, err := t.c.exec(ctx, "UPDATE secrets SET sealed = $3, key_id = $4 WHERE owner = $1 AND name = $2 AND sealed = $5", read.Owner, read.Name, encrypted, keyID, read.Encrypted)
-	if err == nil && n == 0 {
-		err = ErrConflict
-	}
-	if err != nil {
-		return fmt.Errorf("reencrypt secret %q: %w", read.Name, err)
-	}
-	return nil
-}
-
 // ListByNamespaces returns up to limit secrets, with their encrypted values, of a
 // session and of namespaces with their skills and resources.
 func (t Secrets) ListByNamespaces(ctx context.Context, session string, namespaces []Namespace, limit int) ([]Secret, error) {

@@ -65,8 +65,6 @@ func TestSkillFollowsItsCurrentVersion(t *testing.T) {
 		wantError(t, db.Versions.Delete(ctx, s.ID, 1), store.ErrReferenced)
 		mustDo(t, db.Versions.Delete(ctx, s.ID, 2))
 		wantError(t, db.Versions.Delete(ctx, s.ID, 2), store.ErrNotFound)
-		mustDo(t, db.Versions.SetFindings(ctx, first.ID, nil))
-		wantEqual(t, must(db.Versions.Findings(ctx, first.ID))(t), json.RawMessage(nil))
 		mustDo(t, db.Skills.Update(ctx, s.ID, "", nil))
 		wantEqual(t, must(db.Skills.Get(ctx, s.ID))(t).Source, json.RawMessage(nil))
 	})
@@ -196,20 +194,6 @@ func TestListSkills(t *testing.T) {
 
 		_, _, err := db.Skills.List(ctx, store.SkillQuery{Namespaces: both, Page: store.Page{After: "nonsense"}})
 		wantError(t, err, store.ErrInvalid)
-	})
-}
-
-func TestSkillsByOrigin(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db *store.DB) {
-		ctx := t.Context()
-		for _, name := range []string{"a", "b", "c"} {
-			must(db.Skills.Create(ctx, store.Skill{Namespace: store.Public, Name: name, Origin: "git example"}))(t)
-		}
-		newSkill(t, db, store.Public, "d")
-		got := every(t, func(p store.Page) ([]store.Skill, string, error) {
-			return db.Skills.ListByOrigin(ctx, "git example", p)
-		})
-		wantEqual(t, skillNames(got), []string{"a", "b", "c"})
 	})
 }
 

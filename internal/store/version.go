@@ -296,14 +296,6 @@ func (t Versions) Findings(ctx context.Context, id string) (json.RawMessage, err
 	return json.RawMessage(d), nil
 }
 
-// SetFindings replaces a version's scan findings.
-func (t Versions) SetFindings(ctx context.Context, id string, findings json.RawMessage) error {
-	if err := t.c.execAffecting(ctx, "UPDATE versions SET findings = $2 WHERE id = $1", id, jsonText(findings)); err != nil {
-		return fmt.Errorf("set the findings of version %q: %w", id, err)
-	}
-	return nil
-}
-
 // Delete deletes a version. It fails with [ErrReferenced] if the version is the
 // current one. Its number is reused only if it was the latest version.
 func (t Versions) Delete(ctx context.Context, skillID string, number int64) error {

@@ -23,7 +23,7 @@ func TestReadsFailWithTheirSteps(t *testing.T) {
 	mustDo(t, w.lib.Rate(w.ctx, w.bob, s.ID, 4, "Good."))
 	mustDo(t, w.lib.SetDefault(w.ctx, w.meg, library.Default{Namespace: w.team, SkillID: s.ID, Preload: true}))
 	mustDo(t, w.lib.Publish(w.ctx, w.root, other.ID, store.Public))
-	mustDo(t, w.lib.RecordUsage(w.ctx, library.Usage{SkillID: s.ID, Loads: 1, LastUsed: time.Now()}))
+	mustDo(t, w.db.Usage.Add(w.ctx, library.Usage{SkillID: s.ID, Loads: 1, LastUsed: time.Now()}))
 	w.ghost(w.team, "helper", store.Reference{ToName: "pdf", ToID: s.ID})
 	draft := library.Draft{Files: []library.DraftFile{{Path: "SKILL.md", Data: []byte(text("pdf", "three"))}}, Of: s.ID}
 	in := []library.Namespace{w.team}
@@ -69,8 +69,8 @@ func TestReadsFailWithTheirSteps(t *testing.T) {
 		"by ID": func(ctx context.Context) (any, error) {
 			return w.lib.Resolve(ctx, w.ada, library.Ref{ID: s.ID, Digest: s.Digest})
 		},
-		"to bind": func(ctx context.Context) (any, error) {
-			return w.lib.ResolveForBinding(ctx, w.ada, library.Ref{Name: "pdf", Namespace: w.team})
+		"in a namespace": func(ctx context.Context) (any, error) {
+			return w.lib.Resolve(ctx, w.ada, library.Ref{Name: "pdf", Namespace: w.team})
 		},
 		"explain": func(ctx context.Context) (any, error) { return w.lib.Explain(ctx, w.ada, "pdf") },
 		"change":  func(ctx context.Context) (any, error) { return nil, w.lib.CheckChange(ctx, w.meg, s.ID) },
@@ -159,7 +159,7 @@ func TestChangesFailWithTheirSteps(t *testing.T) {
 		}, func() bool { return len(must(w.lib.Defaults(w.ctx, w.ada, w.team))(t)) == 1 }},
 		{"remove a default", func(ctx context.Context) error { return w.lib.RemoveDefault(ctx, w.meg, w.team, s.ID) }, func() bool { return len(must(w.lib.Defaults(w.ctx, w.ada, w.team))(t)) == 0 }},
 		{"record usage", func(ctx context.Context) error {
-			return w.lib.RecordUsage(ctx, library.Usage{SkillID: s.ID, Loads: 1, LastUsed: time.Now()})
+			return w.db.Usage.Add(ctx, library.Usage{SkillID: s.ID, Loads: 1, LastUsed: time.Now()})
 		}, func() bool {
 			return must(w.lib.Usage(w.ctx, w.meg, []string{s.ID}, time.Now().Add(-24*time.Hour)))(t)[s.ID].Loads == 1
 		}},

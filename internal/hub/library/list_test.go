@@ -35,7 +35,7 @@ func TestListSortsAndFilters(t *testing.T) {
 		add("bread", "yeast", "baked", "Short.", "scripts/knead.sh", "echo")
 		add("candy", "Xylitol", "fruit", "One two.")
 		now := time.Now()
-		mustDo(t, w.lib.RecordUsage(w.ctx, store.SkillUsage{SkillID: ids["candy"], Loads: 5, LastUsed: now}, store.SkillUsage{SkillID: ids["bread"], Calls: 2, LastUsed: now}))
+		mustDo(t, w.db.Usage.Add(w.ctx, store.SkillUsage{SkillID: ids["candy"], Loads: 5, LastUsed: now}, store.SkillUsage{SkillID: ids["bread"], Calls: 2, LastUsed: now}))
 		since := now.Add(-24 * time.Hour)
 		yes, no := true, false
 		for _, tt := range []struct {
@@ -123,7 +123,7 @@ func TestListPages(t *testing.T) {
 func TestListByUsesShowsAllowedUsageOnly(t *testing.T) {
 	w := sqlite(t, nil)
 	s := w.upload(w.root, store.Public, "pdf", "Text.")
-	mustDo(t, w.lib.RecordUsage(w.ctx, store.SkillUsage{SkillID: s.ID, Loads: 5, LastUsed: time.Now()}))
+	mustDo(t, w.db.Usage.Add(w.ctx, store.SkillUsage{SkillID: s.ID, Loads: 5, LastUsed: time.Now()}))
 	five := int64(5)
 	for _, tt := range []struct {
 		who  account.Principal

@@ -58,7 +58,7 @@ func TestMostUsedByTeam(t *testing.T) {
 		now := time.Now()
 		use := func(p account.Principal, name string, n int64) {
 			t.Helper()
-			mustDo(t, w.lib.RecordUsage(w.ctx, store.SkillUsage{SkillID: ids[name], Owner: string(p.User), Loads: n, LastUsed: now}))
+			mustDo(t, w.db.Usage.Add(w.ctx, store.SkillUsage{SkillID: ids[name], Owner: string(p.User), Loads: n, LastUsed: now}))
 			mustDo(t, w.db.MergeUsage(w.ctx, now))
 		}
 		use(w.ada, "b", 2)

@@ -186,17 +186,7 @@ type Resolution struct {
 // name belong to different skills, and a [*ReviewError] if only the uploader and
 // the reviewers may access the version.
 func (l *Library) Resolve(ctx context.Context, p account.Principal, r Ref) (*Resolution, error) {
-	return l.resolve(ctx, p, account.SkillUse, r, true)
-}
-
-// ResolveForBinding is like [Library.Resolve], but for a new reference. The
-// principal must be allowed to bind the skill, and to manage it if it is hidden.
-func (l *Library) ResolveForBinding(ctx context.Context, p account.Principal, r Ref) (*Resolution, error) {
-	return l.resolve(ctx, p, account.SkillBind, r, false)
-}
-
-func (l *Library) resolve(ctx context.Context, p account.Principal, a account.Action, r Ref, bound bool) (*Resolution, error) {
-	h, in, err := l.findByRef(ctx, p, a, r, bound)
+	h, in, err := l.findByRef(ctx, p, r)
 	if err != nil {
 		return nil, err
 	}
@@ -209,9 +199,9 @@ func (l *Library) resolve(ctx context.Context, p account.Principal, a account.Ac
 
 // findByRef returns the skill that a reference identifies, and the namespace that
 // lists it.
-func (l *Library) findByRef(ctx context.Context, p account.Principal, a account.Action, r Ref, bound bool) (*skillRecord, Namespace, error) {
+func (l *Library) findByRef(ctx context.Context, p account.Principal, r Ref) (*skillRecord, Namespace, error) {
 	if r.ID != "" {
-		h, err := l.loadAuthorized(ctx, p, a, r.ID, bound)
+		h, err := l.loadAuthorized(ctx, p, account.SkillUse, r.ID, true)
 		if err != nil {
 			return nil, "", err
 		}
@@ -220,7 +210,7 @@ func (l *Library) findByRef(ctx context.Context, p account.Principal, a account.
 		}
 		return h, h.Namespace, nil
 	}
-	in, err := refNamespaces(p, a, r)
+	in, err := refNamespaces(p, account.SkillUse, r)
 	if err != nil {
 		return nil, "", err
 	}
@@ -229,7 +219,7 @@ func (l *Library) findByRef(ctx context.Context, p account.Principal, a account.
 		return nil, "", err
 	}
 	for _, c := range found {
-		h, err := l.loadAuthorized(ctx, p, a, c.ID, bound)
+		h, err := l.loadAuthorized(ctx, p, account.SkillUse, c.ID, true)
 		if err == nil || !isNotFound(err) {
 			return h, c.ListedIn, err
 		}

@@ -11,12 +11,6 @@ import (
 // Usage counts how often a skill was used.
 type Usage = store.SkillUsage
 
-// RecordUsage adds to the usage counts of skills. It ignores deleted skills. It
-// checks no permissions, because the hub itself calls it after conversations.
-func (l *Library) RecordUsage(ctx context.Context, uses ...Usage) error {
-	return l.db.Usage.Add(ctx, uses...)
-}
-
 // Usage returns the usage of skills, by ID, since the day that contains start.
 // It accepts up to [store.MaxPage] IDs. It omits unused skills and those whose
 // usage the principal is not allowed to see.
