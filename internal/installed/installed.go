@@ -14,7 +14,6 @@
 package installed
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -24,7 +23,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/internal/skillpath"
 )
@@ -94,46 +92,6 @@ func (d *Dir) Has(name string) (bool, error) {
 		return err
 	})
 	return found, err
-}
-
-// Untracked returns the names of skill directories that are not in the
-// lockfile, such as manual copies. It does not follow symlinks.
-func (d *Dir) Untracked(ctx context.Context) ([]string, error) {
-	var out []string
-	err := d.withRoot(func(root *os.Root) error {
-		lock, _, err := d.readLock(root)
-		if err != nil {
-			return err
-		}
-		names, err := listNames(root)
-		if err != nil {
-			return err
-		}
-		for _, name := range names {
-			if err := ctx.Err(); err != nil {
-				return context.Cause(ctx)
-			}
-			if _, ok := lock.Skills[name]; !ok && isSkill(root, name) {
-				out = append(out, name)
-			}
-		}
-		return nil
-	})
-	slices.Sort(out)
-	return out, err
-}
-
-func isSkill(root *os.Root, name string) bool {
-	if strings.HasPrefix(name, ".") || skillpath.IsIgnored(name) {
-		return false
-	}
-	sub, err := openDirNoFollow(root, name)
-	if err != nil {
-		return false
-	}
-	defer sub.Close()
-	_, err = skillfile.Find(sub.FS())
-	return err == nil
 }
 
 // errNotPlain is returned for a path that is not a directory, such as a symlink

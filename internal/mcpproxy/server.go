@@ -203,10 +203,6 @@ func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
 	return nil
 }
 
-// SDK returns the underlying SDK server, for host programs that serve it
-// themselves.
-func (s *Server) SDK() *mcp.Server { return s.sdk }
-
 // Close closes all connections and waits for all goroutines to finish. It may
 // be called more than once.
 func (s *Server) Close() error {

@@ -103,8 +103,7 @@ const (
 	inline    // a command in the prose of a Markdown file, parsed as shell
 	plainText
 
-	anyShell = shell | inline | powershell | otherCode
-	anyCode  = shell | python | javascript | powershell | otherCode | inline
+	anyCode = shell | python | javascript | powershell | otherCode | inline
 )
 
 // combine returns each of beginnings concatenated with each of ends.

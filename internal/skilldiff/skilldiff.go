@@ -82,13 +82,6 @@ type Version struct {
 	Scripts int    `json:"scripts"`
 }
 
-// Identical reports whether both versions have the same files with the same
-// content, so that a decision about one applies to the other. File modes are
-// ignored.
-func (d *Diff) Identical() bool {
-	return d.Old != nil && d.New != nil && d.Old.Digest == d.New.Digest
-}
-
 // Compare returns the differences between old and new. One of them may be nil,
 // in which case all files of the other are added or removed. The files must not
 // change during the call; a changed file is reported as a problem in the

@@ -100,14 +100,6 @@ func (c *completion) move(by int) bool {
 	return true
 }
 
-// selectedText returns the input after accepting the selected completion.
-func (c *completion) selectedText() (string, bool) {
-	if len(c.offers) == 0 {
-		return "", false
-	}
-	return c.offers[c.at].text, true
-}
-
 // lines formats the selected completion with its detail, and the completions
 // near it.
 func (c *completion) lines(width int) []line {

@@ -35,7 +35,10 @@ func TestHostileCompletionsAreCleaned(t *testing.T) {
 		m.loadDetail()
 		m.running.Wait()
 		check("command", m.completion.lines(80))
-		accepted, _ := m.completion.selectedText()
+		var accepted string
+		if c := m.completion; len(c.offers) > 0 {
+			accepted = c.offers[c.at].text
+		}
 		m.completion.update("/load x", commands)
 		check("argument", m.completion.lines(80))
 		var e editor

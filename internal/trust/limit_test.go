@@ -37,7 +37,7 @@ func TestStoreWithinLimits(t *testing.T) {
 		t.Fatalf("trusted: %+v, %v", r, err)
 	}
 	limittest.EachOpen(t, func() error {
-		ok, err := s.IsTrusted(dir, d)
+		ok, err := isTrusted(s, dir, d)
 		if ok != (err == nil) {
 			t.Errorf("trusted: %t, %v", ok, err)
 		}
@@ -145,7 +145,7 @@ func TestTrustRefusesInvalidRecords(t *testing.T) {
 			t.Fatalf("%s: nothing was replaced in %s", what, text)
 		}
 		try(t, os.WriteFile(record, []byte(data), 0o600))
-		ok, err := s.IsTrusted(dir, d)
+		ok, err := isTrusted(s, dir, d)
 		if _, damaged := errors.AsType[*privatefile.DamagedError](err); ok || !damaged {
 			t.Errorf("%s: %t, %v", what, ok, err)
 		}

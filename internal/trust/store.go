@@ -73,19 +73,6 @@ func (s *Store) Trust(ctx context.Context, dir string, digest policy.Digest, use
 	return t, nil
 }
 
-// IsTrusted reports whether dir is trusted with this digest. If it returns an
-// error, treat the directory as not trusted.
-func (s *Store) IsTrusted(dir string, digest policy.Digest) (bool, error) {
-	t, err := s.Find(dir)
-	switch {
-	case errors.Is(err, ErrNotTrusted):
-		return false, nil
-	case err != nil:
-		return false, err
-	}
-	return t.Digest == digest, nil
-}
-
 // Find returns the record of dir. The configuration may have changed since. If
 // there is no record, the error is [ErrNotTrusted].
 func (s *Store) Find(dir string) (Record, error) {

@@ -36,7 +36,6 @@ const (
 	prCapAmbient      = 47
 	prAmbientClearAll = 4
 	prSetSubreaper    = 36
-	prSetName         = 15
 
 	// All secure bits, locked: UID 0 then has no special capabilities.
 	secureBits = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<5 | 1<<6 | 1<<7
