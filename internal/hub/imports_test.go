@@ -12,8 +12,6 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/loadout-dev/loadout/internal/encryption"
 	"github.com/loadout-dev/loadout/internal/hub"
 	"github.com/loadout-dev/loadout/internal/remote/remotetest"
@@ -61,13 +59,6 @@ func importResult(t testing.TB, c caller, path string, body any) outcome {
 	return out
 }
 
-func wantOutcome(t testing.TB, got, want any) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("got + and want -:\n%s", diff)
-	}
-}
-
 type offer struct {
 	Source, Ref, Commit string
 	Skills              []struct {
@@ -96,20 +87,20 @@ func TestW29ImportFromGit(t *testing.T) {
 		for _, s := range o.Skills {
 			seen = append(seen, fmt.Sprintf("%s %t %t%s", s.Dir, s.Here != nil, s.Same, s.Problem))
 		}
-		wantOutcome(t, seen, []string{"skills/docx false false", "skills/pdf true false", "skills/xlsx false false"})
+		wantEqual(t, seen, []string{"skills/docx false false", "skills/pdf true false", "skills/xlsx false false"})
 		if o.Commit != first || o.Ref != "refs/heads/main" {
 			t.Errorf("the offer is %+v", o)
 		}
 
 		both := map[string]any{"source": o.Source, "commit": o.Commit, "dirs": []string{"skills/pdf", "skills/docx"}}
-		wantOutcome(t, importResult(t, ada, "/api/v1/skills/import", both).texts(),
+		wantEqual(t, importResult(t, ada, "/api/v1/skills/import", both).texts(),
 			map[string][]string{"created": {"docx"}, "skipped": {"pdf: a skill with this name exists; select it to overwrite it"}})
 		both["overwrite"] = []string{"pdf", "docx"}
 		done := importResult(t, ada, "/api/v1/skills/import", both)
-		wantOutcome(t, done.texts(), map[string][]string{"updated": {"pdf"}, "skipped": {"docx: already up to date"}})
+		wantEqual(t, done.texts(), map[string][]string{"updated": {"pdf"}, "skipped": {"docx: already up to date"}})
 		pdf := done.Updated[0].ID
 
-		wantOutcome(t, importResult(t, ada, "/api/v1/skills/update", map[string]string{}).texts(),
+		wantEqual(t, importResult(t, ada, "/api/v1/skills/update", map[string]string{}).texts(),
 			map[string][]string{"skipped": {"docx: already up to date", "pdf: already up to date"}})
 		second := g.Push(remotetest.Change{Files: map[string]string{"skills/pdf/SKILL.md": skillText("pdf", "Two.")}, Remove: []string{"skills/docx"}})
 		var upgrade struct {
@@ -121,8 +112,8 @@ func TestW29ImportFromGit(t *testing.T) {
 			t.Errorf("the upgrade is %+v", upgrade)
 		}
 		ada.send(t, "GET", "/api/v1/skills/"+done.Skipped[0].ID+"/upgrade", nil).wantProblem(t, 422, "source_not_found")
-		wantOutcome(t, importResult(t, ada, "/api/v1/skills/update", map[string]any{"ids": []string{pdf}}).texts(), map[string][]string{"updated": {"pdf"}})
-		wantOutcome(t, importResult(t, ada, "/api/v1/skills/update", map[string]string{}).texts(),
+		wantEqual(t, importResult(t, ada, "/api/v1/skills/update", map[string]any{"ids": []string{pdf}}).texts(), map[string][]string{"updated": {"pdf"}})
+		wantEqual(t, importResult(t, ada, "/api/v1/skills/update", map[string]string{}).texts(),
 			map[string][]string{"skipped": {"docx: not found at its source", "pdf: already up to date"}})
 
 		var records struct {
@@ -133,7 +124,7 @@ func TestW29ImportFromGit(t *testing.T) {
 		for _, r := range records.Items {
 			did = append(did, r.Action+" "+r.Decision)
 		}
-		wantOutcome(t, did, []string{"skill.change allowed", "skill.change allowed", "skill.change allowed", "skill.upload allowed"})
+		wantEqual(t, did, []string{"skill.change allowed", "skill.change allowed", "skill.change allowed", "skill.upload allowed"})
 	})
 }
 
@@ -170,7 +161,7 @@ func TestB11Sources(t *testing.T) {
 		for _, s := range o.Skills {
 			names = append(names, s.Name)
 		}
-		wantOutcome(t, names, tt.names)
+		wantEqual(t, names, tt.names)
 		for _, c := range importResult(t, root, "/api/v1/skills/import", map[string]string{"source": o.Source, "commit": o.Commit}).Created {
 			var s struct {
 				Source struct{ Kind, URL, Commit string }
@@ -311,7 +302,7 @@ func TestImportReportsProgress(t *testing.T) {
 	source := `{"source": "` + g.URL + `"}`
 	kind, events := stream("/api/v1/skills/import/look", source, "")
 	last := len(events) - 1
-	wantOutcome(t, events[:last], progress("compare", 3))
+	wantEqual(t, events[:last], progress("compare", 3))
 	var offer struct {
 		Broken []struct{ Path, Severity, Code string }
 	}
@@ -322,7 +313,7 @@ func TestImportReportsProgress(t *testing.T) {
 	for _, b := range offer.Broken {
 		broken = append(broken, fmt.Sprintf("%s: %s: %s", b.Path, b.Severity, b.Code))
 	}
-	wantOutcome(t, broken, []string{"a: warning: leading-blank-lines", "broken: error: description-missing"})
+	wantEqual(t, broken, []string{"a: warning: leading-blank-lines", "broken: error: description-missing"})
 	for _, tt := range []struct {
 		key      string
 		imported int
@@ -334,7 +325,7 @@ func TestImportReportsProgress(t *testing.T) {
 	} {
 		_, events = stream("/api/v1/skills/import", source, tt.key)
 		last = len(events) - 1
-		wantOutcome(t, events[:last], progress("import", tt.imported))
+		wantEqual(t, events[:last], progress("import", tt.imported))
 		var out struct {
 			Created []struct{ Name string }
 			Skipped []struct {
@@ -353,7 +344,7 @@ func TestImportReportsProgress(t *testing.T) {
 		for _, c := range out.Skipped {
 			got = append(got, c.Name+": "+c.Code)
 		}
-		wantOutcome(t, got, tt.want)
+		wantEqual(t, got, tt.want)
 	}
 	if kind, events = stream("/api/v1/skills/import", `{"source": "file:///etc"}`, ""); kind != "application/problem+json" {
 		t.Errorf("a refused source is answered by %s: %q", kind, events)

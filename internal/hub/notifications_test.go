@@ -57,7 +57,7 @@ func TestNotifications(t *testing.T) {
 		if all := notices(t, ada, ""); len(all) != 1 || all[0].Seen == nil {
 			t.Errorf("all are %+v", all)
 		}
-		wantOutcome(t, importResult(t, ada, "/api/v1/skills/update", map[string]string{}).texts(),
+		wantEqual(t, importResult(t, ada, "/api/v1/skills/update", map[string]string{}).texts(),
 			map[string][]string{"updated": {"pdf"}, "skipped": {"docx: pinned"}})
 
 		shared := root.send(t, "POST", "/api/v1/skills?namespace=public", zipped(t, "xlsx", "One.")).want(t, 201).text(t, "id")

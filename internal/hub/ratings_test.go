@@ -84,11 +84,11 @@ func TestUsage(t *testing.T) {
 		}
 		today, before := now.UTC().Format(time.DateOnly), now.AddDate(0, 0, -5).UTC().Format(time.DateOnly)
 		last := use{Date: today, Loads: 2, Calls: 3, Errors: 1, Tokens: 20}
-		wantOutcome(t, list("/api/v1/skills/"+used+"/usage?days=7"), []use{{Date: before, Loads: 1, Tokens: 10}, last})
-		wantOutcome(t, list("/api/v1/skills/"+used+"/usage?days=1"), []use{last})
-		wantOutcome(t, list("/api/v1/usage?days=7"), []use{{Name: "used", Loads: 3, Calls: 3, Errors: 1, Tokens: 30}, {Name: "young"}})
-		wantOutcome(t, list("/api/v1/usage?days=1&namespace=default"), []use{{Name: "used", Loads: 2, Calls: 3, Errors: 1, Tokens: 20}, {Name: "young"}})
-		wantOutcome(t, list("/api/v1/usage/unused?days=1"), []use{}) // the other one is too young to be missed
+		wantEqual(t, list("/api/v1/skills/"+used+"/usage?days=7"), []use{{Date: before, Loads: 1, Tokens: 10}, last})
+		wantEqual(t, list("/api/v1/skills/"+used+"/usage?days=1"), []use{last})
+		wantEqual(t, list("/api/v1/usage?days=7"), []use{{Name: "used", Loads: 3, Calls: 3, Errors: 1, Tokens: 30}, {Name: "young"}})
+		wantEqual(t, list("/api/v1/usage?days=1&namespace=default"), []use{{Name: "used", Loads: 2, Calls: 3, Errors: 1, Tokens: 20}, {Name: "young"}})
+		wantEqual(t, list("/api/v1/usage/unused?days=1"), []use{}) // the other one is too young to be missed
 		ada.send(t, "GET", "/api/v1/usage?days=0", nil).wantProblem(t, 422, "invalid")
 	})
 }

@@ -78,14 +78,14 @@ func TestFailedSource(t *testing.T) {
 		if s == nil || s.FailedSince.IsZero() || s.Error != "open "+g.URL+": "+g.Host()+" requires a credential and none is configured" {
 			t.Errorf("the check is %+v", s)
 		}
-		wantOutcome(t, attentionOn(t, ada), []string(nil)) // one failure
+		wantEqual(t, attentionOn(t, ada), []string(nil)) // one failure
 
 		n.failedBefore(t, pdf, 11*time.Hour)
 		n.checkSources(t)
-		wantOutcome(t, attentionOn(t, ada), []string(nil))
+		wantEqual(t, attentionOn(t, ada), []string(nil))
 		n.failedBefore(t, pdf, 12*time.Hour)
 		n.checkSources(t)
-		wantOutcome(t, attentionOn(t, ada), []string{"pdf[source-failed]"})
+		wantEqual(t, attentionOn(t, ada), []string{"pdf[source-failed]"})
 		if s := statusOf(t, ada, pdf); time.Since(s.FailedSince) < 12*time.Hour || time.Since(s.Checked) > time.Hour || s.Error == "of old" {
 			t.Errorf("the check is %+v", s)
 		}
@@ -106,18 +106,18 @@ func TestFailedSource(t *testing.T) {
 		if s := statusOf(t, ada, pdf); s == nil || !s.FailedSince.IsZero() || s.Error != "" {
 			t.Errorf("the check is %+v", s)
 		}
-		wantOutcome(t, attentionOn(t, ada), []string(nil))
+		wantEqual(t, attentionOn(t, ada), []string(nil))
 
 		n.failedBefore(t, pdf, 12*time.Hour)
 		ada.send(t, "PATCH", "/api/v1/skills/"+pdf, map[string]bool{"pinned": true}).want(t, 200)
-		wantOutcome(t, attentionOn(t, ada), []string(nil))
+		wantEqual(t, attentionOn(t, ada), []string(nil))
 		ada.send(t, "POST", "/api/v1/skills/"+pdf+"/check", nil).wantProblem(t, 422, "invalid")
 		// A check from before the pin says nothing about the source now.
 		ada.send(t, "PATCH", "/api/v1/skills/"+pdf, map[string]bool{"pinned": false}).want(t, 200)
 		if s := statusOf(t, ada, pdf); s != nil {
 			t.Errorf("after the pin, the check is %+v", s)
 		}
-		wantOutcome(t, attentionOn(t, ada), []string(nil))
+		wantEqual(t, attentionOn(t, ada), []string(nil))
 	})
 }
 
@@ -134,12 +134,12 @@ func TestSeenNotificationKeepsUpdateAvailable(t *testing.T) {
 		for _, notice := range notices(t, ada, "?unseen=true") {
 			ada.send(t, "POST", "/api/v1/notices/"+notice.ID+"/seen", nil).want(t, 204)
 		}
-		wantOutcome(t, attentionOn(t, ada), []string{"pdf[source]"})
+		wantEqual(t, attentionOn(t, ada), []string{"pdf[source]"})
 		if s := statusOf(t, ada, pdf); s == nil || s.Newest != commit {
 			t.Errorf("the check is %+v, want the commit %s", s, commit)
 		}
 		importResult(t, ada, "/api/v1/skills/update", map[string]string{})
-		wantOutcome(t, attentionOn(t, ada), []string(nil))
+		wantEqual(t, attentionOn(t, ada), []string(nil))
 		if s := statusOf(t, ada, pdf); s != nil {
 			t.Errorf("the check before the update is %+v", s)
 		}
@@ -179,7 +179,7 @@ func TestSourceOfDisabledUser(t *testing.T) {
 		}
 		eve.send(t, "POST", "/api/v1/skills/"+pdf+"/check", nil).wantProblem(t, 404, "not_found")
 
-		wantOutcome(t, importResult(t, bob, "/api/v1/skills/update", map[string]any{"namespace": "team", "ids": []string{pdf}}).texts(),
+		wantEqual(t, importResult(t, bob, "/api/v1/skills/update", map[string]any{"namespace": "team", "ids": []string{pdf}}).texts(),
 			map[string][]string{"skipped": {"pdf: already up to date"}})
 		n.checkSources(t)
 		if s := statusOf(t, bob, pdf); s == nil || s.Error != "" {

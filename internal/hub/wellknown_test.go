@@ -79,30 +79,30 @@ func TestMembersInstallWhatTheyMayUse(t *testing.T) {
 		}
 		adaToken, adas := token(ada)
 		_, bobs := token(bob)
-		wantOutcome(t, offered(t, n, adas), []string{"own: Mine.", "twice: Mine."}) // the others are awaiting review
+		wantEqual(t, offered(t, n, adas), []string{"own: Mine.", "twice: Mine."}) // the others are awaiting review
 		approve(shared, 1)
 		approve(everybodys, 1)
 		for range 2 { // the second time the digests are known
-			wantOutcome(t, offered(t, n, adas), []string{"everybodys: Everybody's.", "own: Mine.", "shared: The group's.", "twice: Mine."})
-			wantOutcome(t, offered(t, n, bobs), []string{"everybodys: Everybody's."})
+			wantEqual(t, offered(t, n, adas), []string{"everybodys: Everybody's.", "own: Mine.", "shared: The group's.", "twice: Mine."})
+			wantEqual(t, offered(t, n, bobs), []string{"everybodys: Everybody's."})
 		}
 		bob.send(t, "GET", "/api/v1/skills/"+shared+"/versions/1/package", nil).wantProblem(t, 404, "not_found")
 
 		second := root.send(t, "POST", "/api/v1/skills/"+shared+"/versions", zipped(t, "shared", "Pending.", "scripts/run.sh", "#!/bin/sh\necho\n")).want(t, 201)
 		ada.send(t, "GET", "/api/v1/skills/"+shared+"/versions/2/package", nil).wantProblem(t, 403, "not_reviewed")
 		root.send(t, "PATCH", "/api/v1/skills/"+everybodys, map[string]bool{"hidden": true}).want(t, 200)
-		wantOutcome(t, offered(t, n, adas), []string{"own: Mine.", "shared: The group's.", "twice: Mine."})
+		wantEqual(t, offered(t, n, adas), []string{"own: Mine.", "shared: The group's.", "twice: Mine."})
 		ada.send(t, "GET", "/api/v1/skills/"+everybodys+"/versions/1/package", nil).wantProblem(t, 404, "not_found")
 		root.send(t, "PUT", "/api/v1/skills/"+shared+"/versions/2/review", map[string]string{"decision": "approved", "digest": second.text(t, "digest")}).want(t, 204)
-		wantOutcome(t, offered(t, n, adas), []string{"own: Mine.", "shared: Pending.", "twice: Mine."})
+		wantEqual(t, offered(t, n, adas), []string{"own: Mine.", "shared: Pending.", "twice: Mine."})
 
 		approve(upload(root, "?namespace=public", "shared", "Everybody's."), 1)
 		upload(root, "?namespace=team", "other", "The group's.") // is awaiting review
 		approve(upload(root, "?namespace=public", "other", "Everybody's."), 1)
-		wantOutcome(t, offered(t, n, adas), []string{"other: Everybody's.", "own: Mine.", "shared: Pending.", "twice: Mine."})
+		wantEqual(t, offered(t, n, adas), []string{"other: Everybody's.", "own: Mine.", "shared: Pending.", "twice: Mine."})
 
 		root.send(t, "DELETE", member, nil).want(t, 204)
-		wantOutcome(t, offered(t, n, adas), []string{"other: Everybody's.", "own: Mine.", "shared: Everybody's.", "twice: Mine."})
+		wantEqual(t, offered(t, n, adas), []string{"other: Everybody's.", "own: Mine.", "shared: Everybody's.", "twice: Mine."})
 		ada.send(t, "DELETE", "/api/v1/tokens/"+adaToken, nil).want(t, 204)
 		if _, err := hubIndex(t, n, adas); !isDeniedWith(err, true) {
 			t.Errorf("with a revoked token: %v", err)
