@@ -12,51 +12,17 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/callid"
+	"github.com/loadout-dev/loadout/internal/fold"
 	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
 )
 
-// pendingCall is a call without a recorded result.
-type pendingCall struct {
-	llm.Call
-	message int64 // sequence number of the call's message; vendors reuse call IDs
-	started bool  // whether the call may have run
-}
-
-// pendingCalls returns the calls without a recorded result, in order.
-func (t *turn) pendingCalls() []pendingCall {
-	var out []pendingCall
-	for _, e := range t.folded().Recent() {
-		switch {
-		case e.Compacted != nil:
-			out = nil
-		case e.Message != nil && e.Message.Role == llm.Assistant:
-			out = nil
-			for _, c := range e.Message.Calls {
-				out = append(out, pendingCall{Call: c, message: e.Seq})
-			}
-		case e.CallStarted != nil:
-			for i := range out {
-				out[i].started = out[i].started || out[i].ID == e.CallStarted.Call
-			}
-		case e.Result != nil:
-			for i := range out {
-				if out[i].ID == e.Result.Call {
-					out = append(out[:i:i], out[i+1:]...)
-					break
-				}
-			}
-		}
-	}
-	return out
-}
-
 // runPendingCalls makes the calls without a result: read-only calls
 // concurrently, other calls one after another, in the model's order. waits
 // reports whether a call asked to end the turn with [Outcome.Wait].
 func (t *turn) runPendingCalls(ctx context.Context) (waits bool, err error) {
-	calls := t.pendingCalls()
+	calls := fold.PendingCalls(t.folded().Recent())
 	for len(calls) > 0 {
 		n := 0
 		for n < len(calls) && t.reads(calls[n]) {
@@ -79,13 +45,13 @@ func (t *turn) runPendingCalls(ctx context.Context) (waits bool, err error) {
 	return waits, nil
 }
 
-func (t *turn) reads(c pendingCall) bool {
+func (t *turn) reads(c fold.PendingCall) bool {
 	tool := t.tool(c.Name)
 	return tool != nil && tool.ReadOnly
 }
 
 // runCall makes a call and records its result.
-func (t *turn) runCall(ctx context.Context, c pendingCall) (waits bool, err error) {
+func (t *turn) runCall(ctx context.Context, c fold.PendingCall) (waits bool, err error) {
 	made := &runningCall{turn: t, call: c.Call}
 	out, err := t.callTool(ctx, c, made)
 	start := made.unrecorded.Swap(nil)
@@ -126,12 +92,12 @@ func truncateMiddle(text string) string {
 		strings.ToValidUTF8(text[:half], ""), len(text)-2*half, strings.ToValidUTF8(text[len(text)-half:], ""))
 }
 
-func (t *turn) callTool(ctx context.Context, c pendingCall, made *runningCall) (*Outcome, error) {
+func (t *turn) callTool(ctx context.Context, c fold.PendingCall, made *runningCall) (*Outcome, error) {
 	tool := t.tool(c.Name)
 	switch {
 	case tool == nil:
 		return &Outcome{Text: fmt.Sprintf("There is no tool %q. Tools of skills and servers are called with call_tool.", c.Name), Error: true}, nil
-	case c.started && !tool.Repeatable:
+	case c.Started && !tool.Repeatable:
 		return &Outcome{Text: "It is not known whether this call was made: the program ended before it came back. It was not made again. See whether it had an effect, and ask the person before you repeat it.", Error: true}, nil
 	}
 	if loaded := t.recoveredLoad(c); loaded != "" {
@@ -149,7 +115,7 @@ func (t *turn) callTool(ctx context.Context, c pendingCall, made *runningCall) (
 			return &Outcome{Text: "Nothing is called while the configuration cannot be read: " + err.Error() + ".", Error: true}, nil
 		}
 	}
-	id := fmt.Sprintf("%d.%s", c.message, c.ID)
+	id := fmt.Sprintf("%d.%s", c.Message, c.ID)
 	if outer := callid.From(ctx); outer != "" { // the agent is a tool of another agent
 		id = outer + "." + id
 	}
@@ -220,8 +186,8 @@ func ReportProgress(ctx context.Context, text string) {
 // recoveredLoad returns the text of the skills that a call loaded, if they were
 // recorded before a crash but the call's result was not. Otherwise it returns
 // "". The loads of several calls in one message may be interleaved.
-func (t *turn) recoveredLoad(c pendingCall) string {
-	if !c.started || c.Name != toolname.LoadSkill {
+func (t *turn) recoveredLoad(c fold.PendingCall) string {
+	if !c.Started || c.Name != toolname.LoadSkill {
 		return ""
 	}
 	wanted, out := skillName(json.RawMessage(c.Arguments))

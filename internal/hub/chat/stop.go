@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/loadout-dev/loadout/llm"
+	"github.com/loadout-dev/loadout/internal/fold"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -70,13 +70,13 @@ func (w *worker) closeCalls(ctx context.Context, why string) error {
 		events = past.Agent.Recent()
 	}
 	var results []*session.Event
-	for _, c := range openCalls(events) {
+	for _, c := range fold.PendingCalls(events) {
 		text := why + " The call was not made."
-		if c.started {
+		if c.Started {
 			text = why + " The call was in progress. It may have had an effect."
 		}
 		results = append(results, &session.Event{Time: time.Now().UTC(),
-			Result: &session.CallResult{Call: c.id, Text: text, Error: true, Denied: !c.started}})
+			Result: &session.CallResult{Call: c.ID, Text: text, Error: true, Denied: !c.Started}})
 	}
 	if w.active == nil {
 		return w.journal.Append(ctx, results...)
@@ -87,38 +87,4 @@ func (w *worker) closeCalls(ctx context.Context, why string) error {
 		}
 	}
 	return nil
-}
-
-// openCall is a tool call without a result.
-type openCall struct {
-	id      string
-	started bool
-}
-
-// openCalls returns the calls in the model's last message that have no result.
-func openCalls(events []session.Event) []openCall {
-	var out []openCall
-	for _, e := range events {
-		switch {
-		case e.Compacted != nil:
-			out = nil
-		case e.Message != nil && e.Message.Role == llm.Assistant:
-			out = nil
-			for _, c := range e.Message.Calls {
-				out = append(out, openCall{id: c.ID})
-			}
-		case e.CallStarted != nil:
-			for i := range out {
-				out[i].started = out[i].started || out[i].id == e.CallStarted.Call
-			}
-		case e.Result != nil:
-			for i := range out {
-				if out[i].id == e.Result.Call {
-					out = append(out[:i:i], out[i+1:]...)
-					break
-				}
-			}
-		}
-	}
-	return out
 }
