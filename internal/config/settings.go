@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/requirement"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/toolname"
 )
 
@@ -344,7 +345,7 @@ func checkApproved(v any) error {
 	for _, entry := range *v.(*[]string) {
 		skill, digest, ok := strings.Cut(entry, "=")
 		hex, is := strings.CutPrefix(digest, "sha256:")
-		if !ok || !is || skill == "" || len(hex) != 64 || strings.Trim(hex, "0123456789abcdef") != "" {
+		if !ok || !is || skill == "" || !skillfile.IsHash(hex) {
 			return errors.New("expected SKILL=sha256:DIGEST entries with 64 lower-case hexadecimal digits")
 		}
 	}

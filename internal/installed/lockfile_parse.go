@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"github.com/loadout-dev/loadout/internal/remote"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/skill"
@@ -108,7 +109,7 @@ func (r *lockReader) readFiles(at string) map[string]string {
 			r.addProblem(at+"."+fieldPath(p), "is not a valid path: %s", why)
 		}
 		hash, why := r.tryText()
-		if why == "" && !isHash(hash) {
+		if why == "" && !skillfile.IsHash(hash) {
 			why = "is not a SHA-256 in lower-case hex"
 		}
 		if files[p] = hash; why != "" {
@@ -318,10 +319,6 @@ func fieldPath(key string) string {
 		return key
 	}
 	return fmt.Sprintf("%q", truncate(key))
-}
-
-func isHash(s string) bool {
-	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 // computeDigest returns the skill digest of files, which maps paths to hashes.

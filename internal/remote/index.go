@@ -13,10 +13,10 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/catalog"
-	"github.com/loadout-dev/loadout/internal/lazyregexp"
 	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/internal/skillpath"
+	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -236,8 +236,6 @@ func truncate(s string, limit int) string {
 	return s
 }
 
-var sha256Name = lazyregexp.New(`^sha256:[0-9a-f]{64}$`)
-
 // readEntry parses an entry of a current index. If the entry is invalid, it
 // returns the reason.
 func (c *Client) readEntry(e *indexEntry, from *url.URL) (publishedSkill, string) {
@@ -247,7 +245,7 @@ func (c *Client) readEntry(e *indexEntry, from *url.URL) (publishedSkill, string
 		return p, fmt.Sprintf("unknown type %q, want skill-md or archive", truncate(e.Type, 80))
 	case e.Digest == "":
 		return p, "digest is missing"
-	case !sha256Name.MatchString(p.digest):
+	case policy.Digest(p.digest).Check() != nil:
 		return p, "invalid digest, want sha256: and 64 hex digits"
 	case e.URL == "":
 		return p, "url is missing"

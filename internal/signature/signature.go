@@ -31,6 +31,7 @@ import (
 
 	"golang.org/x/mod/sumdb/note"
 
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -203,7 +204,7 @@ func (s *Signature) check() error {
 		switch {
 		case !isOneLine(f.Path) || !fs.ValidPath(f.Path) || f.Path == FileName:
 			return fmt.Errorf("invalid path %.200q, want one line of UTF-8", f.Path)
-		case !isHash(f.SHA256):
+		case !skillfile.IsHash(f.SHA256):
 			return fmt.Errorf("file %q has no SHA-256", f.Path)
 		case i > 0 && f.Path <= s.Files[i-1].Path:
 			return fmt.Errorf("file %q is repeated or out of order", f.Path)
@@ -217,10 +218,6 @@ func isOneLine(s string) bool {
 	return s != "" && utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool {
 		return unicode.IsControl(r) || r == '\u2028' || r == '\u2029'
 	})
-}
-
-func isHash(s string) bool {
-	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 // DamagedError is returned if a signature was not written by [Sign] or was

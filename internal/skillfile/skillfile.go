@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"github.com/loadout-dev/loadout/internal/skillpath"
 )
@@ -37,6 +38,11 @@ const (
 func Hash(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
+}
+
+// IsHash reports whether s has the form of a hash that [Hash] returns.
+func IsHash(s string) bool {
+	return len(s) == 2*sha256.Size && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 const fileName = "SKILL.md"

@@ -39,3 +39,14 @@ func TestHash(t *testing.T) {
 		t.Errorf("hash %s", got)
 	}
 }
+
+func TestIsHash(t *testing.T) {
+	hash := skillfile.Hash(nil)
+	for s, want := range map[string]bool{
+		hash: true, "": false, hash[1:]: false, hash + "0": false, "A" + hash[1:]: false, "g" + hash[1:]: false, " " + hash[1:]: false,
+	} {
+		if skillfile.IsHash(s) != want {
+			t.Errorf("IsHash(%q) = %t", s, !want)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/configfile"
 	"github.com/loadout-dev/loadout/internal/upstream"
+	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -139,7 +140,7 @@ func (p *parser) parseSkillRef(f configfile.Field) (SkillRef, bool) {
 		p.addError("skill-ref", f.Value, quote(f.Key)+": the namespace "+nameProblem(r.Namespace), "use the name of a group, or public")
 	case len(r.ID) > 64 || hasUnprintable(r.ID):
 		p.addError("skill-ref", f.Value, quote(f.Key)+": invalid skill_id", "use the ID shown by the hub")
-	case r.Digest != "" && !isDigest(r.Digest):
+	case r.Digest != "" && policy.Digest(r.Digest).Check() != nil:
 		p.addError("skill-ref", f.Value, quote(f.Key)+": invalid content_hash", "use sha256: and 64 hexadecimal digits")
 	}
 	return r, true
@@ -299,9 +300,4 @@ func findSelection(s Spec) *Selection {
 		return &s.Selection
 	}
 	return nil
-}
-
-func isDigest(s string) bool {
-	hex, ok := strings.CutPrefix(s, "sha256:")
-	return ok && len(hex) == 64 && strings.Trim(hex, "0123456789abcdef") == ""
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/filetype"
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/picture"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/session"
@@ -61,7 +62,7 @@ func (e *Engine) readImages(ctx context.Context, p account.Principal, id string,
 		at := slices.IndexFunc(versions, func(a store.Attachment) bool {
 			return a.Path == ref.Path && (ref.SHA256 == "" || a.SHA256 == ref.SHA256)
 		})
-		if at < 0 && isHash(ref.SHA256) { // deleted: the rest of the message can still be sent again
+		if at < 0 && skillfile.IsHash(ref.SHA256) { // deleted: the rest of the message can still be sent again
 			out[i] = llm.Image{MIMEType: filetype.ByName(ref.Path), Name: ref.Path, Ref: ref.SHA256}
 			continue
 		}
@@ -102,12 +103,6 @@ func (e *ImageError) Error() string { return fmt.Sprintf("image %q: %s", e.Path,
 
 // Is reports whether target is [ErrInvalid].
 func (e *ImageError) Is(target error) bool { return target == ErrInvalid }
-
-// isHash reports whether a text has the form of a SHA-256 hash in hexadecimal.
-func isHash(text string) bool {
-	raw, err := hex.DecodeString(text)
-	return err == nil && len(raw) == sha256.Size
-}
 
 // checkImage returns the type and the size of an image. It fails if the image is
 // damaged. It does not decode an image whose width or height exceeds
@@ -253,7 +248,7 @@ func takeImages(events []session.Event) []llm.Image {
 		for _, i := range e.Message.Images[:min(len(e.Message.Images), MaxImages)] {
 			sum := sha256.Sum256(i.Data)
 			hash := hex.EncodeToString(sum[:])
-			if len(i.Data) == 0 && isHash(i.Ref) {
+			if len(i.Data) == 0 && skillfile.IsHash(i.Ref) {
 				hash = i.Ref
 			}
 			if _, known := taken[hash]; !known {

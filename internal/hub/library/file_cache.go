@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"container/list"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -77,7 +75,7 @@ func (c *fileCache) scan() error {
 		if err != nil {
 			continue // just removed
 		}
-		if !isHash(d.Name()) || !fi.Mode().IsRegular() {
+		if !skillfile.IsHash(d.Name()) || !fi.Mode().IsRegular() {
 			_ = c.root.RemoveAll(d.Name()) // incomplete file of a killed process
 			continue
 		}
@@ -88,11 +86,6 @@ func (c *fileCache) scan() error {
 		c.add(f.hash, f.size)
 	}
 	return nil
-}
-
-func isHash(name string) bool {
-	_, err := hex.DecodeString(name)
-	return err == nil && len(name) == 64 && strings.ToLower(name) == name
 }
 
 // close closes the cache directory.
