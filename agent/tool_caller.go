@@ -153,7 +153,6 @@ func (c *toolCaller) skillRules(ctx context.Context) policy.Rules {
 	return rules
 }
 
-// progressText returns the text of a progress notification.
 func progressText(p *mcp.ProgressNotificationParams) string {
 	switch {
 	case p.Message != "":

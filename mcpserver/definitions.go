@@ -60,7 +60,6 @@ func (s *Server) definitions() *definitions {
 	return s.shared
 }
 
-// acquireShared returns the shared definitions for features.
 func (s *Server) acquireShared(f features) *definitions {
 	shared.mu.Lock()
 	defer shared.mu.Unlock()

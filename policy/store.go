@@ -81,7 +81,6 @@ type Row struct {
 	err   error  // why the data is unreadable
 }
 
-// decode returns the grant in the row.
 func (r *Row) decode() (Grant, error) {
 	switch {
 	case r.err != nil:

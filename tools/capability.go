@@ -130,7 +130,6 @@ func (s *Set) startsServers(ctx context.Context, e *catalog.Entry, sk *skill.Ski
 	return needsPermission(own, loans)
 }
 
-// isScript reports whether a file is a script.
 func isScript(f skill.File) bool { return f.Script }
 
 // Default schemas for tools and skills that declare none.

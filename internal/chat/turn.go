@@ -97,7 +97,6 @@ func (s *turnPrinter) handleEvent(e agent.Event) {
 	s.printEvent(e)
 }
 
-// printEvent prints an event of a turn.
 func (s *turnPrinter) printEvent(e agent.Event) {
 	a := s.host
 	happens := func(colour, text string) { fmt.Fprintln(a.Stderr, a.Colorize(a.Stderr, colour, "· "+text)) }

@@ -170,7 +170,6 @@ func (m *secretMover) moveFromArgs(args []string) {
 	}
 }
 
-// moveFromFlag moves the secrets in the value of a flag.
 func (m *secretMover) moveFromFlag(flag, value string) string {
 	where, name := "argument "+flag, strings.TrimLeft(flag, "-")
 	switch {

@@ -193,7 +193,6 @@ func (s *Server) notifyWhenConnected(in *inboundRequest, u *upstreamServer) {
 // define no methods, so they need no support in the proxy.
 var forwardedExtensions = map[string]bool{"io.modelcontextprotocol/ui": true}
 
-// addCapabilities adds the capabilities of a server to merged.
 func addCapabilities(merged, c *mcp.ServerCapabilities) {
 	if c.Tools != nil {
 		if merged.Tools == nil {

@@ -35,7 +35,6 @@ func (r *requirementsReader) addProblem(file string, line int, code, message, fi
 	r.problems = append(r.problems, Problem{file, line, code, message, fix})
 }
 
-// readFile reads a requirements or constraints file.
 func (r *requirementsReader) readFile(file string, constraints bool) {
 	if slices.Contains(r.files, file) {
 		return

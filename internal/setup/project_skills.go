@@ -112,7 +112,6 @@ func (p *projectSkills) addRoots(roots []sources.Root) {
 	p.checked = time.Time{}
 }
 
-// originsOf returns the origins of the sources in roots.
 func originsOf(roots []sources.Root) map[string]bool {
 	origins := map[string]bool{}
 	for _, r := range roots {

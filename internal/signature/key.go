@@ -87,7 +87,6 @@ func newVerifier(public string) (note.Verifier, error) {
 	return v, nil
 }
 
-// publicBytes returns the Ed25519 key in a public key.
 func publicBytes(public string) (ed25519.PublicKey, bool) {
 	if len(public) > maxKey {
 		return nil, false

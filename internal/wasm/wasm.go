@@ -160,7 +160,6 @@ type failure struct {
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
-// exitCode returns the exit code for err.
 func exitCode(err error) int {
 	if f, ok := errors.AsType[*failure](err); ok {
 		return f.code

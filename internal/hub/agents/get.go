@@ -64,7 +64,6 @@ func (a actor) getKind(ctx context.Context, action account.Action, kind, namespa
 	return k, err
 }
 
-// decodeResource decodes a stored resource.
 func (a actor) decodeResource(ctx context.Context, k store.Kind) (*Resource, error) {
 	kept, err := decodeRecord(k)
 	if err != nil {

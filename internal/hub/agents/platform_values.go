@@ -300,7 +300,6 @@ func (s *Secrets) Variables(ctx context.Context, p account.Principal, d policy.D
 	return v, owner, nil
 }
 
-// decodeSecretGrant decodes the data stored with a grant.
 func decodeSecretGrant(g store.Grant) (data secretGrant, err error) {
 	if err := json.Unmarshal(g.Data, &data); err != nil {
 		return data, fmt.Errorf("decode grant of secret %s: %w", g.Name, store.ErrCorrupt)

@@ -97,7 +97,6 @@ func ResolveServers(l ServerLayers) (servers []Server, problems []string) {
 	return servers, problems
 }
 
-// definedServers returns the servers that a resource defines.
 func (a actor) definedServers(ctx context.Context, res *Resource) ([]Server, error) {
 	var configs []*upstream.Config
 	var err error

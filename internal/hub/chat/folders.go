@@ -112,7 +112,6 @@ func checkFolderName(name string) (string, error) {
 	return name, nil
 }
 
-// folderRecord returns the audit record for an action on a folder.
 func folderRecord(by account.UserID, action, id string) store.AuditRecord {
 	return store.AuditRecord{Actor: string(by), Action: action, Namespace: store.UserNamespace(string(by)), Subject: "folder/" + id, Decision: "allowed"}
 }

@@ -268,7 +268,6 @@ func takeImages(events []session.Event) []llm.Image {
 	return out
 }
 
-// storeImages stores images as files.
 func (c *fileChanges) storeImages(ctx context.Context, images []llm.Image) error {
 	for _, i := range images {
 		if err := c.store(ctx, i.Name, i.Data); err != nil {

@@ -103,7 +103,6 @@ func (e *Engine) SendMessage(ctx context.Context, p account.Principal, id string
 	return e.sendOnce(ctx, p, id, m)
 }
 
-// newMessage returns the input of a message.
 func (e *Engine) newMessage(ctx context.Context, p account.Principal, id string, m Message) (in input, err error) {
 	in = input{Kind: MessageInput, Text: m.Text, Skill: m.Skill, After: m.After}
 	if len(m.Images) > 0 {

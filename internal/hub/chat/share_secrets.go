@@ -108,7 +108,6 @@ func (t *secretTracker) observe(s *step) {
 	}
 }
 
-// observeFiles observes the files to share.
 func (t *secretTracker) observeFiles(files []SharedFile) {
 	for i := range files {
 		t.addRevealed(files[i].text)

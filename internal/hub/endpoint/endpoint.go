@@ -92,7 +92,6 @@ func schemaOf(schemas huma.Registry, parent reflect.Type, f reflect.StructField,
 	return huma.SchemaFromField(schemas, f, otherwise)
 }
 
-// jsonName returns the name of a field in JSON.
 func jsonName(f reflect.StructField) string {
 	if tag := f.Tag.Get("json"); tag != "" {
 		name, _, _ := strings.Cut(tag, ",")

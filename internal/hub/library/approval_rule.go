@@ -92,7 +92,6 @@ func newApprovalReader(t *store.Tables, p account.Principal) *approvalReader {
 	return &approvalReader{t: t, rules: map[Namespace]approvalRule{}, users: map[string]account.Principal{string(p.User): own}}
 }
 
-// rule returns the rule of a namespace.
 func (a *approvalReader) rule(ctx context.Context, n Namespace) (approvalRule, error) {
 	if r, known := a.rules[n]; known {
 		return r, nil

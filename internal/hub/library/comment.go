@@ -280,7 +280,6 @@ func newCommentDetails(h *skillRecord, v store.Version, m store.Comment, change 
 	return commentDetails{h.Name, v.Number, m.ID, m.Path, m.Line, change, m.Author}
 }
 
-// changeFunc changes a comment on a version.
 type changeFunc func(*store.Tx, *skillRecord, store.Version, store.Comment) error
 
 // changeComment calls f to change a comment, and returns its thread, or nil if the

@@ -235,7 +235,6 @@ func isReviewDecision(err error) bool {
 	return reviewed || isNotFound(err) || isDenied(err)
 }
 
-// newDraftEntry returns the catalog entry for a draft.
 func newDraftEntry(s *skill.Skill, m *meta) *catalog.Entry {
 	return m.catalogEntry(s.Name, cleanLine(s.DisplayName, 1024), truncate(s.Description, 16<<10), cleanLine(s.Version, 256), cleanLines(s.Tags))
 }

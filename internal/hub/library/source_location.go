@@ -128,7 +128,6 @@ func (l *Library) newClient(user account.UserID, timeout time.Duration, keepTop 
 	})
 }
 
-// location returns the location of the source.
 func (s *Source) location() remote.Location {
 	return remote.Location{Kind: remote.Kind(s.Kind), URL: s.URL, Ref: s.Ref}
 }

@@ -57,7 +57,6 @@ type Version struct {
 	Diagnostics []skill.Diagnostic `json:"-"`
 }
 
-// newVersion returns the [Version] for v, a stored version of the skill s.
 func newVersion(s store.Skill, v store.Version) *Version {
 	m := readMeta(v.Meta)
 	return &Version{

@@ -41,7 +41,6 @@ func (h *Handlers) newEndpoint(ctx context.Context, p account.Principal, key slo
 	return e, nil
 }
 
-// userPrincipal returns the policy principal for a user.
 func userPrincipal(u account.UserID) policy.Principal {
 	return policy.Principal{ID: string(u), Kind: policy.UserPrincipal}
 }

@@ -31,7 +31,6 @@ type documents struct {
 	denied []agents.Change // changes refused by a dry run because the user may not make them
 }
 
-// uploadedDocument is a document of the upload.
 type uploadedDocument struct {
 	*agents.Document
 	item    migrate.Item
@@ -127,7 +126,6 @@ func (d *documents) addServers(ctx context.Context, p *migrate.Plan) error {
 	return nil
 }
 
-// addFile adds the documents of a file.
 func (d *documents) addFile(f migrate.ResourceFile) error {
 	data, err := fs.ReadFile(d.files.Files(), f.From)
 	if err != nil {

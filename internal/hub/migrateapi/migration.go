@@ -51,7 +51,6 @@ type migration struct {
 	done     bool
 }
 
-// uploadedSkill is a skill of the upload.
 type uploadedSkill struct {
 	remote.Skill
 	item   migrate.Item
@@ -368,7 +367,6 @@ func (m *migration) notes() []string {
 	return append(slices.Clip(all[:most]), fmt.Sprintf("and %d more", len(all)-most))
 }
 
-// report returns the report of the migration.
 func (m *migration) report() migrationJSON {
 	out := migrationJSON{System: string(m.system), Source: visible(m.source), Commit: m.commit, Digest: m.digest, Namespace: string(m.in), Done: m.done,
 		Items: []migratedItemJSON{}, Notes: visibleTexts(m.notes()), Secrets: visibleTexts(m.change.Unset)}

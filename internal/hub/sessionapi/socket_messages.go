@@ -8,7 +8,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 )
 
-// clientMessage is a message from a client.
 type clientMessage struct {
 	Type       string         `json:"type"`
 	ID         string         `json:"id"` // chosen by the client; the reply repeats it

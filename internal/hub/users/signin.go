@@ -56,7 +56,6 @@ func (s SignIns) LocalPrincipal(ctx context.Context) (account.Principal, error) 
 	return p, err
 }
 
-// readGroups returns the roles of a user in groups.
 func readGroups(ctx context.Context, t store.Groups, id account.UserID) (map[account.GroupID]account.Role, error) {
 	memberships, err := t.ListMemberships(ctx, string(id))
 	groups := make(map[account.GroupID]account.Role, len(memberships))

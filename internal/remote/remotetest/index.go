@@ -201,7 +201,6 @@ func (s *site) artifact(w http.ResponseWriter, r *http.Request, name string, src
 	}
 }
 
-// entries returns the entries of the index.
 func (s *site) entries() []IndexEntry {
 	dirs, err := fs.ReadDir(s.files, ".")
 	if err != nil {

@@ -71,7 +71,6 @@ func writeTree(w io.Writer, dir, skip string) error {
 	return json.NewEncoder(w).Encode(Entry{End: true})
 }
 
-// deviceNumber returns the device number of a file.
 func deviceNumber(fi fs.FileInfo, err error) uint64 {
 	if err == nil {
 		if st, ok := fi.Sys().(*syscall.Stat_t); ok {
