@@ -1,11 +1,12 @@
 package serverstate
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"strings"
 	"sync"
+
+	"github.com/loadout-dev/loadout/internal/procstat"
 )
 
 // machineID identifies the current boot of the system and the PID namespace.
@@ -22,11 +23,9 @@ func startTime(pid int) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	// The program name is in parentheses and may contain any character.
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	const state, start = 0, 19 // fields 3 and 22 of proc_pid_stat(5)
-	if len(fields) <= start || fields[state] == "Z" || fields[state] == "X" {
+	state, start := procstat.Parse(string(stat))
+	if state == "" || state == "Z" || state == "X" {
 		return "", false
 	}
-	return fields[start], true
+	return start, true
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/procstat"
 	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/sandbox/prepare"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -204,11 +205,8 @@ func readOwnStat() string {
 
 // startTime returns the start time in the content of a process's stat file.
 func startTime(stat string) string {
-	_, rest, _ := strings.Cut(stat, ") ")
-	if f := strings.Fields(rest); len(f) > 19 {
-		return f[19]
-	}
-	return ""
+	_, start := procstat.Parse(stat)
+	return start
 }
 
 // enforcedLayers returns, for each limit and layer, the mechanism observed to enforce

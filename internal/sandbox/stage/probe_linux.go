@@ -4,10 +4,11 @@ import (
 	"encoding/json"
 	"os"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 	"unsafe"
+
+	"github.com/loadout-dev/loadout/internal/procstat"
 )
 
 // probe tries forbidden actions from inside a sandbox and prints a
@@ -54,12 +55,8 @@ func startTime(pid int) string {
 	if err != nil {
 		return ""
 	}
-	_, rest, _ := strings.Cut(string(b), ") ")
-	f := strings.Fields(rest)
-	if len(f) < 20 {
-		return ""
-	}
-	return f[19]
+	_, start := procstat.Parse(string(b))
+	return start
 }
 
 // StartTime returns the start time of this process, for [ProbeInput].
