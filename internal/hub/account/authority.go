@@ -1,6 +1,7 @@
 package account
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -265,6 +266,12 @@ type DeniedError struct {
 	// Hidden is set if the user must not learn whether the resource exists. Respond
 	// with status 404 instead of 403.
 	Hidden bool
+}
+
+// IsDenied reports whether an error is, or wraps, a [*DeniedError].
+func IsDenied(err error) bool {
+	_, ok := errors.AsType[*DeniedError](err)
+	return ok
 }
 
 func (e *DeniedError) Error() string {

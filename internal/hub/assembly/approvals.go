@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/lease"
 	"github.com/loadout-dev/loadout/internal/store"
@@ -113,7 +114,7 @@ func (a *reviewedGrants) checkCached(ctx context.Context, d policy.Digest) error
 // than that the check failed.
 func isVerdict(err error) bool {
 	_, reviewed := errors.AsType[*library.ReviewError](err)
-	return reviewed || errors.Is(err, library.ErrNotFound) || isDenied(err)
+	return reviewed || errors.Is(err, library.ErrNotFound) || account.IsDenied(err)
 }
 
 // refusalError converts an error from checkRunnable to a

@@ -34,7 +34,7 @@ func (k *Assembler) ChatSetup(ctx context.Context, r chat.Request) (*chat.Setup,
 		return nil, err
 	}
 	t, err := k.openConversation(ctx, w)
-	if errors.Is(err, store.ErrNotFound) || isDenied(err) {
+	if errors.Is(err, store.ErrNotFound) || account.IsDenied(err) {
 		return nil, fmt.Errorf("agent %s not found or not permitted: %w; start a conversation with another agent", r.Conversation.Agent, err)
 	}
 	if err != nil {
@@ -112,7 +112,7 @@ func (k *Assembler) openModel(ctx context.Context, w Request, profile *agents.Pr
 	switch {
 	case w.Model != "":
 		choice, err = k.o.Agents.Model(ctx, w.Principal, w.Model)
-		if errors.Is(err, store.ErrNotFound) || isDenied(err) {
+		if errors.Is(err, store.ErrNotFound) || account.IsDenied(err) {
 			err = errModelGone
 		}
 	case profile != nil:

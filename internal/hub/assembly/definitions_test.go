@@ -107,7 +107,7 @@ func TestChangedToolsNeedAcceptance(t *testing.T) {
 			t.Errorf("the changes are %+v", changes)
 		}
 		for _, p := range []account.Principal{w.ada, w.bob, w.meg} { // meg applied it, and so does not look at it alone
-			if _, err := w.kinds.AcceptTools(t.Context(), p, wiki, digests); !isDenied(err) {
+			if _, err := w.kinds.AcceptTools(t.Context(), p, wiki, digests); !account.IsDenied(err) {
 				t.Errorf("%s accepts: %v", p.Name, err)
 			}
 		}
@@ -129,11 +129,6 @@ func TestChangedToolsNeedAcceptance(t *testing.T) {
 			}
 		}
 	})
-}
-
-func isDenied(err error) bool {
-	_, ok := errors.AsType[*account.DeniedError](err)
-	return ok
 }
 
 // waitGone waits until no connection to a server is left.

@@ -72,7 +72,7 @@ func (k *Assembler) newPlan(ctx context.Context, w Request) (*plan, error) {
 		switch {
 		case err == nil:
 			p.values[s.Name] = values
-		case errors.Is(err, store.ErrNotFound), errors.Is(err, agents.ErrNoKey), isDenied(err):
+		case errors.Is(err, store.ErrNotFound), errors.Is(err, agents.ErrNoKey), account.IsDenied(err):
 			p.problems = append(p.problems, err.Error())
 		default:
 			return nil, err
@@ -257,9 +257,4 @@ func (p *plan) key() (string, error) {
 	}
 	sum := sha256.Sum256(all) // all includes secrets
 	return hex.EncodeToString(sum[:]), nil
-}
-
-func isDenied(err error) bool {
-	_, ok := errors.AsType[*account.DeniedError](err)
-	return ok
 }

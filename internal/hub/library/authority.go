@@ -142,7 +142,7 @@ func (l *Library) updateIf(ctx context.Context, p account.Principal, a account.A
 		}
 		in = h.Namespace
 		if err := check(tx, h); err != nil {
-			if isDenied(err) || isNotFound(err) {
+			if account.IsDenied(err) || isNotFound(err) {
 				if !h.isVisible(p) {
 					err = notFound(id)
 				}

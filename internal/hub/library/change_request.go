@@ -37,7 +37,7 @@ func (h *skillRecord) openRequests(ctx context.Context, t *store.Tables, p accou
 	out := make([]ChangeRequest, len(rows))
 	for i, r := range rows {
 		denied := h.checkDismiss(ctx, t, p, r, versions)
-		if denied != nil && !isDenied(denied) && !isNotFound(denied) {
+		if denied != nil && !account.IsDenied(denied) && !isNotFound(denied) {
 			return nil, denied
 		}
 		out[i] = ChangeRequest{r.ID, r.Number, r.Reviewer, untrusted.New(r.Note).ForPage(), r.Created, denied == nil && r.Reviewer != string(p.User)}

@@ -201,7 +201,7 @@ func (l *Library) DefaultSkills(ctx context.Context, p account.Principal, s Conv
 			}
 			ids[row.SkillID] = true
 			h, err := l.authorizeBound(ctx, p, account.SkillUse, row.SkillID)
-			if isNotFound(err) || isDenied(err) {
+			if isNotFound(err) || account.IsDenied(err) {
 				continue // the principal is no longer allowed to see it
 			}
 			if err != nil {

@@ -232,7 +232,7 @@ func (l *Library) checkDraftTarget(ctx context.Context, p account.Principal, c *
 // than that the check itself failed.
 func isReviewDecision(err error) bool {
 	_, reviewed := errors.AsType[*ReviewError](err)
-	return reviewed || isNotFound(err) || isDenied(err)
+	return reviewed || isNotFound(err) || account.IsDenied(err)
 }
 
 func newDraftEntry(s *skill.Skill, m *meta) *catalog.Entry {

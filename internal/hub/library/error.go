@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/skill"
@@ -94,11 +93,6 @@ func isNotFound(err error) bool { return errors.Is(err, ErrNotFound) }
 // isReviewError reports whether err is a [*ReviewError].
 func isReviewError(err error) bool {
 	_, ok := errors.AsType[*ReviewError](err)
-	return ok
-}
-
-func isDenied(err error) bool {
-	_, ok := errors.AsType[*account.DeniedError](err)
 	return ok
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/quota"
 	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/remote"
@@ -97,7 +98,7 @@ func skipCode(err error) SkipCode {
 		return SkipSource
 	case isNotFound(err):
 		return SkipNotFound
-	case isDenied(err):
+	case account.IsDenied(err):
 		return SkipForbidden
 	case errors.Is(err, ErrExists):
 		return SkipExists

@@ -180,7 +180,7 @@ func TestAdministratorsListHiddenMirroredSkills(t *testing.T) {
 	if found, err := w.list(w.root, q); err != nil || len(found) != 1 {
 		t.Errorf("an administrator sees %+v, %v", found, err)
 	}
-	if found, err := w.list(w.eve, q); !isDenied(err) {
+	if found, err := w.list(w.eve, q); !account.IsDenied(err) {
 		t.Errorf("a user sees %+v, %v", found, err)
 	}
 }
@@ -197,7 +197,7 @@ func TestMirroredCodeNeedsReview(t *testing.T) {
 		if one.Runnable || !one.Code {
 			t.Fatalf("code of a directory runs without a review: %+v", one)
 		}
-		if err := w.lib.ReviewVersion(w.ctx, w.meg, one.ID, library.Decision{Digest: one.Digest, Review: library.Approved}); !isDenied(err) {
+		if err := w.lib.ReviewVersion(w.ctx, w.meg, one.ID, library.Decision{Digest: one.Digest, Review: library.Approved}); !account.IsDenied(err) {
 			t.Errorf("a user reviews it: %v", err)
 		}
 		mustDo(t, w.lib.ReviewVersion(w.ctx, w.root, one.ID, library.Decision{Digest: one.Digest, Review: library.Approved}))
@@ -235,11 +235,11 @@ func TestMirroredNamespacesAreReadOnly(t *testing.T) {
 		t.Errorf("an administrator may only %v", actions)
 	}
 	for _, n := range []store.Namespace{store.Operator, store.Bundled} {
-		if _, err := w.lib.Upload(w.ctx, w.root, n, upload(t, "moon", "The moon.")); !isDenied(err) {
+		if _, err := w.lib.Upload(w.ctx, w.root, n, upload(t, "moon", "The moon.")); !account.IsDenied(err) {
 			t.Errorf("an upload to %s: %v", n, err)
 		}
 	}
-	if _, err := w.lib.Delete(w.ctx, w.root, id, false, false); !isDenied(err) {
+	if _, err := w.lib.Delete(w.ctx, w.root, id, false, false); !account.IsDenied(err) {
 		t.Errorf("a deletion: %v", err)
 	}
 }

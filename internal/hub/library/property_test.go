@@ -32,7 +32,7 @@ func TestAnySequenceOfOperations(t *testing.T) {
 		body := rapid.SampledFrom([]string{"one", "two", "three"})
 		fail := func(err error) { // except public data
 			known := errors.Is(err, library.ErrExists) || errors.Is(err, library.ErrNotFound) || errors.Is(err, store.ErrReferenced) ||
-				errors.Is(err, library.ErrInvalid) || isDenied(err)
+				errors.Is(err, library.ErrInvalid) || account.IsDenied(err)
 			if _, ok := errors.AsType[*library.NameError](err); err != nil && !known && !ok {
 				rt.Fatal(err)
 			}

@@ -104,7 +104,7 @@ func (l *Library) filterAllowed(ctx context.Context, p account.Principal, a acco
 		switch _, err := l.authorize(ctx, p, a, id); {
 		case err == nil:
 			out = append(out, id)
-		case !isNotFound(err) && !isDenied(err):
+		case !isNotFound(err) && !account.IsDenied(err):
 			return nil, err
 		}
 	}

@@ -88,16 +88,11 @@ func TestW7References(t *testing.T) {
 			{w.eve, library.Ref{Name: "pdf", Namespace: ownNamespace(w.ada)}, library.ErrNotFound},
 			{w.eve, library.Ref{Name: "pdf", Namespace: "nonsense"}, library.ErrNotFound},
 		} {
-			if _, err := w.lib.Resolve(w.ctx, tt.who, tt.ref); !errors.Is(err, tt.want) && !isDenied(err) {
+			if _, err := w.lib.Resolve(w.ctx, tt.who, tt.ref); !errors.Is(err, tt.want) && !account.IsDenied(err) {
 				t.Errorf("%+v: error is %v, want %v", tt.ref, err, tt.want)
 			}
 		}
 	})
-}
-
-func isDenied(err error) bool {
-	_, ok := errors.AsType[*account.DeniedError](err)
-	return ok
 }
 
 // W30: a hidden public skill is usable by name and not found by searches. Its package is

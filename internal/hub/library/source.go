@@ -182,7 +182,7 @@ func (s *boundSource) List(ctx context.Context) (catalog.Listing, error) {
 	for _, r := range s.refs {
 		found, err := s.l.Resolve(ctx, s.p, r)
 		switch {
-		case isNotFound(err), isDenied(err), isReviewError(err), errors.Is(err, ErrConflict):
+		case isNotFound(err), account.IsDenied(err), isReviewError(err), errors.Is(err, ErrConflict):
 			out.Problems = append(out.Problems, s.problem(r, err))
 			continue
 		case err != nil:

@@ -93,7 +93,7 @@ func (m *reviewModel) expected(rt *rapid.T, err error) {
 			return
 		}
 	}
-	if err != nil && !isDenied(err) && !isReviewError(err) {
+	if err != nil && !account.IsDenied(err) && !isReviewError(err) {
 		rt.Fatal(err)
 	}
 }
