@@ -50,9 +50,7 @@ func (s *Server) addScriptTool(sdk *mcp.Server) {
 }
 
 // destructive holds the annotations of tools whose effects are unknown.
-var destructive = &mcp.ToolAnnotations{DestructiveHint: ptr(true), OpenWorldHint: ptr(true)}
-
-func ptr[T any](v T) *T { return &v }
+var destructive = &mcp.ToolAnnotations{DestructiveHint: new(true), OpenWorldHint: new(true)}
 
 // addCallTool is like addTool, but passes the request to the handler, so that
 // it can report progress.

@@ -5,6 +5,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -302,7 +303,7 @@ func (l *loader) mapping(n *yaml.Node, prefix, file, root string) {
 	where := func(n *yaml.Node) string { return fmt.Sprintf("%s:%d:%d", file, n.Line, n.Column) }
 	if n.Kind != yaml.MappingNode {
 		if n.Kind != yaml.ScalarNode || n.Tag != "!!null" {
-			l.report(root, where(n), "expected keys and values below "+nonEmpty(prefix, "the top level"))
+			l.report(root, where(n), "expected keys and values below "+cmp.Or(prefix, "the top level"))
 		}
 		return
 	}
@@ -669,13 +670,6 @@ func quoteValue(s string) string {
 		s = string(r[:most]) + "…"
 	}
 	return strconv.Quote(s)
-}
-
-func nonEmpty(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }
 
 func readFile(path string) ([]byte, error) {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -80,7 +81,7 @@ func (l *loader) applyOperator(from *Config) {
 		mine.Presence = Managed
 		mine.Approved = l.dropApproved(mine.Approved)
 		mine.Rules = l.removeAllowRules(mine.Rules)
-		threshold := nonEmpty(theirs.Threshold, defaults().Policy.Threshold)
+		threshold := cmp.Or(theirs.Threshold, defaults().Policy.Threshold)
 		_ = lowerLevel(&threshold, &mine.Threshold) // a higher one is not applied
 		mine.Threshold = threshold
 	} else if theirs.Threshold != "" && !l.c.IsSet("policy.threshold") {
@@ -120,7 +121,7 @@ func (l *loader) removeAllowRules(rules []string) []string {
 }
 
 func (l *loader) addManagedNote(key, what string) {
-	l.c.Notes = append(l.c.Notes, Note{nonEmpty(l.c.from[key], key), key + ": " + what + ", because only those in " + l.operatorPath() + " count"})
+	l.c.Notes = append(l.c.Notes, Note{cmp.Or(l.c.from[key], key), key + ": " + what + ", because only those in " + l.operatorPath() + " count"})
 	delete(l.c.from, key)
 }
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"strconv"
@@ -18,7 +19,7 @@ type Value struct {
 func (c *Config) Values() []Value {
 	var out []Value
 	for _, s := range settings {
-		v := Value{Key: s.key, From: nonEmpty(c.from[s.key], "default")}
+		v := Value{Key: s.key, From: cmp.Or(c.from[s.key], "default")}
 		switch p := s.value(c).(type) {
 		case *bool:
 			v.Value = *p

@@ -61,9 +61,9 @@ func (m *Model) unknownError(q *request) error {
 	most, longest := -1, -1
 	for _, name := range m.order {
 		recorded := m.known[name].Request.items()
-		n := commonItems(recorded, asked)
+		n := commonPrefix(recorded, asked)
 		a, b := firstDifference(recorded, asked, n)
-		length := commonPrefix(a.text, b.text)
+		length := commonPrefix([]byte(a.text), []byte(b.text))
 		if n < most || n == most && length <= longest {
 			continue
 		}
@@ -74,8 +74,8 @@ func (m *Model) unknownError(q *request) error {
 	return e
 }
 
-// commonItems returns the number of equal items at the start of a and b.
-func commonItems(a, b []item) int {
+// commonPrefix returns the number of equal elements at the start of a and b.
+func commonPrefix[T comparable](a, b []T) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
 		n++
@@ -100,15 +100,6 @@ func firstDifference(recorded, asked []item, i int) (a, b item) {
 		a = item{}
 	}
 	return a, b
-}
-
-// commonPrefix returns the length in bytes of the common prefix of two texts.
-func commonPrefix(a, b string) int {
-	n := 0
-	for n < len(a) && n < len(b) && a[n] == b[n] {
-		n++
-	}
-	return n
 }
 
 // excerpt returns the part of an item around the byte at offset.
