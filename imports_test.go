@@ -511,7 +511,7 @@ const notStandard = "…"
 
 // leaves lists packages of constants and rules for text, files and addresses that import
 // only each other. Every package may import them.
-var leaves = []string{"internal/lazyregexp", "internal/requirement", "internal/toolname", "internal/printable", "internal/untrusted", "internal/skillname", "internal/skillfile", "internal/skillpath", "internal/secretname", "internal/tokencount", "internal/address", "internal/fileerror", "internal/procstat", "internal/retryafter", "internal/sandbox/mountpoint"}
+var leaves = []string{"internal/lazyregexp", "internal/requirement", "internal/toolname", "internal/printable", "internal/untrusted", "internal/skillname", "internal/skillfile", "internal/skillpath", "internal/secretname", "internal/tokencount", "internal/address", "internal/fileerror", "internal/plainjson", "internal/procstat", "internal/retryafter", "internal/sandbox/mountpoint"}
 
 // excepted lists our packages that a ban of the whole module still allows.
 var excepted = map[string][]string{

@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout/internal/plainjson"
 	"github.com/loadout-dev/loadout/internal/rpcmessage"
 )
 
@@ -186,7 +187,7 @@ func (h *statelessHandler) answer(w http.ResponseWriter, r *http.Request, id jso
 			complete(res, h.s.impl)
 		}
 		var encoded []byte
-		if encoded, err = marshal(res); err == nil {
+		if encoded, err = plainjson.Line(res); err == nil {
 			idJSON, _ := json.Marshal(id.Raw()) // a string or a number
 			data = make([]byte, 0, len(encoded)+len(idJSON)+64)
 			data = append(data, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":"...)
@@ -247,16 +248,6 @@ func complete(res mcp.Result, impl *mcp.Implementation) {
 		meta[mcp.MetaKeyServerInfo] = impl
 		res.SetMeta(meta)
 	}
-}
-
-// marshal encodes a result without escaping HTML, which would lengthen
-// instructions.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return bytes.TrimRight(b.Bytes(), "\n"), err
 }
 
 // statelessCalls counts the running calls of a server.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/plainjson"
 	"github.com/loadout-dev/loadout/internal/privatefile"
 )
 
@@ -211,17 +212,14 @@ func candidateIDs(p Principal, subject Digest, session string) []string {
 
 // encode returns the JSON form of a grant for storage.
 func (g *Grant) encode() ([]byte, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(g); err != nil {
+	data, err := plainjson.Indented(g)
+	if err != nil {
 		return nil, err
 	}
-	if buf.Len() > maxGrantBytes {
-		return nil, fmt.Errorf("grant too large (%d bytes, limit %d)", buf.Len(), maxGrantBytes)
+	if len(data) > maxGrantBytes {
+		return nil, fmt.Errorf("grant too large (%d bytes, limit %d)", len(data), maxGrantBytes)
 	}
-	return buf.Bytes(), nil
+	return data, nil
 }
 
 // ReadGrant decodes the data of a [Row], at most 64 KiB. It accepts only the

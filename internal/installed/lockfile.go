@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/loadout-dev/loadout/internal/plainjson"
 	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/remote"
 )
@@ -74,21 +75,18 @@ type lockfileJSON struct {
 // control systems can merge it. If [ParseLockfile] would reject the content,
 // Encode returns the same error.
 func (l *Lockfile) Encode() ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
 	skills := l.Skills
 	if skills == nil {
 		skills = map[string]Entry{}
 	}
-	if err := enc.Encode(lockfileJSON{l.version(), skills}); err != nil {
+	data, err := plainjson.Indented(lockfileJSON{l.version(), skills})
+	if err != nil {
 		return nil, fmt.Errorf("write %s: %w", LockfileName, err)
 	}
-	if _, err := ParseLockfile(b.Bytes()); err != nil {
+	if _, err := ParseLockfile(data); err != nil {
 		return nil, fmt.Errorf("invalid lockfile: %w", err)
 	}
-	return b.Bytes(), nil
+	return data, nil
 }
 
 // version returns the lowest format version that can represent the skills.

@@ -3,7 +3,6 @@
 package mcpproxy
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -18,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout/internal/plainjson"
 	"github.com/loadout-dev/loadout/internal/toolresult"
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
@@ -501,18 +501,8 @@ func requestDigest(method, server, name string, args []byte, who string) string 
 // canonicalJSON returns js with sorted keys and without insignificant space. It
 // returns invalid JSON unchanged.
 func canonicalJSON(js []byte) []byte {
-	if !json.Valid(js) {
-		return js
+	if out, err := plainjson.Canonical(js); err == nil {
+		return out
 	}
-	d := json.NewDecoder(bytes.NewReader(js))
-	d.UseNumber() // a float64 does not hold all digits of a large integer
-	var v any
-	if d.Decode(&v) != nil {
-		return js
-	}
-	out, err := json.Marshal(v)
-	if err != nil {
-		return js
-	}
-	return out
+	return js
 }

@@ -7,7 +7,6 @@
 package secrets
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -18,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/plainjson"
 	"github.com/loadout-dev/loadout/internal/privatefile"
 	"github.com/loadout-dev/loadout/internal/secretname"
 )
@@ -170,21 +170,12 @@ func (s *Store) change(ctx context.Context, edit func(*content) error) error {
 		if refused = edit(c); refused != nil {
 			return nil, refused
 		}
-		return encode(c)
+		return plainjson.Indented(c)
 	})
 	if err != nil && refused == nil {
 		return fmt.Errorf("change secrets in %s: %w", s.path, err)
 	}
 	return err
-}
-
-func encode(c *content) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	err := enc.Encode(c)
-	return b.Bytes(), err
 }
 
 // decode decodes and validates the content of the file.

@@ -1,13 +1,13 @@
 package skilldiff
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/loadout-dev/loadout/internal/plainjson"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -84,19 +84,11 @@ func jsonText(v any) string {
 // canonicalJSON returns JSON without white space and with sorted keys, so that
 // the order of keys does not matter.
 func canonicalJSON(raw json.RawMessage) string {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber() // 1.10 is not 1.1
-	var v any
-	if d.Decode(&v) != nil {
+	text, err := plainjson.Canonical(raw)
+	if err != nil {
 		return string(raw)
 	}
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	if e.Encode(v) != nil {
-		return string(raw)
-	}
-	return strings.TrimSuffix(out.String(), "\n")
+	return string(text)
 }
 
 // compareFields returns the frontmatter fields that differ between two

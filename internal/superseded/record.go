@@ -1,7 +1,6 @@
 package superseded
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/plainjson"
 	"github.com/loadout-dev/loadout/internal/privatefile"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -193,21 +193,11 @@ func (s *Store) decode(data []byte) (records, error) {
 func encode(all records) ([]byte, error) {
 	f := fileJSON{Version: fileVersion, Skills: []recordJSON{}}
 	for _, r := range all {
-		text, err := encodeJSON(r.Grant)
+		text, err := plainjson.Indented(r.Grant)
 		if err != nil {
 			return nil, err
 		}
 		f.Skills = append(f.Skills, recordJSON{text, r.Scopes, r.Again, r.By, r.At})
 	}
-	return encodeJSON(f)
-}
-
-// encodeJSON encodes v without escaping HTML, as package policy does.
-func encodeJSON(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	err := enc.Encode(v)
-	return b.Bytes(), err
+	return plainjson.Indented(f)
 }

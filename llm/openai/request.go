@@ -1,12 +1,12 @@
 package openai
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"strings"
 
+	"github.com/loadout-dev/loadout/internal/plainjson"
 	"github.com/loadout-dev/loadout/llm"
 )
 
@@ -92,13 +92,7 @@ func (m *model) render(r *llm.Request) ([]byte, error) {
 		out.Tools = append(out.Tools, tool{"function", f})
 	}
 	out.Messages = m.messages(r)
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(out); err != nil {
-		return nil, err
-	}
-	return bytes.TrimRight(b.Bytes(), "\n"), nil
+	return plainjson.Line(out)
 }
 
 // setLimits sets the token limits for the response and for thinking.

@@ -12,6 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/configfile"
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/quota"
+	"github.com/loadout-dev/loadout/internal/plainjson"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -333,7 +334,7 @@ func (a *documentBatch) applyDocument(ctx context.Context, i int) error {
 // saveDocument stores a document unless it is unchanged.
 func (a *documentBatch) saveDocument(ctx context.Context, i int, old store.Kind, refs []store.Reference) error {
 	d, c := a.docs[i], &a.result.Changes[i]
-	spec, err := encodeJSON(d.Spec)
+	spec, err := plainjson.Line(d.Spec)
 	if err != nil {
 		return err
 	}
@@ -357,7 +358,7 @@ func (a *documentBatch) saveDocument(ctx context.Context, i int, old store.Kind,
 			return err
 		}
 	}
-	raw, err := encodeJSON(next)
+	raw, err := plainjson.Line(next)
 	if err == nil && !same {
 		err = a.r.opts.Quotas.Check(ctx, &a.Tables, a.namespaces[i], quota.Amounts{Bytes: int64(len(raw) - len(old.Spec))})
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/loadout-dev/loadout/internal/plainjson"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
@@ -90,7 +91,7 @@ func flatten(out map[string]string, path string, v any) {
 			out[path] = "[]"
 		}
 	default:
-		text, err := encodeJSON(v)
+		text, err := plainjson.Line(v)
 		if err == nil {
 			out[path] = string(text)
 		}

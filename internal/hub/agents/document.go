@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/loadout-dev/loadout/internal/plainjson"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -203,34 +204,12 @@ func (s *Skill) MarshalJSON() ([]byte, error) {
 	if err := json.Unmarshal(s.Fields, &fields); err != nil {
 		return nil, err
 	}
-	prompt, err := encodeJSON(s.Prompt)
+	prompt, err := plainjson.Line(s.Prompt)
 	fields["prompt"] = prompt
 	if err != nil {
 		return nil, err
 	}
-	return encodeJSON(fields)
-}
-
-// encodeJSON encodes a value on one line, with sorted keys and minimal escapes.
-func encodeJSON(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
-// canonicalJSON normalizes JSON so that equal values have equal encodings.
-func canonicalJSON(raw json.RawMessage) (json.RawMessage, error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		return nil, err
-	}
-	return encodeJSON(v)
+	return plainjson.Line(fields)
 }
 
 // Encode encodes the document as JSON that [Parse] accepts, with [APIVersion]. It
@@ -239,7 +218,7 @@ func (d *Document) Encode() ([]byte, error) {
 	if d.Spec == nil {
 		return nil, fmt.Errorf("%s %q has no spec", d.Kind, d.Name)
 	}
-	spec, err := encodeJSON(d.Spec)
+	spec, err := plainjson.Line(d.Spec)
 	if err != nil {
 		return nil, fmt.Errorf("%s %q: %w", d.Kind, d.Name, err)
 	}
@@ -248,7 +227,7 @@ func (d *Document) Encode() ([]byte, error) {
 		Namespace   string `json:"namespace,omitempty"`
 		Description string `json:"description,omitempty"`
 	}
-	return encodeJSON(struct {
+	return plainjson.Line(struct {
 		APIVersion string          `json:"apiVersion"`
 		Kind       string          `json:"kind"`
 		Metadata   metadata        `json:"metadata"`
@@ -263,7 +242,7 @@ func (s *Skill) skillFile(name string) ([]byte, error) {
 		return nil, err
 	}
 	var b bytes.Buffer
-	quoted, err := encodeJSON(name)
+	quoted, err := plainjson.Line(name)
 	fmt.Fprintf(&b, "---\nname: %s\n", quoted)
 	for _, key := range sortedKeys(fields) {
 		fmt.Fprintf(&b, "%s: %s\n", key, fields[key])

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/plainjson"
 	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/skill"
@@ -224,10 +225,10 @@ func (r *Registry) UnbindSkill(ctx context.Context, tx *store.Tx, k store.Kind, 
 	if have == nil || !have.removeSkill(skillID, name) {
 		return fmt.Errorf("%s %q: skill %q: %w", k.Kind, k.Name, name, store.ErrNotFound)
 	}
-	if kept.Spec, err = encodeJSON(spec); err != nil {
+	if kept.Spec, err = plainjson.Line(spec); err != nil {
 		return err
 	}
-	raw, err := encodeJSON(kept)
+	raw, err := plainjson.Line(kept)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/llm/vendors"
+	"github.com/loadout-dev/loadout/internal/plainjson"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -79,7 +80,7 @@ func ParseDefaultModel(spec Model, hasKey bool) (*Document, error) {
 	if hasKey {
 		spec.Key = "${{secrets." + defaultModelKey + "}}"
 	}
-	raw, err := encodeJSON(map[string]any{"apiVersion": APIVersion, "kind": ModelKind, "metadata": map[string]string{"name": DefaultModelName, "namespace": string(store.Public)}, "spec": spec})
+	raw, err := plainjson.Line(map[string]any{"apiVersion": APIVersion, "kind": ModelKind, "metadata": map[string]string{"name": DefaultModelName, "namespace": string(store.Public)}, "spec": spec})
 	if err != nil {
 		return nil, err
 	}

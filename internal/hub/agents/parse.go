@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loadout-dev/loadout/internal/configfile"
+	"github.com/loadout-dev/loadout/internal/plainjson"
 	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -92,7 +93,7 @@ func parseDocument(n *configfile.Node) *Document {
 		p.doc.Spec = nil
 		return p.doc
 	}
-	if raw, err := encodeJSON(p.doc.Spec); err != nil || len(raw) > MaxSpec {
+	if raw, err := plainjson.Line(p.doc.Spec); err != nil || len(raw) > MaxSpec {
 		p.addError("document-large", spec, fmt.Sprintf("spec too large (limit %d bytes)", MaxSpec), "shorten the spec")
 		p.doc.Spec = nil
 	}

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loadout-dev/loadout/internal/configfile"
+	"github.com/loadout-dev/loadout/internal/plainjson"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/skill"
@@ -151,7 +152,7 @@ func (p *parser) parseSkillRef(f configfile.Field) (SkillRef, bool) {
 func (p *parser) parseServers(s *Selection, f configfile.Field) {
 	read, ds := upstream.ParseNode(f.Value, upstream.ParseOptions{})
 	p.doc.Findings = append(p.doc.Findings, ds...)
-	raw, err := canonicalJSON(f.Value.JSON())
+	raw, err := plainjson.Canonical(f.Value.JSON())
 	if err != nil {
 		p.addError("servers-shape", f.Value, "invalid "+f.Key, "use a map of servers by name")
 		return

@@ -10,6 +10,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/configfile"
 	"github.com/loadout-dev/loadout/internal/llm/vendors"
+	"github.com/loadout-dev/loadout/internal/plainjson"
 	"github.com/loadout-dev/loadout/internal/secretname"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
@@ -251,7 +252,7 @@ func (p *parser) parseServer(n *configfile.Node) *MCPServer {
 	if d := n.Get("description"); d != nil {
 		p.doc.Description = p.parseText("description", d)
 	}
-	raw, err := canonicalJSON(n.JSON())
+	raw, err := plainjson.Canonical(n.JSON())
 	if err != nil {
 		p.addError("server-shape", n, "invalid server", "use a command or a url")
 		return &MCPServer{}
@@ -273,7 +274,7 @@ func wrapServer(name string, n *configfile.Node) *configfile.Node {
 
 // parseConfig parses the server's configuration.
 func (s *MCPServer) parseConfig(name string) (*upstream.Config, error) {
-	raw, err := encodeJSON(map[string]json.RawMessage{name: s.Config})
+	raw, err := plainjson.Line(map[string]json.RawMessage{name: s.Config})
 	if err != nil {
 		return nil, err
 	}
@@ -309,7 +310,7 @@ func (p *parser) parseSkill(n *configfile.Node) *Skill {
 	if kept.Get("description") == nil && p.doc.Description != "" {
 		kept.Fields = append(kept.Fields, configfile.Field{Key: "description", Value: &configfile.Node{Kind: configfile.String, Text: p.doc.Description}})
 	}
-	raw, err := canonicalJSON(kept.JSON())
+	raw, err := plainjson.Canonical(kept.JSON())
 	if err != nil {
 		p.addError("document-shape", n, "invalid fields", "fix the fields")
 		return s

@@ -12,6 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/llm/vendors"
+	"github.com/loadout-dev/loadout/internal/plainjson"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/policy"
@@ -373,7 +374,7 @@ func (a actor) modelChoice(ctx context.Context, k store.Kind) (*ModelChoice, err
 	}
 	identity := *m
 	identity.Images, identity.Window = nil, 0 // a key is granted to the model and its address
-	raw, err := encodeJSON(&identity)
+	raw, err := plainjson.Line(&identity)
 	if err != nil {
 		return nil, err
 	}

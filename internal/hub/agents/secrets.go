@@ -13,6 +13,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/encryption"
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/quota"
+	"github.com/loadout-dev/loadout/internal/plainjson"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
@@ -286,7 +287,7 @@ func (s *Secrets) Grant(ctx context.Context, p account.Principal, o Owner, name 
 		if is != digest {
 			return nil, fmt.Errorf("grant secret to %s: %w: digest is now %s", to, store.ErrConflict, is.Short())
 		}
-		data, err := encodeJSON(secretGrant{Secret: name, Subject: to.String(), By: string(p.User), Target: target})
+		data, err := plainjson.Line(secretGrant{Secret: name, Subject: to.String(), By: string(p.User), Target: target})
 		if err != nil {
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/plainjson"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/skill"
@@ -122,7 +123,7 @@ func (r *Registry) ParseServerDraft(p account.Principal, name string, config jso
 	if err := account.Check(p, account.ServerApply, accountResource(own, "")); err != nil {
 		return Server{}, nil, err
 	}
-	text, err := encodeJSON(map[string]any{"apiVersion": APIVersion, "kind": ServerKind, "metadata": map[string]string{"name": name}, "spec": config})
+	text, err := plainjson.Line(map[string]any{"apiVersion": APIVersion, "kind": ServerKind, "metadata": map[string]string{"name": name}, "spec": config})
 	if err != nil {
 		return Server{}, nil, fmt.Errorf("%w: %w", store.ErrInvalid, err)
 	}

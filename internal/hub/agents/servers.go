@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/plainjson"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
@@ -182,7 +183,7 @@ func (r *Registry) ReviewServer(ctx context.Context, p account.Principal, subjec
 		if s.PolicyDigest() != digest {
 			return fmt.Errorf("review %s: %w: digest is now %s", subject, store.ErrConflict, s.PolicyDigest().Short())
 		}
-		data, err := encodeJSON(storedReview{decision, string(p.User), note})
+		data, err := plainjson.Line(storedReview{decision, string(p.User), note})
 		if err != nil {
 			return err
 		}

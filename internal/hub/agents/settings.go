@@ -10,6 +10,7 @@ import (
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/plainjson"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
@@ -82,7 +83,7 @@ func (r *Registry) SetSkillSettings(ctx context.Context, p account.Principal, sc
 		if err != nil {
 			return err
 		}
-		value, err := encodeJSON(s)
+		value, err := plainjson.Line(s)
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/loadout-dev/loadout/internal/plainjson"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -38,11 +39,11 @@ func ParseSkillFile(namespace, name string, file []byte) (*Document, error) {
 		return nil, fmt.Errorf("skill %q: %w: %w", name, store.ErrCorrupt, err)
 	}
 	delete(fields, "name")
-	kept, err := encodeJSON(fields)
+	kept, err := plainjson.Line(fields)
 	if err != nil {
 		return nil, err
 	}
-	if kept, err = canonicalJSON(kept); err != nil {
+	if kept, err = plainjson.Canonical(kept); err != nil {
 		return nil, err
 	}
 	return &Document{APIVersion: APIVersion, Kind: SkillKind, Namespace: namespace, Name: name, Description: parsed.Description,
@@ -72,7 +73,7 @@ func skillFileFields(name string, file []byte) map[string]string {
 }
 
 func (s *Skill) flatFields() map[string]string {
-	spec, err := encodeJSON(s)
+	spec, err := plainjson.Line(s)
 	if err != nil {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/plainjson"
 	"github.com/loadout-dev/loadout/internal/store"
 )
 
@@ -99,11 +100,11 @@ func (a actor) readTrial(ctx context.Context, docs []*Document) (trialDocuments,
 		if err := a.checkAccess(account.KindApply, accountResource(in, string(a.p.User)), d.Kind, d.Name); err != nil {
 			return nil, err
 		}
-		spec, err := encodeJSON(d.Spec)
+		spec, err := plainjson.Line(d.Spec)
 		if err != nil {
 			return nil, err
 		}
-		raw, err := encodeJSON(storedDocument{Description: d.Description, By: string(a.p.User), ServersBy: string(a.p.User), Spec: spec})
+		raw, err := plainjson.Line(storedDocument{Description: d.Description, By: string(a.p.User), ServersBy: string(a.p.User), Spec: spec})
 		if err != nil {
 			return nil, err
 		}

@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,19 +10,10 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/approval"
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/plainjson"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/policy"
 )
-
-// marshalUnescaped encodes v without HTML escaping, because models read the
-// result and would take \u003csvg literally.
-func marshalUnescaped(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
-}
 
 // answerRetention is how long resolved approval requests are stored.
 const answerRetention = 24 * time.Hour
@@ -46,7 +36,7 @@ func principalText(p policy.Principal) string { return p.Kind + ":" + p.ID }
 
 // Put implements [approval.Store].
 func (k approvalStore) Put(ctx context.Context, a approval.Request) error {
-	data, err := marshalUnescaped(a)
+	data, err := plainjson.Line(a)
 	if err != nil {
 		return err
 	}
@@ -90,7 +80,7 @@ func (k approvalStore) Resolve(ctx context.Context, id string, answer approval.A
 	if answer.Outcome == approval.Cancelled && answer.By == (policy.Principal{}) && k.handingOver != nil && k.handingOver() {
 		return nil, errLeaseLost
 	}
-	data, err := marshalUnescaped(answer)
+	data, err := plainjson.Line(answer)
 	if err != nil {
 		return nil, err
 	}
@@ -217,7 +207,7 @@ func isSameAnswer(a, b approval.Answer) bool {
 		if a.Scope == "" {
 			a.Scope = policy.Once
 		}
-		text, err := marshalUnescaped(a) // compacts Content
+		text, err := plainjson.Line(a) // compacts Content
 		if err != nil {
 			return ""
 		}
@@ -336,7 +326,7 @@ func (e *Engine) Respond(ctx context.Context, p account.Principal, r Response) e
 	if r.Request == "" {
 		return ErrNoRequestID
 	}
-	content, err := marshalUnescaped(map[string]any{"success": r.Success, "result": r.Result, "error": r.Error})
+	content, err := plainjson.Line(map[string]any{"success": r.Success, "result": r.Result, "error": r.Error})
 	if err != nil {
 		return fmt.Errorf("encode response to %.100q: %w: %w", r.Request, ErrInvalid, err)
 	}

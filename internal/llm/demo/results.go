@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/loadout-dev/loadout/internal/plainjson"
 	"github.com/loadout-dev/loadout/llm"
 )
 
@@ -39,13 +40,11 @@ func newStep(c llm.Call) *step {
 // asJSON encodes a value as a model would write it. The value must be decoded
 // JSON or a string.
 func asJSON(v any) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	data, err := plainjson.Line(v)
+	if err != nil {
 		panic(err) // cannot fail for a value from JSON or from text
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return string(data)
 }
 
 // text returns the argument with the given name if it is a string, and ""

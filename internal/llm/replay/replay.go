@@ -33,6 +33,7 @@ import (
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
+	"github.com/loadout-dev/loadout/internal/plainjson"
 	"github.com/loadout-dev/loadout/llm"
 )
 
@@ -242,12 +243,9 @@ func (q *request) file() string { return q.digest()[:32] + ".json" }
 
 // encode returns the JSON encoding of a value as stored in a file.
 func encode(v any) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(v); err != nil {
+	data, err := plainjson.Indented(v)
+	if err != nil {
 		panic(err) // the value was validated before
 	}
-	return b.Bytes()
+	return data
 }
