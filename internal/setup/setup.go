@@ -154,42 +154,29 @@ func (s *Setup) Home() string {
 }
 
 // CacheDir returns the cache directory, or "" if there is none.
-func (s *Setup) CacheDir() string {
-	if d := s.Getenv("LOADOUT_CACHE"); d != "" {
-		return d
-	}
-	if d := s.Getenv("XDG_CACHE_HOME"); filepath.IsAbs(d) {
-		return filepath.Join(d, "loadout")
-	}
-	if h := s.Home(); h != "" {
-		return filepath.Join(h, ".cache", "loadout")
-	}
-	return ""
-}
+func (s *Setup) CacheDir() string { return s.baseDir("LOADOUT_CACHE", "XDG_CACHE_HOME", ".cache") }
 
 // StateDir returns the directory for the user's decisions and other state, or
 // "" if there is none.
 func (s *Setup) StateDir() string {
-	if d := s.Getenv("LOADOUT_STATE"); d != "" {
-		return d
-	}
-	if d := s.Getenv("XDG_STATE_HOME"); filepath.IsAbs(d) {
-		return filepath.Join(d, "loadout")
-	}
-	if h := s.Home(); h != "" {
-		return filepath.Join(h, ".local", "state", "loadout")
-	}
-	return ""
+	return s.baseDir("LOADOUT_STATE", "XDG_STATE_HOME", ".local/state")
 }
 
 // DataDir returns the directory for files created by agents, or "" if there is
 // none.
-func (s *Setup) DataDir() string {
-	if d := s.Getenv("XDG_DATA_HOME"); filepath.IsAbs(d) {
+func (s *Setup) DataDir() string { return s.baseDir("", "XDG_DATA_HOME", ".local/share") }
+
+// baseDir returns the directory in the variable own, our directory in the one in the
+// variable xdg, or our directory in a directory of the home directory.
+func (s *Setup) baseDir(own, xdg, inHome string) string {
+	if own != "" && s.Getenv(own) != "" {
+		return s.Getenv(own)
+	}
+	if d := s.Getenv(xdg); filepath.IsAbs(d) {
 		return filepath.Join(d, "loadout")
 	}
 	if h := s.Home(); h != "" {
-		return filepath.Join(h, ".local", "share", "loadout")
+		return filepath.Join(h, inHome, "loadout")
 	}
 	return ""
 }
