@@ -36,13 +36,13 @@ func (t *turn) notifySkillChanges(ctx context.Context) error {
 	if t.opts.Skills == nil {
 		return nil
 	}
-	told := t.folded().OfferedSkills()
-	if len(told) == 0 {
+	offered := t.folded().OfferedSkills()
+	if len(offered) == 0 {
 		return nil // the last reported list is unknown
 	}
 	var came, gone, now []string
 	was, is := map[string]bool{}, map[string]bool{}
-	for _, name := range told {
+	for _, name := range offered {
 		was[name] = true
 	}
 	for _, o := range t.opts.Skills() {
@@ -50,7 +50,7 @@ func (t *turn) notifySkillChanges(ctx context.Context) error {
 			came = append(came, "- "+untrusted.New(o.Name).ForModel()+": "+untrusted.New(o.Description).ForModel())
 		}
 	}
-	for _, name := range told {
+	for _, name := range offered {
 		if !is[name] {
 			gone = append(gone, name)
 		}

@@ -72,7 +72,7 @@ const answerTime = 15 * time.Minute
 type verdict int
 
 const (
-	notAsked verdict = iota
+	notPrompted verdict = iota
 	approved
 	denied
 	unanswered // the user closed the question or gave no decision

@@ -12,7 +12,7 @@ import (
 )
 
 // approveChanges returns a function that asks the user about held changes of a
-// script, or nil if nobody can be asked.
+// script, or nil if no user can answer.
 func (s *Server) approveChanges(req *mcp.CallToolRequest) func(context.Context, []loadout.HeldChange) (bool, error) {
 	if s.opts.ApproveChanges != nil {
 		return s.opts.ApproveChanges

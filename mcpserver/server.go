@@ -410,8 +410,8 @@ func (s *Server) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 				break
 			}
 			if delivered != nil {
-				if news := s.texts.changesSince(ctx, s, req); news != "" {
-					r = withNotice(r, news)
+				if changes := s.texts.changesSince(ctx, s, req); changes != "" {
+					r = withNotice(r, changes)
 				}
 			}
 			return toolresult.New(r), nil

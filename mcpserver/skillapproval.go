@@ -58,7 +58,7 @@ func (s *Server) approveSkill(ctx context.Context, req *mcp.CallToolRequest) *mc
 		}
 	case a.verdict == denied:
 		s.approvals.decline(r.Digest)
-	case a.verdict == notAsked && !s.approvals.wasDeclined(r.Digest):
+	case a.verdict == notPrompted && !s.approvals.wasDeclined(r.Digest):
 		schema := decisionSchema("once: for the next run; session: for one day; always: this version", "once", "session", "always")
 		return &mcp.CallToolResult{
 			InputRequests: mcp.InputRequestMap{questionKey: &mcp.ElicitParams{Message: r.Text, RequestedSchema: schema}},

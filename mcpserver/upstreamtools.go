@@ -296,9 +296,9 @@ func notApproved(tool string) *mcp.CallToolResult {
 // waits until the remaining ones have been sent.
 func progressTo(ctx context.Context, client *mcp.ServerSession, token any) (tell func(*mcp.ProgressNotificationParams), done func()) {
 	queue := make(chan *mcp.ProgressNotificationParams, 32)
-	told := make(chan struct{})
+	notified := make(chan struct{})
 	go func() {
-		defer close(told)
+		defer close(notified)
 		for n := range queue {
 			_ = client.NotifyProgress(ctx, n) // the client may have disconnected
 		}
@@ -321,7 +321,7 @@ func progressTo(ctx context.Context, client *mcp.ServerSession, token any) (tell
 		open = false
 		close(queue)
 		mu.Unlock()
-		<-told
+		<-notified
 	}
 }
 

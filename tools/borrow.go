@@ -106,11 +106,11 @@ func (s *Set) borrowedConfig(ctx context.Context, l *borrowedTools, to *skill.Sk
 		}
 		return &c, settings, nil, nil
 	}
-	lent, err := provider.Lend(l.owner, to, l.tools)
+	borrowed, err := provider.Lend(l.owner, to, l.tools)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	c, notes, err = s.access.provide(ctx, l.entry, lent)
+	c, notes, err = s.access.provide(ctx, l.entry, borrowed)
 	return c, nil, notes, err
 }
 

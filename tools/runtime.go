@@ -290,7 +290,7 @@ func (r *runtimeServers) isPermitted(ctx context.Context, e *catalog.Entry) bool
 
 // provide returns the server configuration of a skill's provider.
 func (r *runtimeServers) provide(_ context.Context, _ *catalog.Entry, s *skill.Skill) (*upstream.Config, []string, error) {
-	start, err := provider.Plan(s, provider.Options{Person: r.UserName})
+	start, err := provider.Plan(s, provider.Options{UserName: r.UserName})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -260,11 +260,11 @@ func (s *Set) openServer(name, skill string, c *upstream.Config, v upstream.Vari
 // finish. It may be called more than once. Afterwards, the set has no servers.
 func (s *Set) Close() error {
 	s.mu.Lock()
-	brought, own := s.groups, s.own
+	provided, own := s.groups, s.own
 	s.groups, s.own, s.closed = map[string]*serverGroup{}, nil, true
 	s.mu.Unlock()
 	s.cancel()
-	for _, b := range brought {
+	for _, b := range provided {
 		b.release()
 	}
 	for _, sv := range own {

@@ -61,7 +61,7 @@ type conversationBuilder struct {
 	log     session.Log
 	rules   policy.Rules // policy rules for the working directory
 	watcher *setup.ConfigWatcher
-	// approveChanges asks the user about held changes; nil if nobody can answer.
+	// approveChanges asks the user about held changes; nil if no user can answer.
 	approveChanges approveChanges
 }
 

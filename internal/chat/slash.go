@@ -182,7 +182,7 @@ const maxModelName = 200
 // knownModels returns the current model, the configured models, and the demo.
 func (t *dialog) knownModels() []terminal.Choice {
 	now := t.activeModel().Now
-	all := []terminal.Choice{{Name: cmp.Or(now.Asked, now.Name, vendors.Demo), Help: "current, " + t.Model().Name()}}
+	all := []terminal.Choice{{Name: cmp.Or(now.Requested, now.Name, vendors.Demo), Help: "current, " + t.Model().Name()}}
 	add := func(name, help string) {
 		if name != "" && !slices.ContainsFunc(all, func(c terminal.Choice) bool { return c.Name == name }) {
 			all = append(all, terminal.Choice{Name: name, Help: help})

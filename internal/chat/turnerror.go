@@ -66,8 +66,8 @@ func (t *dialog) resumeCommand() string {
 			words += " " + flag + " " + console.ShellQuote(value)
 		}
 	}
-	usual := setup.ChooseModel(t.config, setup.ModelFlags{Model: now.Asked})
-	add("--model", now.Asked)
+	usual := setup.ChooseModel(t.config, setup.ModelFlags{Model: now.Requested})
+	add("--model", now.Requested)
 	if now.Server != usual.Server {
 		add("--base-url", now.Server)
 	}

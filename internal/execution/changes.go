@@ -39,7 +39,7 @@ type Agree func(ctx context.Context, changes []HeldChange) (bool, error)
 type workspace struct {
 	dir    string
 	access Access
-	agree  Agree             // nil if nobody can be asked
+	agree  Agree             // nil if no user can answer
 	store  *heldchange.Store // store for changes that the user could not be asked about; may be nil
 	by     string            // name of the skill, for the store
 	began  time.Time

@@ -69,8 +69,8 @@ func TestPlanTellsVariantsApart(t *testing.T) {
 		}
 		return start.Env[provider.Variant]
 	}
-	one := variant(provider.Options{Person: "ann"})
-	if one == "" || one == variant(provider.Options{Person: "bob"}) || one != variant(provider.Options{Person: "ann"}) {
+	one := variant(provider.Options{UserName: "ann"})
+	if one == "" || one == variant(provider.Options{UserName: "bob"}) || one != variant(provider.Options{UserName: "ann"}) {
 		t.Errorf("the variant of ann is %q", one)
 	}
 }

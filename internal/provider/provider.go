@@ -64,9 +64,9 @@ var ErrNone = errors.New("skill has no provider")
 
 // Options identifies the version of the skill, the user and the session.
 type Options struct {
-	Digest  string // digest of the skill
-	Person  string // name of the user; "" to omit it
-	Session string // "" to omit it
+	Digest   string // digest of the skill
+	UserName string // name of the user; "" to omit it
+	Session  string // "" to omit it
 }
 
 // Start describes a provider process to start. The caller may modify it.
@@ -93,7 +93,7 @@ type Context struct {
 	Function    string          `json:"function,omitempty"`
 	Config      json.RawMessage `json:"config,omitempty"` // the skill's configuration
 	Tools       []Declared      `json:"tools"`
-	Person      string          `json:"person,omitempty"`
+	UserName    string          `json:"person,omitempty"`
 	Session     string          `json:"session,omitempty"`
 }
 
@@ -117,7 +117,7 @@ func Plan(s *skill.Skill, o Options) (*Start, error) {
 	if p == nil {
 		return nil, ErrNone
 	}
-	c := Context{Skill: s.Name, Config: s.Config, Tools: []Declared{}, Person: o.Person, Session: o.Session}
+	c := Context{Skill: s.Name, Config: s.Config, Tools: []Declared{}, UserName: o.UserName, Session: o.Session}
 	for _, t := range s.Tools {
 		config, err := mergeSettings(s.Config, t.Config)
 		if err != nil {

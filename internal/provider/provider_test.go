@@ -104,7 +104,7 @@ func (w *fixture) start(t *testing.T, name string) (*execution.Service, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := provider.Plan(s, provider.Options{Person: "ann", Session: "s-1"})
+	plan, err := provider.Plan(s, provider.Options{UserName: "ann", Session: "s-1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -473,7 +473,7 @@ func TestP5ProgramsAreSandboxed(t *testing.T) {
 
 func TestP6ProviderGetsNoTokens(t *testing.T) {
 	s := parse(t, "notes")
-	plan, err := provider.Plan(s, provider.Options{Digest: "sha256:x", Person: "ann", Session: "s"})
+	plan, err := provider.Plan(s, provider.Options{Digest: "sha256:x", UserName: "ann", Session: "s"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -583,7 +583,7 @@ func TestLend(t *testing.T) {
 }
 
 func TestShimOnEveryPython(t *testing.T) {
-	plan, err := provider.Plan(parse(t, "notes"), provider.Options{Person: "ann", Session: "s-1"})
+	plan, err := provider.Plan(parse(t, "notes"), provider.Options{UserName: "ann", Session: "s-1"})
 	if err != nil {
 		t.Fatal(err)
 	}

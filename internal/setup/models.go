@@ -21,10 +21,10 @@ import (
 
 // ModelChoice selects a language model, its server and its key.
 type ModelChoice struct {
-	Asked  string // the name given by the user, or ""
-	Name   string // vendor:NAME, "demo", or "" if none is chosen
-	Server string // base URL, or "" for the vendor's own
-	Key    string // secret or variable with the key, or "" for the vendor's
+	Requested string // the name given by the user, or ""
+	Name      string // vendor:NAME, "demo", or "" if none is chosen
+	Server    string // base URL, or "" for the vendor's own
+	Key       string // secret or variable with the key, or "" for the vendor's
 }
 
 // ModelFlags holds the flags that select a model.
@@ -231,7 +231,7 @@ func (w *ActiveModel) ResolveName(c *config.Config, name string) ModelChoice {
 	next := ChooseModel(c, ModelFlags{Model: name})
 	_, short := c.Models.Names[name]
 	switch {
-	case name == w.Began.Asked || name == w.Began.Name:
+	case name == w.Began.Requested || name == w.Began.Name:
 		return w.Began
 	case !short && next.Server == "" && next.vendor().Name == w.Began.vendor().Name:
 		next.Server, next.Key = w.Began.Server, w.Began.Key

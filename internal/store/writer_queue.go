@@ -47,7 +47,7 @@ func (q *writerQueue) acquire(ctx context.Context, urgent bool, limit time.Durat
 		case <-turn:
 			return nil
 		case <-ctx.Done():
-			q.leave(turn)
+			q.cancelWait(turn)
 			return fmt.Errorf("wait for concurrent changes: %w", context.Cause(ctx))
 		case <-t.C:
 		}
@@ -55,16 +55,16 @@ func (q *writerQueue) acquire(ctx context.Context, urgent bool, limit time.Durat
 		left = limit - time.Since(q.since)
 		q.mu.Unlock()
 		if left <= 0 {
-			q.leave(turn)
+			q.cancelWait(turn)
 			return fmt.Errorf("wait for concurrent changes: %w", ErrBusy)
 		}
 		t.Reset(left)
 	}
 }
 
-// leave removes a writer that stops waiting. If the writer was admitted in the
-// meantime, leave admits the next one.
-func (q *writerQueue) leave(turn chan struct{}) {
+// cancelWait removes a writer that stops waiting. If the writer was admitted in the
+// meantime, cancelWait admits the next one.
+func (q *writerQueue) cancelWait(turn chan struct{}) {
 	q.mu.Lock()
 	i := slices.Index(q.waiting, turn)
 	if i >= 0 {

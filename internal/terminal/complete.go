@@ -127,8 +127,8 @@ func (c *completion) lines(width int) []line {
 	if left := len(c.offers) - len(shown); left > 0 {
 		out = append(out, styledText("  "+formatRemainder(left), faint))
 	}
-	if told := c.offers[c.at].detailText; told != "" {
-		out = append(out, styledText("  "+told, faint).clip(width))
+	if detail := c.offers[c.at].detailText; detail != "" {
+		out = append(out, styledText("  "+detail, faint).clip(width))
 	}
 	return out
 }
@@ -152,7 +152,7 @@ func (m *model) loadDetail() {
 func (c *completion) setDetail(d detailMsg) {
 	for i := range c.offers {
 		if c.offers[i].text == d.text {
-			c.offers[i].detailText = d.told
+			c.offers[i].detailText = d.detail
 		}
 	}
 }

@@ -74,7 +74,7 @@ type (
 	attachedMsg struct{ text string }
 	tickMsg     struct{}
 	redrawMsg   struct{}
-	detailMsg   struct{ text, told string } // detail of a completion
+	detailMsg   struct{ text, detail string } // detail of a completion
 	editedMsg   struct {
 		text []byte
 		err  error

@@ -71,8 +71,8 @@ pages:
 			return nil, err
 		}
 		if page == 0 {
-			for _, told := range reportedProblems(res.Meta) {
-				problem("%s", told)
+			for _, reported := range reportedProblems(res.Meta) {
+				problem("%s", reported)
 			}
 			l.TTL = time.Duration(min(res.GetTTLMs(), int(24*time.Hour/time.Millisecond))) * time.Millisecond
 		}

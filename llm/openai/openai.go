@@ -159,11 +159,11 @@ func (m *model) read(res *http.Response, a *answer, yield func(llm.Event) bool) 
 			}
 			return errNoDone
 		}
-		news, err := a.add(data)
+		added, err := a.add(data)
 		if err != nil {
 			return err
 		}
-		for _, e := range news {
+		for _, e := range added {
 			if !yield(e) {
 				return errStopped
 			}

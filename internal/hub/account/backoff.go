@@ -18,11 +18,11 @@ const (
 	accountInterval, accountBurst = 2 * time.Minute, 50
 )
 
-// strangerLimits are the limits on attempts from networks that the user has never
+// unknownNetworkLimits are the limits on attempts from networks that the user has never
 // signed in from, while the account is under attack. Each entry after the first
 // applies to a larger enclosing network, because providers assign neighboring
 // networks to one customer.
-var strangerLimits = []struct {
+var unknownNetworkLimits = []struct {
 	bits4, bits6 int // length of the network's prefix
 	every        time.Duration
 	burst        int
@@ -42,7 +42,7 @@ var strangerLimits = []struct {
 // It counts only attempts in this process. It is safe for concurrent use.
 type Backoff struct {
 	networks, pairs, accounts *Limiter
-	strangers                 []*Limiter // one for each of strangerLimits
+	unknownNetworks           []*Limiter // one for each of unknownNetworkLimits
 }
 
 // NewBackoff returns a Backoff that tracks up to maxKeys networks and accounts,
@@ -53,8 +53,8 @@ func NewBackoff(maxKeys int) *Backoff {
 		pairs:    NewLimiter(pairInterval, pairBurst, maxKeys),
 		accounts: NewLimiter(accountInterval, accountBurst, maxKeys),
 	}
-	for _, s := range strangerLimits {
-		b.strangers = append(b.strangers, NewLimiter(s.every, s.burst, maxKeys))
+	for _, s := range unknownNetworkLimits {
+		b.unknownNetworks = append(b.unknownNetworks, NewLimiter(s.every, s.burst, maxKeys))
 	}
 	return b
 }
@@ -95,14 +95,14 @@ func (b *Backoff) Check(account string, from netip.Addr, known func(netip.Prefix
 	if is {
 		return &Attempt{is, []limit{pair}}, nil
 	}
-	limits := make([]limit, len(strangerLimits))
-	for i, s := range strangerLimits {
+	limits := make([]limit, len(unknownNetworkLimits))
+	for i, s := range unknownNetworkLimits {
 		bits := s.bits4
 		if network.Addr().Is6() {
 			bits = s.bits6
 		}
 		around, _ := network.Addr().Prefix(bits) // an invalid address gives the zero prefix
-		limits[i] = limit{b.strangers[i], pairKey(account, around)}
+		limits[i] = limit{b.unknownNetworks[i], pairKey(account, around)}
 	}
 	if err := allowAll(limits...); err != nil {
 		return nil, err

@@ -48,27 +48,27 @@ func (k *Assembler) spawn(ctx context.Context, c *upstream.Config) (upstream.Pro
 	if b.err != nil {
 		return nil, b.err
 	}
-	leave, err := k.services.acquire(string(b.principal.User))
+	release, err := k.services.acquire(string(b.principal.User))
 	if err != nil {
 		return nil, &upstream.NotAllowedError{Reason: err.Error()}
 	}
 	started, err := toolset.Start(withService(ctx), b.set, c)
 	if err != nil {
-		leave()
+		release()
 		return nil, err
 	}
-	return &service{started, leave}, nil
+	return &service{started, release}, nil
 }
 
 // service is a server process that occupies a slot of serviceLimits until it is
 // closed.
 type service struct {
 	upstream.Process
-	leave func()
+	release func()
 }
 
 func (s *service) Close() error {
-	defer s.leave()
+	defer s.release()
 	return s.Process.Close()
 }
 

@@ -36,9 +36,9 @@ func NewLimiter(what string, each, all int, beat, slow time.Duration) *Limiter {
 	return &Limiter{what: what, Each: each, All: all, Beat: beat, Slow: slow, by: map[account.UserID]int{}}
 }
 
-// Enter counts a connection until leave is called. It returns an error if a limit
-// is reached. The caller must call leave exactly once.
-func (c *Limiter) Enter(u account.UserID) (leave func(), err error) {
+// Enter counts a connection until release is called. It returns an error if a limit
+// is reached. The caller must call release exactly once.
+func (c *Limiter) Enter(u account.UserID) (release func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -54,10 +54,10 @@ func (c *Limiter) Enter(u account.UserID) (leave func(), err error) {
 	c.n++
 	c.by[u]++
 	c.open.Add(1)
-	return func() { c.leave(u) }, nil
+	return func() { c.release(u) }, nil
 }
 
-func (c *Limiter) leave(u account.UserID) {
+func (c *Limiter) release(u account.UserID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.n--

@@ -47,8 +47,8 @@ func (a recipients) add(id string) {
 
 // notify adds a notification for each recipient other than actor, the user who
 // caused the event, which may be empty.
-func (l *Library) notify(ctx context.Context, tx *store.Tx, to recipients, actor account.UserID, kind, subject string, news NotificationDetails) error {
-	data, err := json.Marshal(news)
+func (l *Library) notify(ctx context.Context, tx *store.Tx, to recipients, actor account.UserID, kind, subject string, details NotificationDetails) error {
+	data, err := json.Marshal(details)
 	if err != nil {
 		return err
 	}
@@ -83,8 +83,8 @@ func (l *Library) notifyManagers(ctx context.Context, tx *store.Tx, p account.Pr
 }
 
 func (l *Library) notifyVersion(ctx context.Context, tx *store.Tx, to recipients, p account.Principal, h *skillRecord, v store.Version) error {
-	news := NotificationDetails{SkillID: h.ID, Name: h.Name, Number: v.Number, From: h.Number, Note: v.Changelog}
-	return l.notify(ctx, tx, to, p.User, VersionAdded, fmt.Sprintf("%s@%d", h.ID, v.Number), news)
+	details := NotificationDetails{SkillID: h.ID, Name: h.Name, Number: v.Number, From: h.Number, Note: v.Changelog}
+	return l.notify(ctx, tx, to, p.User, VersionAdded, fmt.Sprintf("%s@%d", h.ID, v.Number), details)
 }
 
 // notifyReviewed notifies a skill's managers, and the uploader of a version, that the
@@ -95,18 +95,18 @@ func (l *Library) notifyReviewed(ctx context.Context, tx *store.Tx, p account.Pr
 	if err := l.addMembers(ctx, tx, to, h.Namespace, store.Maintainer); err != nil {
 		return err
 	}
-	news := NotificationDetails{SkillID: h.ID, Name: h.Name, Number: v.Number, Review: d.Review, Note: truncate(d.Note, 1024), By: string(p.User)}
-	return l.notifyDecision(ctx, tx, to, "", news)
+	details := NotificationDetails{SkillID: h.ID, Name: h.Name, Number: v.Number, Review: d.Review, Note: truncate(d.Note, 1024), By: string(p.User)}
+	return l.notifyDecision(ctx, tx, to, "", details)
 }
 
 // notifyDecision adds notifications of a reviewer's decision about a version, which
 // replace those of the reviewer's earlier decisions about it.
-func (l *Library) notifyDecision(ctx context.Context, tx *store.Tx, to recipients, actor account.UserID, news NotificationDetails) error {
-	subject := fmt.Sprintf("%s@%d %s", news.SkillID, news.Number, news.By)
+func (l *Library) notifyDecision(ctx context.Context, tx *store.Tx, to recipients, actor account.UserID, details NotificationDetails) error {
+	subject := fmt.Sprintf("%s@%d %s", details.SkillID, details.Number, details.By)
 	if err := tx.Notifications.Delete(ctx, VersionReviewed, subject); err != nil {
 		return err
 	}
-	return l.notify(ctx, tx, to, actor, VersionReviewed, subject, news)
+	return l.notify(ctx, tx, to, actor, VersionReviewed, subject, details)
 }
 
 // notifyRemoved notifies a skill's users that the skill was deleted.
@@ -129,8 +129,8 @@ const (
 func (l *Library) notifyApproval(ctx context.Context, tx *store.Tx, p account.Principal, h *skillRecord, v store.Version, d Decision) error {
 	to := recipients{}
 	to.add(v.CreatedBy)
-	news := NotificationDetails{SkillID: h.ID, Name: h.Name, Number: v.Number, Review: reviewApproval, Note: truncate(d.Note, 1024), By: string(p.User)}
-	return l.notifyDecision(ctx, tx, to, p.User, news)
+	details := NotificationDetails{SkillID: h.ID, Name: h.Name, Number: v.Number, Review: reviewApproval, Note: truncate(d.Note, 1024), By: string(p.User)}
+	return l.notifyDecision(ctx, tx, to, p.User, details)
 }
 
 // notifyDismissed notifies the reviewer who requested changes, and the uploader of the
@@ -139,8 +139,8 @@ func (l *Library) notifyDismissed(ctx context.Context, tx *store.Tx, p account.P
 	to := recipients{}
 	to.add(v.CreatedBy)
 	to.add(r.Reviewer)
-	news := NotificationDetails{SkillID: h.ID, Name: h.Name, Number: r.Number, Review: reviewDismissed, Note: truncate(reason, 1024), By: string(p.User)}
-	return l.notify(ctx, tx, to, p.User, VersionReviewed, fmt.Sprintf("%s@%d %s %s", h.ID, r.Number, reviewDismissed, r.ID), news)
+	details := NotificationDetails{SkillID: h.ID, Name: h.Name, Number: r.Number, Review: reviewDismissed, Note: truncate(reason, 1024), By: string(p.User)}
+	return l.notify(ctx, tx, to, p.User, VersionReviewed, fmt.Sprintf("%s@%d %s %s", h.ID, r.Number, reviewDismissed, r.ID), details)
 }
 
 // notifyComment notifies the uploader of a version, and the authors of the other

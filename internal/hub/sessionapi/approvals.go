@@ -30,17 +30,17 @@ type respondedJSON struct {
 }
 
 func (h *Handlers) approvalsAPI() {
-	api.Add(h.Server, api.Operation("list-asks", "GET", "/asks", "List your pending approval requests in all conversations, oldest first, at most 500"), h.listAsks)
-	api.Add(h.Server, api.Operation("answer-ask", "POST", "/asks/{ask}", "Answer an approval request; the first answer counts"), h.answerAsk)
+	api.Add(h.Server, api.Operation("list-asks", "GET", "/asks", "List your pending approval requests in all conversations, oldest first, at most 500"), h.listRequests)
+	api.Add(h.Server, api.Operation("answer-ask", "POST", "/asks/{ask}", "Answer an approval request; the first answer counts"), h.answerRequest)
 	api.Add(h.Server, api.Operation("respond", "POST", "/skill-responses", "Return the result of a skill:request; the first response counts"), h.respond)
 }
 
-func (h *Handlers) listAsks(ctx context.Context, _ *api.NoBody) (*api.Body[api.ListBody[approval.Request]], error) {
+func (h *Handlers) listRequests(ctx context.Context, _ *api.NoBody) (*api.Body[api.ListBody[approval.Request]], error) {
 	asks, err := h.Chat.ListApprovals(ctx, account.FromContext(ctx))
 	return api.ListOf(asks, "", err)
 }
 
-func (h *Handlers) answerAsk(ctx context.Context, in *struct {
+func (h *Handlers) answerRequest(ctx context.Context, in *struct {
 	Ask  string `path:"ask" maxLength:"512" doc:"ID of an approval request"`
 	Body answerJSON
 }) (*api.NoBody, error) {

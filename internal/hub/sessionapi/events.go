@@ -75,12 +75,12 @@ func (h *Handlers) watchSession(ctx context.Context, in *watchInput) (*huma.Stre
 	}
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		r, w := humago.Unwrap(ctx)
-		leave, err := h.Streams.Enter(p.User)
+		release, err := h.Streams.Enter(p.User)
 		if err != nil {
 			h.Server.WriteProblem(w, r, err)
 			return
 		}
-		defer leave()
+		defer release()
 		h.stream(w, r, func(ctx context.Context) iter.Seq2[chat.Event, error] {
 			switch {
 			case !in.Follow:

@@ -60,12 +60,12 @@ func (h *Handlers) openSocket(ctx context.Context, _ *api.NoBody) (*huma.StreamR
 			h.Server.WriteProblem(w, r, &api.Problem{Status: 426, Code: "upgrade", Detail: "a WebSocket is required", Next: "open a WebSocket", Header: http.Header{"Upgrade": {"websocket"}, "Connection": {"Upgrade"}}})
 			return
 		}
-		leave, err := h.Sockets.Enter(p.User)
+		release, err := h.Sockets.Enter(p.User)
 		if err != nil {
 			h.Server.WriteProblem(w, r, err)
 			return
 		}
-		defer leave()
+		defer release()
 		// The origin has already been checked.
 		conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true, Subprotocols: []string{socketProtocol}})
 		if err != nil {

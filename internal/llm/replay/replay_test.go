@@ -228,7 +228,7 @@ func TestUnknownRequest(t *testing.T) {
 			if !ok || len(events) > 0 {
 				t.Fatalf("got %v, %v", events, err)
 			}
-			if unknown.Where != tt.where || !strings.Contains(unknown.Recorded, tt.recorded) || !strings.Contains(unknown.Asked, tt.asked) {
+			if unknown.Where != tt.where || !strings.Contains(unknown.Recorded, tt.recorded) || !strings.Contains(unknown.Requested, tt.asked) {
 				t.Errorf("it says: %v", err)
 			}
 			if digest, err := replay.Digest(tt.r); err != nil || digest != unknown.Digest {

@@ -14,13 +14,13 @@ type UnknownError struct {
 	Digest  string // digest of the request
 	Nearest string // name of the file with the most similar request
 	Where   string // position of the first difference, such as "message 3 (user)"
-	// Recorded and Asked are the differing parts. If a part is missing, the
+	// Recorded and Requested are the differing parts. If a part is missing, the
 	// field says so.
-	Recorded, Asked string
+	Recorded, Requested string
 }
 
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("no recording for this request: %s matches up to %s, where it has %s instead of %s", e.Nearest, e.Where, e.Recorded, e.Asked)
+	return fmt.Sprintf("no recording for this request: %s matches up to %s, where it has %s instead of %s", e.Nearest, e.Where, e.Recorded, e.Requested)
 }
 
 // item is a part of a request that is compared as a whole. All items of a
@@ -69,7 +69,7 @@ func (m *Model) unknownError(q *request) error {
 		}
 		most, longest = n, length
 		e.Nearest, e.Where = name, cmp.Or(b.where, a.where)
-		e.Recorded, e.Asked = excerpt(a, length), excerpt(b, length)
+		e.Recorded, e.Requested = excerpt(a, length), excerpt(b, length)
 	}
 	return e
 }

@@ -40,8 +40,8 @@ type Group struct {
 const prefix = "loadout-"
 
 var (
-	swept  sync.Once
-	places = sync.OnceValue(func() map[string]string { return findGroups("/proc/self/mountinfo", "/proc/self/cgroup") })
+	swept      sync.Once
+	groupPaths = sync.OnceValue(func() map[string]string { return findGroups("/proc/self/mountinfo", "/proc/self/cgroup") })
 )
 
 // controllers lists the version 1 controllers in use.
@@ -49,7 +49,7 @@ var controllers = []string{"memory", "pids", "cpu"}
 
 // New creates a group. If control groups are unavailable, the error says why.
 func New(l Limits) (*Group, error) {
-	return newGroup(places(), l)
+	return newGroup(groupPaths(), l)
 }
 
 func newGroup(at map[string]string, l Limits) (*Group, error) {

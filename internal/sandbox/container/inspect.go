@@ -170,16 +170,16 @@ func (b *Backend) faults(f *facts, spec *sandbox.Spec) []string {
 		out = append(out, "seccomp filter is not active")
 	}
 	for _, set := range []string{"CapEff", "CapPrm", "CapAmb"} {
-		have, told := f.status[set]
-		if !told && set == "CapAmb" && virtual { // some kernels do not report it
+		have, reported := f.status[set]
+		if !reported && set == "CapAmb" && virtual { // some kernels do not report it
 			continue
 		}
-		if !told || strings.Trim(have, "0") != "" {
+		if !reported || strings.Trim(have, "0") != "" {
 			out = append(out, "remaining capabilities: "+set+" "+have)
 			break
 		}
 	}
-	if have, told := f.status["NoNewPrivs"]; have != "1" && (told || !virtual) {
+	if have, reported := f.status["NoNewPrivs"]; have != "1" && (reported || !virtual) {
 		out = append(out, "setuid programs can gain privileges")
 	}
 	if have := f.networkAccess(); !spec.Network.Host && have != "" {
