@@ -56,7 +56,7 @@ func nameTakenError(name, dir, other string) error {
 
 func editedError(name string, edits []installed.Difference, sourceUnchanged bool) error {
 	return &SkillError{Reason: Edited, Name: name, Edits: edits, SourceUnchanged: sourceUnchanged,
-		Message: fmt.Sprintf("you have edited %s (%s); your edits are kept", name, FormatEdits(edits))}
+		Message: fmt.Sprintf("you have edited %s (%s); your edits are kept", name, formatEdits(edits))}
 }
 
 // SourceError is an error from the network or from a remote source.
@@ -74,8 +74,8 @@ func WrapSource(at remote.Location, err error) error {
 	return &SourceError{err}
 }
 
-// FormatEdits formats the first differing files as a list.
-func FormatEdits(edits []installed.Difference) string {
+// formatEdits formats the first differing files as a list.
+func formatEdits(edits []installed.Difference) string {
 	const most = 3
 	text := ""
 	for i, e := range edits {

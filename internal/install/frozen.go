@@ -43,7 +43,7 @@ func (p *Plan) addLockedStep(ctx context.Context, name string, opened map[remote
 			Digest: e.Digest, Files: len(e.Files), Scripts: []string{}, Counter: e.Counter, Findings: []scan.Finding{}}, Entry: e})
 		return nil
 	case hasEdits(edits) && !p.options.Force:
-		return &SkillError{Reason: LockMismatch, Name: name, Message: fmt.Sprintf("%s was edited and differs from loadout.lock (%s)", name, FormatEdits(edits))}
+		return &SkillError{Reason: LockMismatch, Name: name, Message: fmt.Sprintf("%s was edited and differs from loadout.lock (%s)", name, formatEdits(edits))}
 	}
 	at := e.From
 	at.Dir = ""

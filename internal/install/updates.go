@@ -180,7 +180,7 @@ func (p *Plan) checkSkill(ctx context.Context, c *remote.Collection, u *Update) 
 	case mine != nil && mine.Reason == Edited && mine.SourceUnchanged:
 		u.State = Current
 	case mine != nil && mine.Reason == Edited:
-		u.State, u.Reason = EditedHere, "your edits to "+FormatEdits(mine.Edits)+" are kept"
+		u.State, u.Reason = EditedHere, "your edits to "+formatEdits(mine.Edits)+" are kept"
 	case err != nil:
 		u.State, u.Reason, u.Err = Unusable, err.Error(), err
 	case st.Digest != e.Digest:

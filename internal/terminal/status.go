@@ -22,7 +22,7 @@ func statusLine(s Status, width int) line {
 	if n := len(names); n > 0 {
 		short = fmt.Sprintf("%d skill%s", n, plural(n))
 	}
-	usage := FormatUsage(s)
+	usage := formatUsage(s)
 	for _, parts := range [][]string{{skills, usage, OneLine(s.Folder)}, {skills, usage}, {short, usage}, {short}, {}} {
 		out := line{model}
 		for _, p := range parts {
@@ -37,8 +37,8 @@ func statusLine(s Status, width int) line {
 	return line{model}.clip(width)
 }
 
-// FormatUsage formats a conversation's token usage, and its cost if known.
-func FormatUsage(s Status) string {
+// formatUsage formats a conversation's token usage, and its cost if known.
+func formatUsage(s Status) string {
 	if s.Tokens == 0 {
 		return ""
 	}
