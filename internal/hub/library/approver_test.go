@@ -280,7 +280,7 @@ func TestStartPageShowsPendingReviews(t *testing.T) {
 
 		security := must(w.db.Groups.Create(w.ctx, store.Group{Name: "security"}))(t)
 		w.setRule(security.ID, store.Reporter, 1)
-		w.wantReviews(w.meg) // only approvals of the other group count
+		w.wantReviews(w.meg)                                     // only approvals of the other group count
 		w.wantReviews(w.root, "blocked 4", "older 2", "older 3") // nobody can approve: change the rule or reject
 		mustDo(t, w.db.Groups.SetMember(w.ctx, store.Member{GroupID: security.ID, UserID: string(w.meg.User), Role: store.Reporter}))
 		w.wantReviews(w.root, "blocked 4") // now somebody can
