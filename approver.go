@@ -79,7 +79,7 @@ type RefusedError struct {
 // Error returns a message with the reason, but without the hint of Decision.
 func (e *RefusedError) Error() string {
 	switch {
-	case e.Decision.Code == decision.HiddenText, e.Decision.Code == decision.ServedSkill:
+	case e.Call == nil && (e.Decision.Code == decision.HiddenText || e.Decision.Code == decision.ServedSkill):
 		return fmt.Sprintf("skill %s needs approval: %s", e.Skill, e.Decision.Reason)
 	case e.Call == nil:
 		return fmt.Sprintf("skill %s may not run scripts: %s", e.Skill, e.Decision.Reason)

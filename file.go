@@ -72,6 +72,12 @@ var errNotText = errors.New("offset is only supported for text files")
 // text is an error. If the file must not be read because of hidden characters
 // anywhere in it, ReadFile returns the error of [Runtime.CheckText].
 func (r *Runtime) ReadFile(ctx context.Context, e *catalog.Entry, name string, offset, limit int64) (*Content, error) {
+	return r.ReadSessionFile(ctx, "", e, name, offset, limit)
+}
+
+// ReadSessionFile is like [Runtime.ReadFile] for the conversation with the given
+// ID. Approvals that apply only to this conversation count, too.
+func (r *Runtime) ReadSessionFile(ctx context.Context, session string, e *catalog.Entry, name string, offset, limit int64) (*Content, error) {
 	clean, err := cleanPath(name)
 	if err != nil {
 		return nil, fmt.Errorf("skill %s: %w", e.Name, err)
@@ -80,7 +86,7 @@ func (r *Runtime) ReadFile(ctx context.Context, e *catalog.Entry, name string, o
 	if err != nil {
 		return nil, err
 	}
-	if err := r.catalog.CheckApproval(ctx, e, "", servedApprovals{r, true, held}); err != nil {
+	if err := r.catalog.CheckApproval(ctx, e, session, servedApprovals{r, true, held}); err != nil {
 		return nil, err
 	}
 	b, err := r.catalog.Open(ctx, e)

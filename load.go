@@ -56,6 +56,9 @@ func (r *Runtime) fetch(ctx context.Context, ref, sessionID string) ([]*session.
 			sum = held.Digest()
 		}
 		out[i] = r.newSkill(l, sum)
+		if l.Entry.Server != "" {
+			out[i].AllowedTools = r.grantedTools(ctx, l.Entry, sum, sessionID)
+		}
 		if err := r.checkHeld(ctx, l, held); err != nil {
 			return nil, err
 		}

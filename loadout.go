@@ -187,7 +187,7 @@ var _ session.Skills = sessionSkills{}
 func (s sessionSkills) Fetch(ctx context.Context, ref string) ([]*session.Skill, error) {
 	all, err := s.r.fetch(ctx, ref, s.session)
 	for _, m := range all {
-		wants := len(m.AllowedTools) > 0 || m.Model != ""
+		wants := (len(m.AllowedTools) > 0 || m.Model != "") && !isServed(m.ID) // checked by fetch
 		if wants && !s.IsApproved(ctx, m.ID, m.Digest) {
 			m.AllowedTools, m.Model = nil, ""
 		}

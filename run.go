@@ -29,10 +29,10 @@ type Run struct {
 	Principal policy.Principal
 	ByUser    bool
 	Session   string // session ID, for grants that are valid in one session
-	// Skills are the active skills of the conversation, as
-	// [session.Session.Active] returns them. If one of them is a skill of an MCP
-	// server that is not approved, no script runs, because its text might have led
-	// the model to run the script. It is ignored if ByUser is set.
+	// Skills are the skills of the conversation, as [session.Session.Acting]
+	// returns them. If one of them is a skill of an MCP server that is not
+	// approved, no script runs, because its text might have led the model to run
+	// the script. Skills is ignored if ByUser is set.
 	Skills []session.ActiveSkill
 
 	// Folder is the handle of a working folder, as returned by an earlier run.
@@ -138,11 +138,9 @@ func (r *Runtime) Run(ctx context.Context, run Run) (*RunResult, error) {
 	if err := r.checkServedRun(ctx, run.Skill, run.Script, c); err != nil {
 		return nil, err
 	}
-	for _, a := range run.Skills {
-		if isServed(a.Skill) && !run.ByUser {
-			if err := r.checkServedCode(ctx, a, run.Principal, run.Session); err != nil {
-				return nil, err
-			}
+	if !run.ByUser {
+		if err := r.CheckCode(ctx, run.Skills, run.Principal, run.Session); err != nil {
+			return nil, err
 		}
 	}
 	req := &execution.Request{
@@ -203,7 +201,7 @@ type Command struct {
 	Direct bool
 	// ApproveChanges is like that of [Run].
 	ApproveChanges func(ctx context.Context, changes []HeldChange) (bool, error)
-	// Skills are the active skills of a conversation, as [session.Session.Active]
+	// Skills are the skills of a conversation, as [session.Session.Acting]
 	// returns them. The command can read their files in /needs/NAME and, if they
 	// are approved, run their scripts and import their Python packages; see
 	// [Packages]. Of other skills, only documents and data in plain text are
@@ -250,15 +248,14 @@ func (r *Runtime) Command(ctx context.Context, c Command) (*RunResult, error) {
 	case c.Writable:
 		access = execution.Overlay
 	}
+	if err := r.CheckCode(ctx, c.Skills, c.Principal, c.Session); err != nil {
+		return nil, err
+	}
 	var skills []execution.ActiveSkill
 	for _, a := range c.Skills {
-		if isServed(a.Skill) { // its files are fetched one by one, when they are read
-			if err := r.checkServedCode(ctx, a, c.Principal, c.Session); err != nil {
-				return nil, err
-			}
-			continue
+		if !isServed(a.Skill) { // the files of others are fetched one by one, when they are read
+			skills = append(skills, execution.ActiveSkill{Name: a.Skill.Name, Key: a.Skill.Key(), Digest: a.Digest})
 		}
-		skills = append(skills, execution.ActiveSkill{Name: a.Skill.Name, Key: a.Skill.Key(), Digest: a.Digest})
 	}
 	out, err := r.newRunner(nil).RunCommand(ctx, &execution.Command{
 		Args: c.Args, Skills: skills, Caller: execution.Caller{Principal: c.Principal, Session: c.Session}, Inputs: executionInputs(c.Inputs), Timeout: c.Timeout, Output: execution.Output{Dir: c.OutputDir},

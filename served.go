@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/decision"
@@ -109,25 +110,7 @@ func (r *Runtime) decideServed(ctx context.Context, e *catalog.Entry, m skill.Ma
 		return policy.Decision{Effect: policy.Deny, Code: decision.NotApproved, Reason: "not approved"}, nil
 	}
 	q := decision.RunRequest{Principal: r.scripts.principal(), Session: session, Subject: decision.SubjectOf(e.Name, e.Origin, m.Digest()), Name: e.Name, Origin: e.Origin, Enabled: true}
-	d := decision.ForRun(ctx, r.scripts.Grants, q).Decision
-	if session != "" || d.Effect == policy.Allow {
-		return d, nil
-	}
-	// Without a session, an approval for any conversation counts: the user saw what
-	// the skill is, and its files are the same.
-	grants, _, err := r.scripts.Grants.List(ctx)
-	if err != nil {
-		return d, nil
-	}
-	for _, g := range grants {
-		if q.Session = g.Session; g.Session == "" || g.Subject != q.Subject || g.Name != q.Name || g.Origin != q.Origin {
-			continue
-		}
-		if other := decision.ForRun(ctx, r.scripts.Grants, q).Decision; other.Effect == policy.Allow {
-			return other, nil
-		}
-	}
-	return d, nil
+	return decision.ForRun(ctx, r.scripts.Grants, q).Decision, nil
 }
 
 // IsServedApproved reports whether a model may read a skill of an MCP server
@@ -170,18 +153,90 @@ func isServed(id session.ID) bool { return skillname.IsServed(id.Name, id.Origin
 // led the model to run code, so none runs without that approval.
 func (r *Runtime) checkServedCode(ctx context.Context, a session.ActiveSkill, p policy.Principal, session string) error {
 	q := decision.RunRequest{Principal: p, Session: session, Subject: decision.SubjectOf(a.Skill.Name, a.Skill.Origin, a.Digest), Name: a.Skill.Name, Origin: a.Skill.Origin, Enabled: true}
-	if p == (policy.Principal{}) {
-		q.Principal = r.scripts.principal()
-	}
 	d := policy.Decision{Effect: policy.Deny, Code: decision.NotApproved, Reason: "not approved"}
-	if r.scripts.Grants != nil {
+	if r.scripts != nil && r.scripts.Grants != nil {
+		if p == (policy.Principal{}) {
+			q.Principal = r.scripts.principal()
+		}
 		d = decision.ForRun(ctx, r.scripts.Grants, q).Decision
+		if now := r.listedDigest(ctx, a.Skill); d.Effect == policy.Allow && now != "" && now != a.Digest {
+			// Another list of files revokes the approval, unless it is approved, too.
+			q.Subject = decision.SubjectOf(a.Skill.Name, a.Skill.Origin, now)
+			d = decision.ForRun(ctx, r.scripts.Grants, q).Decision
+		}
 	}
 	if d.Effect == policy.Allow {
 		return nil
 	}
-	d.Reason = "it comes from an MCP server and is active in this conversation, so code needs its approval: " + d.Reason
+	d.Reason = "it comes from an MCP server and its text is in this conversation, so code needs its approval: " + d.Reason
 	return newRefusedError(&execution.RefusedError{Skill: a.Skill.Name, Decision: d})
+}
+
+// CheckCode returns a [*RefusedError] if one of the skills of a conversation, as
+// [session.Session.Acting] returns them, comes from an MCP server and the user did
+// not approve the loaded version. Its text might have led the model to run code, so
+// no code must run then without asking the user. [Runtime.Run] and
+// [Runtime.Command] check the skills that they are given. principal and session
+// are those of [Run].
+func (r *Runtime) CheckCode(ctx context.Context, skills []session.ActiveSkill, principal policy.Principal, session string) error {
+	for _, a := range skills {
+		if isServed(a.Skill) {
+			if err := r.checkServedCode(ctx, a, principal, session); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// listedDigest returns the digest of the files that a server lists now for one of
+// its skills, or "" if the skill is not known. It asks no server.
+func (r *Runtime) listedDigest(ctx context.Context, id session.ID) string {
+	e := r.catalog.Snapshot().ByKey(id.Key())
+	if e == nil {
+		return "" // a list need not be complete
+	}
+	now, err := r.catalog.Digest(ctx, e)
+	if err != nil {
+		return ""
+	}
+	return now
+}
+
+// grantedTools returns the allowed-tools of a skill of an MCP server if the user
+// approved that they count, for these files.
+func (r *Runtime) grantedTools(ctx context.Context, e *catalog.Entry, digest, session string) []string {
+	tools := r.catalog.RequestedTools(e)
+	if !r.hasToolsGrant(ctx, e.Name, digest, tools, session) {
+		return nil
+	}
+	return tools
+}
+
+func (r *Runtime) hasToolsGrant(ctx context.Context, name, digest string, tools []string, session string) bool {
+	return len(tools) > 0 && r.hasServedGrant(ctx, decision.ToolsSubject(name, digest, tools), session)
+}
+
+// hasServedGrant reports whether the user approved more than the use of a skill of
+// an MCP server.
+func (r *Runtime) hasServedGrant(ctx context.Context, subject policy.Digest, session string) bool {
+	if r.scripts == nil || r.scripts.Grants == nil {
+		return false
+	}
+	p := r.scripts.principal()
+	g, err := r.scripts.Grants.Find(ctx, p, subject, session)
+	return err == nil && g != nil && g.Principal == p && g.Subject == subject && g.Permissions.Call && !g.Expired(time.Now())
+}
+
+// AllowsTools reports whether the allowed-tools of an active skill count: the user
+// approved the loaded version, and it is the current one. Those of a skill of an MCP
+// server need an approval of their own, for exactly these files and tools.
+func (r *Runtime) AllowsTools(ctx context.Context, a session.ActiveSkill, sessionID string) bool {
+	if !isServed(a.Skill) {
+		return r.newRunner(nil).IsTextApproved(ctx, a.Skill.Key(), a.Digest, execution.Caller{Session: sessionID})
+	}
+	now := r.listedDigest(ctx, a.Skill)
+	return (now == "" || now == a.Digest) && r.hasToolsGrant(ctx, a.Skill.Name, a.Digest, a.AllowedTools, sessionID)
 }
 
 // servedNotice returns the line that precedes the text of a skill of an MCP

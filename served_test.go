@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -382,11 +383,11 @@ func TestCodeNeedsApprovalOfServedSkills(t *testing.T) {
 	defer s.Close()
 	code := map[string]func() error{
 		"command": func() error {
-			_, err := rt.Command(t.Context(), loadout.Command{Args: []string{"true"}, Skills: s.Active()})
+			_, err := rt.Command(t.Context(), loadout.Command{Args: []string{"true"}, Skills: s.Acting()})
 			return err
 		},
 		"script of another skill": func() error {
-			_, err := rt.Run(t.Context(), loadout.Run{Skill: "own", Script: "run.sh", Skills: s.Active()})
+			_, err := rt.Run(t.Context(), loadout.Run{Skill: "own", Script: "run.sh", Skills: s.Acting()})
 			return err
 		},
 	}
@@ -431,5 +432,157 @@ func (brokenSandbox) Probe(context.Context) (*sandbox.Report, error) {
 	return nil, errors.New("cannot be used")
 }
 func (brokenSandbox) Start(context.Context, *sandbox.Spec) (sandbox.Sandbox, error) {
+	return nil, errors.New("cannot start")
+}
+
+// An approval in one conversation does not count in another one, nor for clients
+// that have none.
+func TestApprovalsOfServedSkillsInOneConversation(t *testing.T) {
+	p, grants := newPublisher(), policy.NewMemoryStore()
+	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: []catalog.Source{p.source("docs", true)}, Scripts: &loadout.Scripts{Grants: grants}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rt.Close()
+	request, err := rt.ReadApprovalRequest(t.Context(), "mcp.docs/report")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Subject: request.Digest, Name: request.Entry.Name, Origin: request.Entry.Origin,
+		Permissions: request.Permissions(), Scope: policy.ForSession, Session: "one"}
+	if _, err := grants.Put(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"one", "two", ""} {
+		s, err := rt.NewSession(t.Context(), &session.Options{ID: id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		res, err := s.Load(t.Context(), "mcp.docs/report", nil)
+		if err != nil || (res.State == session.StateFailed) != (id != "one") {
+			t.Errorf("conversation %q: %+v, %v; want a load in the first only", id, res, err)
+		}
+		if c, err := rt.ReadSessionFile(t.Context(), id, request.Entry, "style.md", 0, 0); (err == nil) != (id == "one") {
+			t.Errorf("conversation %q: read %+v, %v; want a file in the first only", id, c, err)
+		}
+	}
+	if _, err := rt.Fetch(t.Context(), "mcp.docs/report"); !errors.As(err, new(*loadout.RefusedError)) {
+		t.Errorf("without a conversation: %v, want a refusal", err)
+	}
+}
+
+// The approval of a skill of an MCP server, for which nothing is fetched, does not
+// cover hidden characters. After they were fetched, a review shows them, and an
+// approval covers them, in this version of the file.
+func TestHiddenTextOfServedSkillsNeedsItsOwnGrant(t *testing.T) {
+	for _, ask := range []bool{true, false} {
+		p, grants := newPublisher(), policy.NewMemoryStore()
+		p.files[reportURI] = strings.Replace(p.files[reportURI], "Text", "Te\U000e0041xt", 1)
+		p.files["skill://report/style.md"] = "Short\U000e0042."
+		src := p.source("docs", ask)
+		rt, err := loadout.New(t.Context(), &loadout.Options{Sources: []catalog.Source{src}, Scripts: &loadout.Scripts{Grants: grants}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rt.Close()
+		approveShown := func(shown int) {
+			t.Helper()
+			request, err := rt.ReadApprovalRequest(t.Context(), "mcp.docs/report")
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, sent := review.New(request, review.Options{}), p.sent
+			if err := r.ReadHidden(t.Context(), rt); err != nil || p.sent != sent {
+				t.Fatalf("%v; %d files fetched for a review", err, p.sent-sent)
+			}
+			more := r.ServedGrants(false)
+			if len(more) != shown {
+				t.Fatalf("grants %+v for hidden characters, want %d", more, shown)
+			}
+			for _, g := range append(more, r.Grant()) {
+				if _, err := grants.Put(t.Context(), g); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		expect := func(when string, refused bool) {
+			t.Helper()
+			all, err := rt.Fetch(t.Context(), "mcp.docs/report")
+			if _, ok := errors.AsType[*loadout.RefusedError](err); ok != refused || !ok && (err != nil || !strings.Contains(all[0].Warning, "hidden")) {
+				t.Errorf("ask %v, %s: %v, %v; want a refusal: %v", ask, when, all, err, refused)
+			}
+		}
+		approveShown(0)
+		expect("before it was fetched", true)
+		approveShown(1)
+		expect("after it was shown", false)
+		e, err := rt.Catalog().Resolve(t.Context(), "mcp.docs/report")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, err := rt.ReadFile(t.Context(), e, "style.md", 0, 0); !errors.As(err, new(*loadout.RefusedError)) {
+			t.Errorf("another file: %+v, %v; want a refusal", c, err)
+		}
+		approveShown(2)
+		if c, err := rt.ReadFile(t.Context(), e, "style.md", 0, 0); err != nil || !strings.Contains(c.Warning, "hidden") {
+			t.Errorf("another file, after it was shown: %+v, %v", c, err)
+		}
+		p.files[reportURI] += "Mo\U000e0043re.\n"
+		if err := errors.Join(src.Find(t.Context(), "report"), rt.Catalog().Reload(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		approveShown(1) // of the file that did not change
+		expect("another version", true)
+	}
+}
+
+// The files of a skill of an MCP server are in the sandbox at a path that names the
+// server and the skill.
+func TestSandboxPathsOfServedSkillsNameTheServer(t *testing.T) {
+	paths := map[string]string{}
+	for _, label := range []string{"docs", "other"} {
+		p, grants, box := newPublisher(), policy.NewMemoryStore(), &watchedSandbox{}
+		p.files["skill://report/run.sh"] = "echo 1\n"
+		rt, err := loadout.New(t.Context(), &loadout.Options{Sources: []catalog.Source{p.source(label, true)}, Scripts: &loadout.Scripts{Sandbox: box, Grants: grants}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rt.Close()
+		ref := "mcp." + label + "/report"
+		request, err := rt.ReadApprovalRequest(t.Context(), ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		approve(t, grants, request)
+		if _, err := rt.Run(t.Context(), loadout.Run{Skill: ref, Script: "run.sh"}); err == nil || len(box.trees) != 1 {
+			t.Fatalf("run: %v, trees %v", err, box.trees)
+		}
+		paths[label] = box.trees[0]
+		if box.skill != box.trees[0] {
+			t.Errorf("LOADOUT_SKILL is %q, want %q", box.skill, box.trees[0])
+		}
+	}
+	if want := map[string]string{"docs": "/needs/mcp.docs%2Freport", "other": "/needs/mcp.other%2Freport"}; !maps.Equal(paths, want) {
+		t.Errorf("paths %v, want %v", paths, want)
+	}
+}
+
+// watchedSandbox records the read-only trees of a program, and does not start it.
+type watchedSandbox struct {
+	brokenSandbox
+	trees []string
+	skill string
+}
+
+func (*watchedSandbox) Probe(context.Context) (*sandbox.Report, error) {
+	return &sandbox.Report{Backend: "watched", Tier: sandbox.Isolated}, nil
+}
+
+func (b *watchedSandbox) Start(_ context.Context, s *sandbox.Spec) (sandbox.Sandbox, error) {
+	for _, tree := range s.Trees {
+		b.trees = append(b.trees, tree.Path)
+	}
+	b.skill = s.Env["LOADOUT_SKILL"]
 	return nil, errors.New("cannot start")
 }

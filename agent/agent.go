@@ -47,7 +47,15 @@ type Tool struct {
 	// The outcome must not be nil without an error. Call must be safe for
 	// concurrent use.
 	Call func(ctx context.Context, args json.RawMessage) (*Outcome, error)
+
+	// checkLoad is set in the load_skill of [SkillTools]. [New] keeps it for its
+	// own load_skill.
+	checkLoad loadCheck
 }
+
+// loadCheck returns the outcome of a call of load_skill that must not be made, or
+// nil.
+type loadCheck = func(ctx context.Context, skill string, args json.RawMessage) (*Outcome, error)
 
 // Outcome is the result of a call, for the model. A Text longer than 256 KiB is
 // truncated in the middle. Images are sent again with each later request.
@@ -161,7 +169,13 @@ func New(model llm.Model, s *session.Session, o *Options) *Agent {
 		a.opts.AttachTokens = 25_000
 	}
 	given := slices.DeleteFunc(slices.Clone(a.opts.Tools), func(t Tool) bool { return t.Name == toolname.LoadSkill || t.Name == toolname.UnloadSkill })
-	a.tools = append(given, loadTool(s, a.opts.LoadSkill), unloadTool(s))
+	var check loadCheck
+	for _, t := range a.opts.Tools {
+		if t.checkLoad != nil {
+			check = t.checkLoad
+		}
+	}
+	a.tools = append(given, loadTool(s, a.opts.LoadSkill, check), unloadTool(s))
 	return a
 }
 

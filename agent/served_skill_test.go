@@ -22,6 +22,8 @@ import (
 type publisher struct {
 	mu    sync.Mutex
 	files map[string]string // by URI
+	sent  int
+	tools string // allowed-tools as JSON; may be ""
 }
 
 const guideURI = "skill://guide/SKILL.md"
@@ -39,6 +41,7 @@ func (p *publisher) GetSkill(context.Context, string) (json.RawMessage, error) {
 func (p *publisher) ReadSkillFile(_ context.Context, uri string) ([]byte, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.sent++
 	if text, ok := p.files[uri]; ok {
 		return []byte(text), nil
 	}
@@ -52,7 +55,7 @@ func (p *publisher) entry() string {
 	for uri, text := range p.files {
 		resources = append(resources, fmt.Sprintf(`{"uri":%q,"digest":"sha256:%x","size":%d}`, uri, sha256.Sum256([]byte(text)), len(text)))
 	}
-	return `{"uri":"` + guideURI + `","frontmatter":{"name":"guide","description":"Guides"},"resources":[` + strings.Join(resources, ",") + `]}`
+	return `{"uri":"` + guideURI + `","frontmatter":{"name":"guide","description":"Guides"` + p.tools + `},"resources":[` + strings.Join(resources, ",") + `]}`
 }
 
 // A conversation reads the files of a skill of an MCP server only from the version

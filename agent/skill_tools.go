@@ -87,7 +87,7 @@ func SkillTools(ctx context.Context, rt *loadout.Runtime, s *session.Session, o 
 	opts.InvokedByUser = func(e *catalog.Entry) bool {
 		return slices.ContainsFunc(s.Active(), func(a session.ActiveSkill) bool { return a.Skill.Key() == e.Key() })
 	}
-	opts.ActiveSkills = s.Active
+	opts.ActiveSkills = s.Acting
 	server := mcpserver.New(rt, &opts)
 	c, err := connect(ctx, server, caller.elicit)
 	if err != nil {
@@ -98,7 +98,10 @@ func SkillTools(ctx context.Context, rt *loadout.Runtime, s *session.Session, o 
 	if err != nil {
 		return nil, nil, errors.Join(err, close())
 	}
-	all = append([]Tool{loadTool(s, nil), unloadTool(s)}, served...)
+	all = []Tool{loadTool(s, nil, caller.checkLoad), unloadTool(s)}
+	for _, t := range served {
+		all = append(all, caller.guardReads(t))
+	}
 	if caller.set != nil {
 		all = append(all, caller.callTool())
 	}

@@ -16,15 +16,21 @@ const skillSchema = `{"type":"object","properties":{"name":{"type":"string","des
 // skillLoader is the type of [Options.LoadSkill].
 type skillLoader = func(ctx context.Context, skill string, load func() (*session.LoadResult, error)) (*session.LoadResult, error)
 
-// loadTool returns the tool that a model calls to load skills. hook may be nil.
-func loadTool(s *session.Session, hook skillLoader) Tool {
-	return Tool{Repeatable: true, ReadOnly: true, Tool: llm.Tool{
+// loadTool returns the tool that a model calls to load skills. hook and check may be
+// nil.
+func loadTool(s *session.Session, hook skillLoader, check loadCheck) Tool {
+	return Tool{Repeatable: true, ReadOnly: true, checkLoad: check, Tool: llm.Tool{
 		Name: toolname.LoadSkill, InputSchema: json.RawMessage(skillSchema),
 		Description: "Load a skill: its instructions, and the tools that it brings. Do so before a task that one of the available skills is for.",
 	}, Call: func(ctx context.Context, args json.RawMessage) (*Outcome, error) {
 		name, out := skillName(args)
 		if out != nil {
 			return out, nil
+		}
+		if check != nil {
+			if out, err := check(ctx, name, args); out != nil || err != nil {
+				return out, err
+			}
 		}
 		load := func() (*session.LoadResult, error) {
 			return s.Load(ctx, name, &session.LoadOptions{ByModel: true})

@@ -11,7 +11,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout"
-	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/internal/upstream"
@@ -100,7 +99,7 @@ func (c *toolCaller) callTool() Tool {
 
 // call calls a tool and requests approval if necessary.
 func (c *toolCaller) call(ctx context.Context, name string, args json.RawMessage) (*Outcome, error) {
-	call := &tools.Call{Name: name, Arguments: args, Principal: c.principal, Session: c.session.ID(), Allow: c.skillRules(ctx), Approve: c.approve,
+	call := &tools.Call{Name: name, Arguments: args, Principal: c.principal, Session: c.session.ID(), Allow: c.skillRules(ctx), Approve: c.approve, Confirm: c.confirmation(ctx),
 		Notify:   func(text string) { emitNotice(ctx, text) },
 		Begin:    func() error { return ReportStart(ctx) },
 		Progress: func(p *mcp.ProgressNotificationParams) { ReportProgress(ctx, progressText(p)) }}
@@ -145,7 +144,7 @@ func newErrorOutcome(text string, denied bool) *Outcome {
 func (c *toolCaller) skillRules(ctx context.Context) policy.Rules {
 	var texts []string
 	for _, a := range c.session.Active() {
-		if len(a.AllowedTools) > 0 && c.rt.Runner().IsTextApproved(ctx, a.Skill.Key(), a.Digest, execution.Caller{Session: c.session.ID()}) {
+		if len(a.AllowedTools) > 0 && c.rt.AllowsTools(ctx, a, c.session.ID()) {
 			texts = append(texts, a.AllowedTools...)
 		}
 	}

@@ -30,6 +30,7 @@ import (
 type shelf struct {
 	mu     sync.Mutex
 	called []string
+	texts  map[string]string // results by book
 }
 
 func (s *shelf) server() *mcp.Server {
@@ -42,7 +43,11 @@ func (s *shelf) server() *mcp.Server {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.called = append(s.called, name+" "+in.Book)
-			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "ok " + in.Book}}}, nil, nil
+			text := s.texts[in.Book]
+			if text == "" {
+				text = "ok " + in.Book
+			}
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil, nil
 		})
 	}
 	add("put", &mcp.ToolAnnotations{DestructiveHint: new(bool)})
@@ -67,13 +72,13 @@ type library struct {
 
 var ann = policy.Principal{ID: "ann", Kind: policy.UserPrincipal}
 
-func newLibrary(t *testing.T, log session.Log, store approval.Store, grants policy.Store, answer func(approval.Request) *approval.Answer) *library {
+func newLibrary(t *testing.T, log session.Log, store approval.Store, grants policy.Store, answer func(approval.Request) *approval.Answer, more ...catalog.Source) *library {
 	t.Helper()
 	l := &library{shelf: &shelf{}, desk: approval.NewQueue(store), answer: answer}
 	skills := fstest.MapFS{"books/SKILL.md": {Data: []byte("---\nname: books\ndescription: Knows books.\nallowed-tools: [mcp.shelf.put(a*), nonsense((]\n---\nRead.\n")}}
 	maps.Copy(skills, tides)
 	l.approvals = policy.NewMemoryStore()
-	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: []catalog.Source{catalog.NewFS("mine", catalog.User, skills)}, Scripts: &loadout.Scripts{Grants: l.approvals}})
+	rt, err := loadout.New(t.Context(), &loadout.Options{Sources: append(more, catalog.NewFS("mine", catalog.User, skills)), Scripts: &loadout.Scripts{Grants: l.approvals}})
 	if err != nil {
 		t.Fatal(err)
 	}

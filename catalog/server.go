@@ -65,6 +65,21 @@ func (c *Catalog) Head(e *Entry) (*skill.Skill, error) {
 	return s, err
 }
 
+// RequestedTools returns the allowed-tools of a skill of an MCP server, as the server
+// lists them. They are a request: unlike those of other skills, they count only
+// after the user approved them. RequestedTools returns nil for any other skill.
+func (c *Catalog) RequestedTools(e *Entry) []string {
+	src := c.serverSource(e)
+	if src == nil {
+		return nil
+	}
+	s, err := src.Head(e)
+	if err != nil {
+		return nil
+	}
+	return s.AllowedTools
+}
+
 // findOnServer asks the MCP server that ref names for a skill. If that fails, it
 // returns err, or the error of the server.
 func (c *Catalog) findOnServer(ctx context.Context, ref string, err error) (*Entry, error) {

@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 
+	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/internal/skilltext"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 )
@@ -17,11 +18,19 @@ func Render(m *Skill) string {
 	if warning != "" {
 		warning += "\n\n"
 	}
-	if body != "" {
+	served := skillname.IsServed(m.ID.Name, m.ID.Origin)
+	switch {
+	case body == "":
+	case served: // a server must not direct the agent
+		advice = ". Use it where it helps with what the user asked for.\n\n"
+	default:
 		advice = ". Follow its instructions where they apply.\n\n"
 	}
 	if rest != "" {
 		rest = "\n" + rest
+	}
+	if served {
+		rest += fmt.Sprintf("\n[End of the skill %s]\n", untrusted.New(m.ID.Name))
 	}
 	intro := fmt.Sprintf("Skill %s (from %s) is loaded%s", untrusted.New(m.ID.Name), untrusted.New(m.ID.Origin), advice)
 	return warning + intro + body + "\n" + rest // copies the instructions once
@@ -36,5 +45,8 @@ func (m *Skill) appendix() string { return skilltext.Appendix(m.Files, m.Locatio
 // renderReloaded returns the text for a skill that is loaded again while its
 // instructions are still in the conversation.
 func renderReloaded(m *Skill) string {
+	if skillname.IsServed(m.ID.Name, m.ID.Origin) {
+		return fmt.Sprintf("Skill %s is loaded again and unchanged; its text is further up in this conversation.\n", untrusted.New(m.ID.Name))
+	}
 	return fmt.Sprintf("Skill %s is loaded again and unchanged; follow its instructions, which are further up in this conversation.\n", untrusted.New(m.ID.Name))
 }

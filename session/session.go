@@ -264,3 +264,11 @@ func (s *Session) Active() []ActiveSkill {
 	defer s.mu.Unlock()
 	return s.state.Active()
 }
+
+// Acting returns the skills that may direct the model: the active ones, and those of
+// MCP servers whose text the conversation still contains; see [State.Acting].
+func (s *Session) Acting() []ActiveSkill {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state.Acting()
+}

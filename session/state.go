@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/llm"
 )
 
@@ -20,6 +21,16 @@ type State struct {
 	// delivered has the text of each skill's last load that the conversation
 	// still contains, even if the skill is no longer active.
 	delivered map[ID]string
+	// served has the loads of skills of MCP servers whose text the conversation
+	// still contains, in load order. Each version of a skill is there once.
+	served []servedLoad
+}
+
+// servedLoad is a load of a skill of an MCP server.
+type servedLoad struct {
+	Skill  ID     `json:"skill"`
+	Digest string `json:"digest"`
+	Seq    int64  `json:"seq"` // sequence number of the last load of this version
 }
 
 // ActiveSkill is an active skill with its load event and last use.
@@ -60,6 +71,7 @@ func (s *State) Apply(e Event) {
 		}
 		s.active[e.Loaded.Skill.Key()] = a
 		s.delivered[e.Loaded.Skill] = e.Loaded.Text
+		s.addServed(servedLoad{e.Loaded.Skill, e.Loaded.Digest, e.Seq})
 	case e.Used != nil:
 		if a, ok := s.active[e.Used.Skill.Key()]; ok {
 			a.Used = s.Turn
@@ -77,6 +89,10 @@ func (s *State) Apply(e Event) {
 		}
 		maps.DeleteFunc(s.active, func(_ string, a ActiveSkill) bool { return !kept[a.Skill] })
 		maps.DeleteFunc(s.delivered, func(id ID, _ string) bool { return !kept[id] })
+		s.served = s.servedWithout(func(l servedLoad) bool { // the summary has the active version
+			a, ok := s.active[l.Skill.Key()]
+			return !ok || a.Digest != l.Digest
+		})
 	case e.Unloaded != nil:
 		delete(s.active, e.Unloaded.Skill.Key())
 	case e.Updated != nil:
@@ -97,6 +113,41 @@ func (s *State) Active() []ActiveSkill {
 	return out
 }
 
+// addServed adds the load of a skill if it comes from an MCP server.
+func (s *State) addServed(l servedLoad) {
+	if !skillname.IsServed(l.Skill.Name, l.Skill.Origin) {
+		return
+	}
+	s.served = append(s.servedWithout(func(other servedLoad) bool { return other.Skill == l.Skill && other.Digest == l.Digest }), l)
+}
+
+// servedWithout returns a new list without some loads, or nil if it is empty.
+func (s *State) servedWithout(gone func(servedLoad) bool) []servedLoad {
+	var out []servedLoad
+	for _, l := range s.served {
+		if !gone(l) {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// Acting returns the active skills and, of the skills of MCP servers, the loads
+// whose text the conversation still contains, in load order. Until its text has
+// left the conversation, such a skill may direct the model, even if it is no longer
+// active or another version of it is. Of a load that is not active, only the skill,
+// the digest and the sequence number are set.
+func (s *State) Acting() []ActiveSkill {
+	out := s.Active()
+	for _, l := range s.served {
+		if a, ok := s.active[l.Skill.Key()]; !ok || a.Digest != l.Digest {
+			out = append(out, ActiveSkill{SkillLoad: SkillLoad{Skill: l.Skill, Digest: l.Digest}, Seq: l.Seq})
+		}
+	}
+	slices.SortFunc(out, func(a, b ActiveSkill) int { return cmp.Compare(a.Seq, b.Seq) })
+	return out
+}
+
 // find returns the active skill with the given ID. It returns false if the
 // skill is not active.
 func (s *State) find(id ID) (ActiveSkill, bool) {
@@ -110,7 +161,7 @@ func (s *State) find(id ID) (ActiveSkill, bool) {
 // Clone returns a copy that is independent of s.
 func (s *State) Clone() State {
 	c := *s
-	c.active, c.delivered = maps.Clone(s.active), maps.Clone(s.delivered)
+	c.active, c.delivered, c.served = maps.Clone(s.active), maps.Clone(s.delivered), slices.Clone(s.served)
 	for key, a := range c.active {
 		c.active[key] = a.clone()
 	}
@@ -123,6 +174,7 @@ type savedState struct {
 	Turn      int             `json:"turn"`
 	Active    []ActiveSkill   `json:"active,omitempty"`
 	Delivered []deliveredText `json:"delivered,omitempty"`
+	Served    []servedLoad    `json:"served,omitempty"`
 }
 
 type deliveredText struct {
@@ -132,7 +184,7 @@ type deliveredText struct {
 
 // MarshalJSON implements [json.Marshaler]. Equal states have the same form.
 func (s *State) MarshalJSON() ([]byte, error) {
-	out := savedState{Seq: s.Seq, Turn: s.Turn, Active: s.Active()}
+	out := savedState{Seq: s.Seq, Turn: s.Turn, Active: s.Active(), Served: s.served}
 	for id, text := range s.delivered {
 		out.Delivered = append(out.Delivered, deliveredText{id, text})
 	}
@@ -148,7 +200,7 @@ func (s *State) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &in); err != nil {
 		return err
 	}
-	*s = State{Seq: in.Seq, Turn: in.Turn, active: map[string]ActiveSkill{}, delivered: map[ID]string{}}
+	*s = State{Seq: in.Seq, Turn: in.Turn, active: map[string]ActiveSkill{}, delivered: map[ID]string{}, served: in.Served}
 	for _, a := range in.Active {
 		s.active[a.Skill.Key()] = a
 	}

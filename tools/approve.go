@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/decision"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -68,7 +69,11 @@ func (s *Set) callApproved(ctx context.Context, c *Call, refused *loadout.Refuse
 		next.Arguments = a.Arguments
 	}
 	next.Approved, next.Subject, next.ReadOnlyShown = true, about.Subject, c.ReadOnlyShown || a.ReadOnlyShown
-	if a.Scope != "" && a.Scope != policy.Once {
+	switch {
+	case a.Scope == "" || a.Scope == policy.Once:
+	case refused.Decision.Code == decision.ServedSkill:
+		c.notify("the approval holds for this call only, until the skill is approved")
+	default:
 		if err := s.Grant(ctx, &next, a.Scope, about.SameArguments, c.Principal); err != nil {
 			c.notify("the approval holds for this call only: " + err.Error())
 		}

@@ -97,6 +97,8 @@ func (s *Set) applyApproval(ctx context.Context, t *Tool, c *Call, d policy.Deci
 		return d, false, nil
 	case c.Approved && (c.Subject == "" || c.Subject == t.subject()):
 		return d, true, nil
+	case d.Code == decision.ServedSkill: // grants were given for other reasons to call the tool
+		return d, false, nil
 	}
 	return s.applyGrants(ctx, t, c, d), false, nil
 }
@@ -152,10 +154,15 @@ func (s *Set) currentTool(ctx context.Context, t *Tool, maxAge time.Duration) (*
 // arguments, the decision applies to all arguments.
 func (s *Set) decide(t *Tool, c *Call) policy.Decision {
 	call := s.ruledCall(t, c.Arguments)
+	rule := decision.ForCall
 	if t.server.isolated && !t.isDestructive() {
-		return decision.ForIsolatedCall(*s.rules.Load(), c.Allow, call)
+		rule = decision.ForIsolatedCall
 	}
-	return decision.ForCall(*s.rules.Load(), c.Allow, call)
+	d := rule(*s.rules.Load(), c.Allow, call)
+	if c.Confirm != "" && d.Effect != policy.Deny && !(t.isOwn() && t.declaresReadOnly()) {
+		return policy.Decision{Effect: policy.Ask, Code: decision.ServedSkill, Reason: c.Confirm, Hint: "approve the skill after a review"}
+	}
+	return d
 }
 
 // recordDecision writes a decision to the audit log.

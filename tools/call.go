@@ -63,6 +63,11 @@ type Call struct {
 	// the rules of the set do not decide, and never calls of tools that are
 	// marked to need approval, unrated or CRITICAL.
 	Allow policy.Rules
+	// Confirm, if not empty, is why each call needs the user's approval, whatever
+	// the rules and the stored grants allow, unless the tool of one of the user's
+	// own servers declares that it only reads. An agent sets it while the
+	// conversation has the text of a skill that the user did not approve.
+	Confirm string
 	// Meta, InputResponses and RequestState are those of [mcp.CallToolParams].
 	// Of Meta, the server gets only the progress token, the trace context
 	// (traceparent and tracestate) and whether the client supports elicitation;

@@ -44,6 +44,8 @@ func (s *Setup) HowToApprove(err error) string {
 	switch {
 	case !ok:
 		return ""
+	case e.Call != nil && e.Decision.Code == decision.ServedSkill: // approving the tool does not help
+		return e.Decision.Hint
 	case e.Call != nil && e.NeedsApproval && s.IsManaged():
 		return "ask an administrator for a rule that allows it: policy.rules in " + s.operatorFile()
 	case e.Call != nil && e.NeedsApproval && e.Call.Tool != "":
