@@ -23,6 +23,7 @@ import (
 const (
 	maxMemoryBytes = 32 << 20  // of files cached in memory for a server
 	maxDiskBytes   = 256 << 20 // of files cached on disk for a server
+	maxDiskFiles   = 20_000    // cached on disk for a server
 	maxListingFile = 64 << 20
 	listingVersion = 1
 )
@@ -39,7 +40,16 @@ type Cache struct {
 	recent list.List // of *blob, the most recently used first
 	byHash map[string]*list.Element
 	size   int64
+	disk   *usage // of the directory; nil if unknown
 }
+
+// usage is the number and total size of files. Other processes may add more.
+type usage struct {
+	files int
+	bytes int64
+}
+
+func (u *usage) exceeds(files int, bytes int64) bool { return u.files > files || u.bytes > bytes }
 
 type blob struct {
 	hash string
@@ -109,8 +119,13 @@ func (c *Cache) put(r Resource, data []byte) {
 		return
 	}
 	defer root.Close()
-	c.shrink(root, maxDiskBytes-int64(len(data)))
-	_ = privatefile.ReplaceFile(root, r.SHA256, data)
+	if c.disk == nil || c.disk.exceeds(maxDiskFiles-1, maxDiskBytes-int64(len(data))) {
+		c.disk = shrink(root, maxDiskFiles-1, maxDiskBytes-int64(len(data)))
+	}
+	if privatefile.ReplaceFile(root, r.SHA256, data) == nil && c.disk != nil {
+		c.disk.files++
+		c.disk.bytes += int64(len(data))
+	}
 }
 
 func (c *Cache) remember(hash string, data []byte) {
@@ -145,31 +160,43 @@ func (c *Cache) open(create bool) *os.Root {
 	return root
 }
 
-// shrink removes the oldest files until the others have at most limit bytes.
-func (c *Cache) shrink(root *os.Root, limit int64) {
+// maxTemporaryAge is the age from which a temporary file is one that a crash left.
+const maxTemporaryAge = time.Hour
+
+// shrink removes the oldest files if they exceed a limit, and those that a crash
+// left. It returns the usage of the others, or nil if it is unknown.
+func shrink(root *os.Root, files int, limit int64) *usage {
 	all, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
-		return
+		return nil
 	}
 	var infos []fs.FileInfo
-	total := int64(0)
+	now := &usage{}
 	for _, d := range all {
-		if i, err := d.Info(); err == nil && i.Mode().IsRegular() && !strings.HasPrefix(i.Name(), ".") {
+		i, err := d.Info()
+		switch {
+		case err != nil || !i.Mode().IsRegular():
+		case !strings.HasPrefix(i.Name(), "."):
 			infos = append(infos, i)
-			total += i.Size()
+			now.files++
+			now.bytes += i.Size()
+		case time.Since(i.ModTime()) > maxTemporaryAge:
+			_ = root.Remove(i.Name())
 		}
 	}
-	if total <= limit {
-		return
+	if !now.exceeds(files, limit) {
+		return now
 	}
 	slices.SortFunc(infos, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
 	for _, i := range infos {
-		if total <= limit/2 { // so that not every file removes another
-			return
+		if !now.exceeds(files/2, limit/2) { // so that not every file removes another
+			break
 		}
 		_ = root.Remove(i.Name())
-		total -= i.Size()
+		now.files--
+		now.bytes -= i.Size()
 	}
+	return now
 }
 
 // storedListing is the file format of a listing.

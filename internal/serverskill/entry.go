@@ -37,6 +37,7 @@ const (
 	maxFrontmatterBytes = 256 << 10 // of the frontmatter as JSON
 	maxFrontmatterDepth = 64
 	maxURI              = 4096
+	maxSkillURI         = 900 // of SKILL.md: with its label it is the name in approvals, which have up to 1,024 bytes
 )
 
 // Entry describes a skill as its server published it: an element of the result
@@ -177,8 +178,8 @@ func ParseURI(uri string) (root string, err error) {
 	}
 	scheme, rest, ok := strings.Cut(root, "://")
 	switch {
-	case len(uri) > maxURI:
-		return "", fmt.Errorf("uri too long (%d bytes, limit %d)", len(uri), maxURI)
+	case len(uri) > maxSkillURI:
+		return "", fmt.Errorf("uri too long (%d bytes, limit %d)", len(uri), maxSkillURI)
 	case !ok || !uriScheme.MatchString(scheme):
 		return "", errors.New("uri has no scheme and path, as in skill://name/" + skill.FileName)
 	case strings.EqualFold(scheme, "file"):

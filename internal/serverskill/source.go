@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -38,7 +39,7 @@ const maxStored = 24 * time.Hour
 
 // OriginPrefix precedes the label of the server in the origin of a skill, so
 // that its origin differs from that of every other source.
-const OriginPrefix = "mcp."
+const OriginPrefix = skillname.ServedPrefix
 
 // Options configures a [Source].
 type Options struct {
@@ -266,17 +267,28 @@ func (s *Source) catalogListing(l *Listing) catalog.Listing {
 	for _, err := range l.Problems {
 		out.Problems = append(out.Problems, s.problem(invalidSkill(err.Error())))
 	}
+	more := 0 // problems that are not reported
+	report := func(d skill.Diagnostic) {
+		if len(out.Problems) >= 2*maxProblems {
+			more++
+			return
+		}
+		out.Problems = append(out.Problems, s.problem(d))
+	}
 	for _, dir := range slices.Sorted(maps.Keys(entries)) {
 		e := entries[dir]
 		if e.Dynamic {
-			out.Problems = append(out.Problems, s.problem(skill.Diagnostic{Severity: skill.Warning, Code: "server-skill-dynamic", Message: fmt.Sprintf("skill %s is not available: %v", e.URI, ErrDynamic)}))
+			report(skill.Diagnostic{Severity: skill.Warning, Code: "server-skill-dynamic", Message: fmt.Sprintf("skill %s is not available: %v", short(e.URI), ErrDynamic)})
 			continue
 		}
 		if c := s.catalogEntry(e); c != nil {
 			out.Entries = append(out.Entries, c)
 		} else {
-			out.Problems = append(out.Problems, s.problem(invalidSkill(fmt.Sprintf("skill %s is not available: its frontmatter cannot be read", e.URI))))
+			report(invalidSkill(fmt.Sprintf("skill %s is not available: its frontmatter cannot be read", short(e.URI))))
 		}
+	}
+	if more > 0 {
+		out.Problems = append(out.Problems, s.problem(invalidSkill(fmt.Sprintf("%d more skills are not available", more))))
 	}
 	return out
 }
@@ -351,8 +363,27 @@ func (s *Source) Find(ctx context.Context, ref string) error {
 		s.set(&Listing{At: time.Time{}}) // out of date
 	}
 	s.failed = nil // the server answers again
-	s.found[e.dir()], s.entries[e.dir()] = e, e
+	s.addFound(e)
 	return nil
+}
+
+// maxFound is the maximum number of skills that are known only because somebody
+// asked for their URI.
+const maxFound = 1000
+
+// addFound adds an entry that skills/get returned. Beyond the limit, it forgets
+// another one, which can be found again. s.mu must be held.
+func (s *Source) addFound(e *Entry) {
+	for dir, other := range s.found {
+		if len(s.found) < maxFound || s.found[e.dir()] != nil {
+			break
+		}
+		delete(s.found, dir)
+		if s.entries[dir] == other {
+			delete(s.entries, dir)
+		}
+	}
+	s.found[e.dir()], s.entries[e.dir()] = e, e
 }
 
 // get calls skills/get.
@@ -401,8 +432,14 @@ func (e *ChangedError) Unwrap() error { return e.Cause }
 func (s *Source) read(ctx context.Context, e *Entry, r Resource) ([]byte, error) {
 	data := s.o.Cache.get(r)
 	cached := data != nil
+	if !cached && catalog.IsCachedOnly(ctx) {
+		return nil, catalog.ErrNotFetched
+	}
 	if !cached {
 		err := s.do(ctx, "read "+short(r.URI), func(ctx context.Context, c Conn) (err error) {
+			if !c.ServesSkills() { // any more, or with this account
+				return ErrNotServed
+			}
 			data, err = c.ReadSkillFile(ctx, r.URI)
 			return err
 		})
@@ -457,14 +494,19 @@ func (s *Source) replace(ctx context.Context, held *Entry, cause error) error {
 }
 
 // update replaces the entry of a skill, or removes it if now is nil, and stores the
-// listing.
+// listing. A skill that the server does not list stays so.
 func (s *Source) update(dir string, now *Entry) {
 	s.mu.Lock()
 	l := *s.listing
+	listed := len(l.Entries)
 	l.Entries = slices.DeleteFunc(slices.Clone(l.Entries), func(e *Entry) bool { return e.dir() == dir })
 	delete(s.found, dir)
 	delete(s.entries, dir)
-	if now != nil {
+	switch {
+	case now == nil:
+	case len(l.Entries) == listed:
+		s.addFound(now)
+	default:
 		l.Entries = append(l.Entries, now)
 		s.entries[dir] = now
 	}

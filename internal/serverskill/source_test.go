@@ -442,8 +442,8 @@ func TestCacheIsHashedAtEachAccess(t *testing.T) {
 		t.Fatal(text, err)
 	}
 	stored, err := filepath.Glob(filepath.Join(dir, "files", "*"))
-	if err != nil || len(stored) != 1 {
-		t.Fatalf("stored %v, %v", stored, err)
+	if err != nil || len(stored) != 1 || !regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(filepath.Base(stored[0])) {
+		t.Fatalf("stored %v, %v; want one file, named by its hash", stored, err)
 	}
 	c = open() // another process
 	e := get(t, c, "mcp.docs/pdf")
@@ -644,5 +644,122 @@ func TestEqualNamesAreShown(t *testing.T) {
 	_, err := c.Snapshot().Get("singel")
 	if !strings.Contains(fmt.Sprint(err), "mcp.two/single") {
 		t.Errorf("error %v, want a suggestion", err)
+	}
+}
+
+// A server that no longer declares the extension is asked neither for skills nor for
+// files, even if its listing is stored.
+func TestServerWithoutTheExtensionIsAskedNothing(t *testing.T) {
+	s := newServer()
+	s.add("skill://pdf", "pdf", "a.md", "A")
+	s.add("skill://hidden", "hidden")
+	s.hidden["skill://hidden/SKILL.md"] = true
+	src := newSource(s)
+	c := newCatalog(t, src)
+	e := get(t, c, "mcp.docs/pdf")
+	s.served = false
+	if text, err := readFile(c, e, "a.md"); !errors.Is(err, serverskill.ErrNotServed) || len(s.reads) != 0 {
+		t.Errorf("read %q, %v after %v", text, err, s.reads)
+	}
+	if err := src.Find(t.Context(), "hidden"); !errors.Is(err, serverskill.ErrNotServed) {
+		t.Errorf("find: %v", err)
+	}
+	if _, err := serverskill.Get(t.Context(), s, pdfURI); !errors.Is(err, serverskill.ErrNotServed) {
+		t.Errorf("get: %v", err)
+	}
+}
+
+// A skill that the server does not list stays so when it changes, and a model that
+// names many URIs does not fill the memory.
+func TestFoundSkillsAreNotListed(t *testing.T) {
+	s, dir := newServer(), filepath.Join(t.TempDir(), "docs")
+	s.add("skill://pdf", "pdf")
+	for i := range 1100 {
+		s.add(fmt.Sprintf("skill://h%d", i), fmt.Sprintf("h%d", i), "a.md", "A")
+		s.hidden[fmt.Sprintf("skill://h%d/SKILL.md", i)] = true
+	}
+	open := func() *serverskill.Source {
+		return serverskill.New(serverskill.Options{Label: "docs", Connector: s, Wait: true, Cache: &serverskill.Cache{Dir: dir}})
+	}
+	src := open()
+	c := newCatalog(t, src)
+	s.files["skill://h1/a.md"] = "B"
+	e := get(t, c, "mcp.docs/h1")
+	s.files["skill://h1/a.md"] = "C"
+	if _, err := readFile(c, e, "a.md"); !errors.As(err, new(*serverskill.ChangedError)) {
+		t.Fatalf("read of a changed file: %v", err)
+	}
+	if text, err := readFile(c, e, "a.md"); text != "C" || err != nil {
+		t.Errorf("read of the new version: %q, %v", text, err)
+	}
+	if got := names(newCatalog(t, open())); got != "mcp.docs/pdf" {
+		t.Errorf("another process lists %s", got)
+	}
+	for i := range 1100 {
+		if err := src.Find(t.Context(), fmt.Sprintf("h%d", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l, err := src.List(t.Context())
+	if err != nil || len(l.Entries) != 1001 {
+		t.Errorf("%d skills are known, %v; want the listed one and 1,000", len(l.Entries), err)
+	}
+}
+
+// The number of files in a cache is bounded, too, and temporary files that a crash
+// left are removed.
+func TestCacheHasFewFiles(t *testing.T) {
+	s, dir := newServer(), filepath.Join(t.TempDir(), "docs")
+	s.add("skill://pdf", "pdf", "a.md", "A")
+	files := filepath.Join(dir, "files")
+	if err := os.MkdirAll(files, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20_000 {
+		if err := os.WriteFile(filepath.Join(files, fmt.Sprintf("%064x", i)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{".left", ".new"} {
+		if err := os.WriteFile(filepath.Join(files, name), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	day := time.Now().Add(-24 * time.Hour)
+	if err := os.Chtimes(filepath.Join(files, ".left"), day, day); err != nil {
+		t.Fatal(err)
+	}
+	c := newCatalog(t, serverskill.New(serverskill.Options{Label: "docs", Connector: s, Wait: true, Cache: &serverskill.Cache{Dir: dir}}))
+	if text, err := readFile(c, get(t, c, "mcp.docs/pdf"), "a.md"); text != "A" || err != nil {
+		t.Fatal(text, err)
+	}
+	all, err := os.ReadDir(files)
+	if err != nil || len(all) > 12_000 {
+		t.Errorf("%d files in the cache, %v; want half of the limit", len(all), err)
+	}
+	if _, err := os.Stat(filepath.Join(files, ".left")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the file that a crash left: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(files, ".new")); err != nil {
+		t.Errorf("the file that another process writes: %v", err)
+	}
+}
+
+// A server with many skills that cannot be used causes a bounded number of problems.
+func TestUnusableSkillsAreSummarized(t *testing.T) {
+	s := newServer()
+	var all []string
+	for i := range 500 {
+		all = append(all, fmt.Sprintf(`{"uri":"skill://%s/s%d/SKILL.md","frontmatter":{"name":"s%d","description":"d"},"resources":"dynamic"}`, strings.Repeat("x", 700), i, i))
+	}
+	s.list = func(string) (string, error) { return `{"skills":[` + strings.Join(all, ",") + `]}`, nil }
+	problems := newCatalog(t, newSource(s)).Snapshot().Problems()
+	if n := len(problems); n != 41 || !strings.Contains(problems[n-1].Message, "460 more") {
+		t.Errorf("%d problems, the last %v; want 40 and a summary", n, problems[n-1].Message)
+	}
+	for _, p := range problems {
+		if len(p.Message) > 400 {
+			t.Errorf("problem of %d bytes: %.100s", len(p.Message), p.Message)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
@@ -51,12 +52,17 @@ func (s *Setup) serverSkills(c *config.Config, wait bool) []catalog.Source {
 			continue
 		}
 		label := serverLabel(server)
+		if label == "" {
+			s.Note("skills of MCP server %s ignored: no label can be derived from its name; add a label to its configuration", server.Name)
+			continue
+		}
 		if other, taken := names[label]; taken {
 			s.Note("skills of MCP server %s ignored: its label %s is that of %s; add another label to its configuration", server.Name, label, other)
 			continue
 		}
 		names[label] = server.Name
-		o := serverskill.Options{Label: label, Name: server.Name, Ask: server.Skills != upstream.SkillsAllow, Wait: wait, Logger: s.Logger(), Cache: &serverskill.Cache{}}
+		o := serverskill.Options{Label: label, Name: server.Name, Ask: server.Skills != upstream.SkillsAllow, Wait: wait, Logger: s.Logger(), Cache: &serverskill.Cache{},
+			Limits: serverskill.Limits{Pages: server.SkillLimits.Pages, Entries: server.SkillLimits.Skills, Bytes: server.SkillLimits.Bytes, Time: server.SkillLimits.Time}}
 		if cache != "" {
 			o.Cache.Dir = serverskill.CacheDir(cache, label, digests[server])
 			kept = append(kept, o.Cache.Dir)
@@ -78,12 +84,18 @@ func (s *Setup) serverSkills(c *config.Config, wait bool) []catalog.Source {
 	return out
 }
 
-// serverLabel returns the label of a server in the names of its skills.
+// serverLabel returns the label of a server in the names of its skills. It returns
+// "" if there is none and the name has no Latin letters and digits: several servers
+// would otherwise have the same label, and inherit approvals from each other.
 func serverLabel(c *upstream.Config) string {
-	if c.Label != "" {
+	if c.Label != "" || !strings.ContainsFunc(norm.NFKD.String(c.Name), isLatin) {
 		return c.Label
 	}
 	return skillname.Slug(c.Name)
+}
+
+func isLatin(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
 }
 
 func joinUnset(c *upstream.Config, unset []upstream.UnsetVariable) string {

@@ -104,10 +104,11 @@ type Config struct {
 
 	// Skills says whether the skills that the server publishes are used: one of
 	// [SkillsOff], [SkillsAsk] and [SkillsAllow]. "" means off. Label identifies
-	// the server in the names of these skills; "" means a form of Name. Neither
-	// is part of the digest.
-	Skills string `json:"-"`
-	Label  string `json:"-"`
+	// the server in the names of these skills; "" means a form of Name. SkillLimits
+	// bounds their listing. None of them is part of the digest.
+	Skills      string      `json:"-"`
+	Label       string      `json:"-"`
+	SkillLimits SkillLimits `json:"-"`
 
 	// Owner identifies the provider of the server; "" means the user.
 	Owner Owner `json:"owner,omitempty"`

@@ -178,6 +178,8 @@ func (e *serverEntry) parseField(f configfile.Field) {
 		c.AtStart = e.parseConnect(f)
 	case "skills":
 		c.Skills = e.parseSkills(f)
+	case "skilllimits":
+		c.SkillLimits = e.parseSkillLimits(f)
 	case "label":
 		if c.Label = e.parseString(f); !skillname.IsPortable(c.Label) {
 			e.reject("server-label", v, fmt.Sprintf("the label %s is not 1 to 64 lower-case letters, digits and single hyphens", quoteText(c.Label)), "write a label such as "+skillname.Slug(c.Label))

@@ -273,6 +273,11 @@ func TestW24BadEntryHidesNoOthers(t *testing.T) {
 		{`"x": {"command": "a", "label": "My Docs"}`, "error 2:32 server-label", "the label \"My Docs\" is not"},
 		// The server is there, and something about it disappoints.
 		{`"x": {"command": "a", "skills": "all"}`, "warning 2:33 server-skills", "off is used"},
+		{`"x": {"command": "a", "skillLimits": 7}`, "warning 2:38 server-skill-limits", "not a mapping"},
+		{`"x": {"command": "a", "skillLimits": {"megabytes": 1}}`, "warning 2:52 server-skill-limits", "4 is used"},
+		{`"x": {"command": "a", "skillLimits": {"skills": 0}}`, "warning 2:49 server-skill-limits", "1 is used"},
+		{`"x": {"command": "a", "skillLimits": {"time": "soon"}}`, "warning 2:47 server-skill-limits", "not a duration"},
+		{`"x": {"command": "a", "skillLimits": {"files": 9}}`, "warning 2:39 server-skill-limits", "unknown limit"},
 		{`"x": {"command": "a", "colour": "secret"}`, "info 2:23 server-key", `"colour" is unknown`},
 		{`"x": {"command": "npx -y a"}`, "warning 2:18 server-command", "not split by a shell"},
 		{`"x": {"command": "a", "args": "secret b"}`, "warning 2:31 server-args", "single argument"},
@@ -364,6 +369,21 @@ func TestSkillSettings(t *testing.T) {
 		plain, _ := upstream.Parse([]byte(`{"mcpServers": {"x": {"command": "a"}}}`), upstream.ParseOptions{Name: "x.json"})
 		if plain.Servers[0].Digest() != f.Servers[0].Digest() {
 			t.Errorf("%s: the settings are part of the digest, so cached tools would be lost", value)
+		}
+	}
+}
+
+// Limits on the listing of skills never exclude a skill that every host supports.
+func TestSkillLimits(t *testing.T) {
+	for value, want := range map[string]upstream.SkillLimits{
+		`{"pages": 10, "skills": 500, "megabytes": 8, "time": "20s"}`: {Pages: 10, Skills: 500, Bytes: 8 << 20, Time: 20 * time.Second},
+		`{"pages": -1, "skills": 0, "megabytes": 1, "time": 0}`:       {Pages: 1, Skills: 1, Bytes: 4 << 20, Time: time.Second},
+		`{"megabytes": 1000, "time": "24h"}`:                          {Bytes: 64 << 20, Time: 10 * time.Minute},
+		`{"pages": "many"}`:                                           {},
+	} {
+		f, _ := upstream.Parse([]byte(`{"mcpServers": {"x": {"command": "a", "skillLimits": `+value+`}}}`), upstream.ParseOptions{Name: "x.json"})
+		if len(f.Servers) != 1 || f.Servers[0].SkillLimits != want {
+			t.Errorf("%s: %+v, want %+v", value, f.Servers, want)
 		}
 	}
 }
