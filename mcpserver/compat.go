@@ -15,6 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/clientprofile"
 	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
+	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/internal/skilltext"
 	"github.com/loadout-dev/loadout/internal/toolname"
@@ -89,6 +90,8 @@ func (s *Server) available() string { return namesOf(s.view().snap.ForModel(), 5
 type compatReadArgs struct {
 	SkillName string `json:"skill_name" jsonschema:"name of the skill"`
 	FilePath  string `json:"file_path,omitempty" jsonschema:"path of a file inside the skill"`
+	// Digest is needed only for the files of skills of MCP servers.
+	Digest string `json:"digest,omitempty" jsonschema:"with file_path, the digest that the skill was read with, if it has one"`
 }
 
 type compatReadResult struct {
@@ -97,6 +100,7 @@ type compatReadResult struct {
 	Instructions       string   `json:"instructions,omitempty"`
 	InstructionsLength int      `json:"instructions_length,omitempty"`
 	Files              []string `json:"files,omitempty"`
+	Digest             string   `json:"digest,omitempty"` // of a skill of an MCP server
 	FilePath           string   `json:"file_path,omitempty"`
 	Warning            string   `json:"warning,omitempty"` // about hidden characters of the content
 	Content            string   `json:"content,omitempty"`
@@ -126,11 +130,16 @@ func (s *Server) compatRead(ctx context.Context, in compatReadArgs) (*mcp.CallTo
 		}
 		out.Files = append(out.Files, path)
 	}
-	return textResult(description + "\n\n" + renderAll(all)), out, nil
+	text := description + "\n\n" + renderAll(all)
+	if skillname.IsServed(m.ID.Name, m.ID.Origin) {
+		out.Digest = m.Digest
+		text += "\nDigest: " + shownDigest(m) + "\n"
+	}
+	return textResult(text), out, nil
 }
 
 func (s *Server) compatReadFile(ctx context.Context, in compatReadArgs) (*mcp.CallToolResult, *compatReadResult, error) {
-	e, c, res, err := s.readFile(ctx, readArgs{Skill: in.SkillName, Path: in.FilePath})
+	e, c, res, err := s.readFile(ctx, readArgs{Skill: in.SkillName, Path: in.FilePath, Digest: in.Digest})
 	if c == nil {
 		return res, nil, err
 	}

@@ -120,6 +120,7 @@ type scriptArgs struct {
 	Stdin  string        `json:"stdin,omitempty"`
 	Inputs []scriptInput `json:"inputs,omitempty" jsonschema:"files to give the script as /work/in/NAME"`
 	Folder string        `json:"folder,omitempty" jsonschema:"folder of a run before, to go on with its files in /work"`
+	Digest string        `json:"digest,omitempty" jsonschema:"digest that the skill was loaded with"`
 }
 
 type scriptInput struct {
@@ -177,7 +178,7 @@ func (s *Server) runScript(ctx context.Context, req *mcp.CallToolRequest, in scr
 		run.Stdin = strings.NewReader(in.Stdin)
 	}
 	before := s.scanFigures(run.Folder)
-	res, bad, err := s.runSkillScript(ctx, req, run, in.Inputs...)
+	res, bad, err := s.runSkillScript(ctx, req, run, in.Digest, in.Inputs...)
 	if res == nil {
 		return bad, nil, err
 	}
@@ -192,9 +193,10 @@ func (s *Server) runScript(ctx context.Context, req *mcp.CallToolRequest, in scr
 	return out, newScriptResult(res), nil
 }
 
-// runSkillScript runs a script and reports progress. If the script was refused
-// or could not start, it returns a tool result that says why.
-func (s *Server) runSkillScript(ctx context.Context, req *mcp.CallToolRequest, run loadout.Run, inputs ...scriptInput) (*loadout.RunResult, *mcp.CallToolResult, error) {
+// runSkillScript runs a script and reports progress. held is the digest of the
+// loaded skill, if the client gave one. If the script was refused or could not
+// start, runSkillScript returns a tool result that says why.
+func (s *Server) runSkillScript(ctx context.Context, req *mcp.CallToolRequest, run loadout.Run, held string, inputs ...scriptInput) (*loadout.RunResult, *mcp.CallToolResult, error) {
 	if s.opts.Refresh != nil {
 		if err := s.opts.Refresh(ctx); err != nil {
 			return nil, errorResult("Nothing was run, as the configuration cannot be read: " + s.errorText(err)), nil
@@ -213,6 +215,12 @@ func (s *Server) runSkillScript(ctx context.Context, req *mcp.CallToolRequest, r
 	}
 	if e != nil {
 		run.Script = pathInSkill(e, run.Script)
+	}
+	// The earlier tools have no digest: their scripts are those that the user approved.
+	if e != nil && e.Server != "" && s.opts.Compat == "" {
+		if _, res, err := s.checkHeld(ctx, e, held); res != nil || err != nil {
+			return nil, res, err
+		}
 	}
 	for _, i := range inputs { // Refresh may have created the workspace
 		input, closer, err := s.openInput(i)
@@ -509,7 +517,7 @@ func (s *Server) compatExecute(ctx context.Context, req *mcp.CallToolRequest, in
 	if in.Input != "" {
 		run.Stdin = strings.NewReader(in.Input)
 	}
-	res, bad, err := s.runSkillScript(ctx, req, run)
+	res, bad, err := s.runSkillScript(ctx, req, run, "")
 	if res == nil {
 		return bad, nil, err
 	}

@@ -6,12 +6,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/serverskill"
+	"github.com/loadout-dev/loadout/mcpserver"
+	"github.com/loadout-dev/loadout/policy"
 )
 
 // publisher is an MCP server with one skill, whose files are given by URI.
@@ -71,5 +76,47 @@ func TestWholeDigestNamesServedSkills(t *testing.T) {
 		if got := structured[loadResult](t, c.call("load_skill", args{"name": "mcp.docs/guide", "have": held})); got.State != "loaded" {
 			t.Errorf("load with %q: state %s, want loaded", held, got.State)
 		}
+	}
+}
+
+// The tool of an earlier system reads the files of a skill of an MCP server in the
+// version whose digest it returned.
+func TestServedSkillsInCompatMode(t *testing.T) {
+	p := publisher{guideURI: "---\nname: guide\ndescription: Guides\n---\nSee a.md.\n", "skill://guide/a.md": "First."}
+	w := newWorld(t, setup{options: mcpserver.Options{Compat: "weknora"}, sources: []catalog.Source{serverskill.New(serverskill.Options{Label: "docs", Connector: p, Wait: true})}})
+	c := w.connect(t, ways[0], nil)
+	res := c.call("read_skill", args{"skill_name": "mcp.docs/guide"})
+	digest := regexp.MustCompile(`Digest: ([0-9a-f]{64})\n`).FindStringSubmatch(textOf(res))
+	if res.IsError || digest == nil {
+		t.Fatalf("read the skill: %s", textOf(res))
+	}
+	if res := c.call("read_skill", args{"skill_name": "mcp.docs/guide", "file_path": "a.md", "digest": digest[1]}); res.IsError || !strings.Contains(textOf(res), "First.") {
+		t.Errorf("read a file with the digest: %s", textOf(res))
+	}
+	for _, held := range []string{"", strings.Repeat("0", 64)} {
+		if res := c.call("read_skill", args{"skill_name": "mcp.docs/guide", "file_path": "a.md", "digest": held}); !res.IsError || strings.Contains(textOf(res), "First.") {
+			t.Errorf("read a file with the digest %q: %s; want a refusal", held, textOf(res))
+		}
+	}
+}
+
+// A script of a skill of an MCP server runs only in the version that the client has
+// loaded, even if the user approved another one.
+func TestScriptsOfServedSkillsAreThoseOfTheLoad(t *testing.T) {
+	p := publisher{guideURI: "---\nname: guide\ndescription: Guides\n---\nRun run.sh.\n", "skill://guide/run.sh": "echo in $LOADOUT_SKILL\n"}
+	box := newBox()
+	w := newWorld(t, setup{scripts: &loadout.Scripts{Sandbox: box, Grants: allApproved{policy.NewMemoryStore()}, FolderDir: filepath.Join(t.TempDir(), "work")}, sources: []catalog.Source{serverskill.New(serverskill.Options{Label: "docs", Connector: p, Wait: true})}})
+	c := w.connect(t, ways[0], nil)
+	for _, held := range []string{"", strings.Repeat("0", 64)} {
+		if res := c.call("run_skill_script", args{"skill": "mcp.docs/guide", "script": "run.sh", "digest": held}); !res.IsError || !strings.Contains(textOf(res), "loaded") {
+			t.Errorf("run with the digest %q: %s; want a refusal", held, textOf(res))
+		}
+	}
+	digest := structured[loadResult](t, c.call("load_skill", args{"name": "mcp.docs/guide"})).Digest
+	if err := usable(); err != nil {
+		t.Skipf("no sandbox here: %v", err)
+	}
+	if res := c.call("run_skill_script", args{"skill": "mcp.docs/guide", "script": "run.sh", "digest": digest}); !strings.Contains(textOf(res), "in /needs/mcp.docs%2Fguide") {
+		t.Errorf("run with the digest of the load: %s", textOf(res))
 	}
 }

@@ -562,7 +562,7 @@ func (s *Server) readFile(ctx context.Context, in readArgs) (*catalog.Entry, *lo
 			return nil, nil, changedResult(e), nil
 		}
 	}
-	c, err := s.rt.ReadFile(ctx, e, pathInSkill(e, in.Path), in.Offset, in.Limit)
+	c, err := s.rt.ReadSessionFile(ctx, s.opts.Session, e, pathInSkill(e, in.Path), in.Offset, in.Limit)
 	switch {
 	case ctx.Err() != nil:
 		return nil, nil, nil, ctx.Err()
@@ -580,13 +580,13 @@ func (s *Server) readFile(ctx context.Context, in readArgs) (*catalog.Entry, *lo
 }
 
 func changedResult(e *catalog.Entry) *mcp.CallToolResult {
-	return errorResult(fmt.Sprintf("Skill %s has changed since it was loaded: load it again, then read its files.", e.Name))
+	return errorResult(fmt.Sprintf("Skill %s has changed since it was loaded: load it again, then use its files.", e.Name))
 }
 
-// checkHeld returns a tool result that refuses to read a file of a skill of an MCP
+// checkHeld returns a tool result that refuses to use a file of a skill of an MCP
 // server, unless the client names the version that it loaded. This server does
 // not know what its client has loaded, and a file of another version must not be
-// read. Otherwise, it returns the digest of that version. checkHeld fetches nothing.
+// used. Otherwise, it returns the digest of that version. checkHeld fetches nothing.
 func (s *Server) checkHeld(ctx context.Context, e *catalog.Entry, held string) (digest string, res *mcp.CallToolResult, err error) {
 	if s.opts.ActiveSkills != nil {
 		held = ""
@@ -596,11 +596,8 @@ func (s *Server) checkHeld(ctx context.Context, e *catalog.Entry, held string) (
 			}
 		}
 		if held == "" {
-			return "", errorResult(fmt.Sprintf("Skill %s is not loaded: load it, then read its files.", e.Name)), nil
+			return "", errorResult(fmt.Sprintf("Skill %s is not loaded: load it, then use its files.", e.Name)), nil
 		}
-	}
-	if held == "" && s.opts.Compat != "" {
-		return "", errorResult(fmt.Sprintf("Skill %s comes from an MCP server: this tool cannot read its files.", e.Name)), nil
 	}
 	if held == "" {
 		return "", errorResult(fmt.Sprintf("Skill %s comes from an MCP server: give the digest that it was loaded with, all of its digits.", e.Name)), nil
