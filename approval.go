@@ -29,6 +29,9 @@ type ApprovalRequest struct {
 	Requested  policy.Bounds      // requested bounds, within the bounds of this runtime
 	Injections []policy.Injection // secrets that only the sandbox's proxy uses
 	Problems   []policy.Problem   // ignored parts of the skill's request
+	// AllowedTools are the allowed-tools of a skill of an MCP server. They count
+	// only after an approval of their own, which this request does not ask for.
+	AllowedTools []string
 	// Services are the skill's servers and its provider. The installed packages
 	// of servers started by npx or uvx are in Needs; see
 	// [Runtime.InstallPackages]. Without [Scripts.ReadServers], the list has no
@@ -119,7 +122,14 @@ func (r *Runtime) readServedRequest(ctx context.Context, e *catalog.Entry) (*App
 	if err != nil {
 		return nil, err
 	}
-	w := &ApprovalRequest{Entry: e, Manifest: m, Digest: decision.SubjectOf(e.Name, e.Origin, m.Digest())}
+	now, err := r.catalog.CompleteManifest(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	if now.Digest() != m.Digest() { // the frontmatter may be that of another version
+		return nil, changedError(e)
+	}
+	w := &ApprovalRequest{Entry: e, Manifest: m, AllowedTools: r.catalog.RequestedTools(e), Digest: decision.SubjectOf(e.Name, e.Origin, m.Digest())}
 	w.Requested, w.Injections, w.Problems, err = execution.RequestedBounds(s, r.bounds())
 	return w, err
 }

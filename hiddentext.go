@@ -45,7 +45,9 @@ func (r *Runtime) checkReport(ctx context.Context, e *catalog.Entry, name string
 
 // isReviewed reports whether the user approved the current version of a skill,
 // and the version has a file with the given content. An approval for another
-// conversation counts too, because the user saw the text.
+// conversation counts too, because the user saw the text. For a skill of an MCP
+// server, whose files are not fetched for an approval, the user must have approved
+// the hidden characters of the file.
 func (r *Runtime) isReviewed(ctx context.Context, e *catalog.Entry, file []byte) bool {
 	if r.scripts == nil || r.scripts.Grants == nil {
 		return false
@@ -55,7 +57,10 @@ func (r *Runtime) isReviewed(ctx context.Context, e *catalog.Entry, file []byte)
 	if err != nil || !slices.ContainsFunc(m, func(f skill.File) bool { return f.SHA256 == hash }) {
 		return false
 	}
-	p, subject := r.scripts.principal(), decision.SubjectOf(e.Name, e.Origin, m.Digest())
+	if e.Server != "" { // an approval of such a skill shows no text
+		return r.hasServedGrant(ctx, decision.HiddenTextSubject(e.Name, hash), "")
+	}
+	p, subject := r.scripts.principal(), policy.Digest(m.Digest())
 	approves := func(session string) bool {
 		g, err := lease.Find(ctx, r.scripts.Grants, p, subject, session, nil)
 		return err == nil && g != nil && g.Permissions.Run

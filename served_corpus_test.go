@@ -157,11 +157,11 @@ var attacks = map[string]attack{
 	"endless listing": {func(a *attacker) {
 		a.pages = func(n int) string { return fmt.Sprintf(`{"skills":[],"nextCursor":"c%d"}`, n) }
 	}, notOffered, ""},
-	// The content hides something. An approval of what the server listed does not
-	// show it to the user, so the model is told.
+	// The content hides something, which the approval of what the server listed did
+	// not show to the user.
 	"code-review tag characters": {func(a *attacker) {
 		a.files["skill://helper/notes.md"] = "Notes." + strings.Repeat("\U000e0041", 455)
-	}, harmless, "hidden"},
+	}, notRead, "needs approval: notes.md has"},
 }
 
 func TestAttacksOfServers(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 // approveFlags holds the flags of the approve command.
 type approveFlags struct {
 	list, pending, revoke, dryRun, yes, workspace, host, unsandboxed bool
+	allowedTools                                                     bool
 	digests                                                          []string // given with --digest
 	expires                                                          time.Duration
 }
@@ -50,6 +51,10 @@ terminal. --pending lists the commands refused in this way. On an unattended mac
 use --yes with the digests of what you reviewed: one --digest for the skill and one for
 each dependency that --dry-run lists. This does not allow agents to approve skills. On a
 managed machine, only the administrator can approve skills; --dry-run shows how.
+
+Files of a skill of an MCP server are fetched only when they are used. Hidden characters
+of files that were fetched are shown, and approved too. Its allowed-tools count only
+with --allowed-tools.
 
 You can approve a tool call when an agent makes it, or in advance with this command. NAME
 is then the name of an MCP tool in any of its forms, such as github__create_issue. --list
@@ -99,6 +104,7 @@ name of a tool revokes these approvals.`,
 	f.StringArrayVar(&o.digests, "digest", nil, "approve only if the skill has this `DIGEST`; repeat it for each dependency")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
 	f.DurationVar(&o.expires, "expires", 0, "let the approval expire after `TIME`, such as 24h")
+	f.BoolVar(&o.allowedTools, "allowed-tools", false, "let the allowed-tools of a skill of an MCP server count")
 	f.BoolVar(&o.workspace, "write-workspace", false, "allow writing to the workspace directory")
 	f.BoolVar(&o.host, "host-network", false, "allow the host network, without the host allowlist")
 	f.BoolVar(&o.unsandboxed, "unsandboxed", false, "allow the backend named process, which provides no isolation")
@@ -145,8 +151,13 @@ func (a *app) approveSkill(ctx context.Context, name string, o *approveFlags) er
 		if err := a.confirmApproval(ctx, r, confirmation); err != nil {
 			return err
 		}
-		if out.Grant, err = a.grantReviewed(ctx, r, o.expires, presence); err != nil {
+		if out.Grant, err = a.grantReviewed(ctx, r, r.Grant(), o.expires, presence); err != nil {
 			return err
+		}
+		for _, g := range r.ServedGrants(o.allowedTools) {
+			if _, err := a.grantReviewed(ctx, r, g, o.expires, presence); err != nil {
+				return err
+			}
 		}
 	}
 	switch {
@@ -210,11 +221,10 @@ func (a *app) confirmApproval(ctx context.Context, r *review.Review, c setup.Con
 	return err
 }
 
-// grantReviewed records the approval of a skill. The approval expires after the
-// given time; 0 means that it does not expire. presence is the evidence that
-// the user approved.
-func (a *app) grantReviewed(ctx context.Context, r *review.Review, expires time.Duration, presence string) (*policy.Grant, error) {
-	g := r.Grant()
+// grantReviewed records a grant for a reviewed skill. It expires after the given
+// time; 0 means that it does not expire. presence is the evidence that the user
+// approved.
+func (a *app) grantReviewed(ctx context.Context, r *review.Review, g policy.Grant, expires time.Duration, presence string) (*policy.Grant, error) {
 	g.Presence = presence
 	if expires > 0 {
 		g.Expires = time.Now().Add(expires)

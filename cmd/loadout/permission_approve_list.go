@@ -10,6 +10,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/review"
+	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -86,7 +87,10 @@ func (a *app) listGrants(ctx context.Context) error {
 // describeGrant describes what a grant allows, and for how long.
 func describeGrant(g policy.Grant, changed bool) string {
 	what := "run"
-	if g.Permissions.Call {
+	switch {
+	case g.Permissions.Call && skillname.IsServed(g.Name, g.Origin):
+		what = "allowed-tools or hidden characters"
+	case g.Permissions.Call:
 		what = "call, server " + g.Origin
 	}
 	for _, more := range []struct { // broadest first, because the end of a line may be truncated

@@ -55,6 +55,9 @@ func (a *app) formatReview(r *review.Review, c *config.Config) string {
 	for _, in := range r.Inject {
 		row("", fmt.Sprintf("%s: added to requests to %s as %s", in.Secret, in.Pattern(), in.Header))
 	}
+	if len(r.AllowedTools) > 0 {
+		row("tools", strings.Join(r.AllowedTools, ", ")+": ignored unless you approve with --allowed-tools")
+	}
 	for _, n := range r.Needs {
 		row("needs", fmt.Sprintf("%s at %s", decision.DescribeNeed(n), n.Digest.Short()))
 	}

@@ -49,7 +49,7 @@ func (a *app) approveTool(ctx context.Context, name string, o *approveFlags, ski
 				names = append(names, c.Name)
 			}
 			return exit.Errorf(exit.Usage, "use one of "+strings.Join(names, ", "), "several tools are named %s", name)
-		case len(o.digests) > 0 || o.expires > 0 || o.workspace || o.host || o.unsandboxed:
+		case len(o.digests) > 0 || o.expires > 0 || o.workspace || o.host || o.unsandboxed || o.allowedTools:
 			return exit.Errorf(exit.Usage, "omit the flags for skills, or write a rule: policy.rules", "%s is a tool of an MCP server", found[0].Name)
 		}
 		return a.grantTool(ctx, set, &found[0], o)

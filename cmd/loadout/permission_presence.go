@@ -42,6 +42,9 @@ func (a *app) approveArgs(name string, o *approveFlags) []string {
 	if o.unsandboxed {
 		args = append(args, "--unsandboxed")
 	}
+	if o.allowedTools {
+		args = append(args, "--allowed-tools")
+	}
 	if o.expires > 0 {
 		args = append(args, "--expires", o.expires.String())
 	}

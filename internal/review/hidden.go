@@ -2,12 +2,14 @@ package review
 
 import (
 	"context"
+	"errors"
 	"io"
 	"slices"
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/filetype"
+	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
@@ -16,6 +18,8 @@ import (
 type Hidden struct {
 	Lines  []HiddenLine `json:"lines"`
 	Others int          `json:"others,omitempty"` // number of further lines
+
+	hashes []string // of the files that have the lines, in hex
 }
 
 // HiddenLine is a line of a file, with its hidden characters made visible.
@@ -28,10 +32,11 @@ type HiddenLine struct {
 const maxHiddenLines = 20
 
 // ReadHidden searches the skill's text files for hidden characters. If there are
-// any, it sets Hidden.
+// any, it sets Hidden. Of a skill of an MCP server, it reads only files that were
+// fetched earlier.
 func (r *Review) ReadHidden(ctx context.Context, rt *loadout.Runtime) error {
-	if r.isServed() { // checked when a file is read
-		return nil
+	if r.isServed() {
+		ctx = catalog.CachedOnly(ctx)
 	}
 	found, err := readHidden(ctx, rt, r.Request.Entry)
 	if err == nil && len(found.Lines) > 0 {
@@ -58,6 +63,9 @@ func readHidden(ctx context.Context, rt *loadout.Runtime, e *catalog.Entry) (*Hi
 		}
 		data, err := io.ReadAll(io.LimitReader(file, f.Size+1))
 		file.Close()
+		if errors.Is(err, catalog.ErrNotFetched) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -69,6 +77,9 @@ func readHidden(ctx context.Context, rt *loadout.Runtime, e *catalog.Entry) (*Hi
 			out.Lines = append(out.Lines, HiddenLine{f.Path, l})
 		}
 		out.Others += others
+		if len(lines)+others > 0 {
+			out.hashes = append(out.hashes, skillfile.Hash(data))
+		}
 	}
 	return out, nil
 }

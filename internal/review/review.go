@@ -12,6 +12,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/decision"
 	"github.com/loadout-dev/loadout/internal/execution"
 	"github.com/loadout-dev/loadout/internal/requestedbounds"
 	"github.com/loadout-dev/loadout/internal/scan"
@@ -26,7 +27,7 @@ type Review struct {
 	Name        string             `json:"name"`
 	Origin      string             `json:"origin"`
 	Path        string             `json:"path"`
-	Digest      policy.Digest      `json:"digest"`
+	Digest      policy.Digest      `json:"digest"` // of the files, as shown to users
 	Files       int                `json:"files"`
 	Bytes       int64              `json:"bytes"`
 	Scripts     []string           `json:"scripts"`
@@ -42,6 +43,9 @@ type Review struct {
 	// Missing lists the files of the skill's provider that the package does not
 	// have; see [skill.CheckFiles].
 	Missing skill.Diagnostics `json:"missing,omitempty"`
+	// AllowedTools are the allowed-tools of a skill of an MCP server. They are
+	// ignored unless the user grants them; see [Review.ServedGrants].
+	AllowedTools []string `json:"allowed_tools,omitempty"`
 	// Findings is the result of the scan. Findings never block the approval.
 	Findings *Findings `json:"findings"`
 
@@ -62,9 +66,9 @@ type Options struct {
 // [Review.Scan].
 func New(request *loadout.ApprovalRequest, o Options) *Review {
 	e := request.Entry
-	r := &Review{Name: e.Name, Origin: e.Origin, Path: e.Path, Digest: request.Digest, Files: len(request.Manifest), Bytes: request.Manifest.Size(),
+	r := &Review{Name: e.Name, Origin: e.Origin, Path: e.Path, Digest: policy.Digest(request.Manifest.Digest()), Files: len(request.Manifest), Bytes: request.Manifest.Size(),
 		Scripts: []string{}, Permissions: reviewPermissions(request, o), Inject: append([]policy.Injection{}, request.Injections...), Needs: append([]policy.Need{}, request.Needs...),
-		Problems: append([]policy.Problem{}, request.Problems...), Servers: append([]loadout.RequestedService{}, request.Services...), Request: request}
+		Problems: append([]policy.Problem{}, request.Problems...), Servers: append([]loadout.RequestedService{}, request.Services...), AllowedTools: request.AllowedTools, Request: request}
 	for _, f := range request.Manifest {
 		if f.Script {
 			r.Scripts = append(r.Scripts, f.Path)
@@ -92,8 +96,33 @@ func reviewPermissions(request *loadout.ApprovalRequest, o Options) policy.Permi
 // Grant returns a permanent grant of the reviewed permissions to the local
 // user.
 func (r *Review) Grant() policy.Grant {
-	return policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Subject: r.Digest, Name: r.Name, Origin: r.Origin,
+	return policy.Grant{Principal: policy.LocalUser(), By: policy.LocalUser(), Subject: r.Request.Digest, Name: r.Name, Origin: r.Origin,
 		Permissions: r.Permissions, Needs: r.Request.Needs, Scope: policy.Always}
+}
+
+// ServedGrants returns the grants for a skill of an MCP server that follow its
+// approval: that models may read the hidden characters that the user was shown and,
+// if tools is set, that its allowed-tools count.
+func (r *Review) ServedGrants(tools bool) []policy.Grant {
+	if !r.isServed() {
+		return nil
+	}
+	var subjects []policy.Digest
+	if r.Hidden != nil {
+		for _, hash := range r.Hidden.hashes {
+			subjects = append(subjects, decision.HiddenTextSubject(r.Name, hash))
+		}
+	}
+	if tools && len(r.AllowedTools) > 0 {
+		subjects = append(subjects, decision.ToolsSubject(r.Name, string(r.Digest), r.AllowedTools))
+	}
+	var out []policy.Grant
+	for _, s := range subjects {
+		g := r.Grant()
+		g.Subject, g.Permissions = s, policy.Permissions{Call: true}
+		out = append(out, g)
+	}
+	return out
 }
 
 // isServed reports whether an MCP server publishes the skill. No file of it is

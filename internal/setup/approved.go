@@ -113,8 +113,8 @@ func (s *Setup) readApproved(ctx context.Context, c *config.Config, rt *loadout.
 			s.Note("policy.approved: %s is not approved: %v", name, err)
 			continue
 		}
-		if string(r.Digest) != digests[i] {
-			s.Note("policy.approved: %s is not approved: digest mismatch: configured %s, current %s", name, digests[i], r.Digest)
+		if now := r.Manifest.Digest(); now != digests[i] {
+			s.Note("policy.approved: %s is not approved: digest mismatch: configured %s, current %s", name, digests[i], now)
 			continue
 		}
 		if n := slices.IndexFunc(r.Needs, func(n policy.Need) bool { return !slices.Contains(digests, string(n.Digest)) }); n >= 0 {

@@ -1,0 +1,22 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+)
+
+// ErrNotFetched is returned for a file of a skill of an MCP server that is not in
+// the cache, if the context is one of [CachedOnly].
+var ErrNotFetched = errors.New("file not fetched yet")
+
+type cachedOnlyKey struct{}
+
+// CachedOnly returns a context with which opened skills of MCP servers read only
+// files that were fetched earlier.
+func CachedOnly(ctx context.Context) context.Context {
+	return context.WithValue(ctx, cachedOnlyKey{}, true)
+}
+
+// IsCachedOnly reports whether ctx is one of [CachedOnly]. Sources that fetch files
+// call it.
+func IsCachedOnly(ctx context.Context) bool { return ctx.Value(cachedOnlyKey{}) != nil }
