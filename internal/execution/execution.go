@@ -26,7 +26,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/heldchange"
 	"github.com/loadout-dev/loadout/internal/packages"
 	"github.com/loadout-dev/loadout/internal/sandbox/execute"
-	"github.com/loadout-dev/loadout/internal/sandbox/mountpoint"
 	"github.com/loadout-dev/loadout/internal/script"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/sandbox"
@@ -262,10 +261,10 @@ func (r *Runner) scriptCommand(ctx context.Context, b *specBuilder, spec *sandbo
 		return &sandbox.Cmd{Args: p.argv}, nil
 	}
 	if p.plan.Kind != script.WASM {
-		return &sandbox.Cmd{Args: p.plan.Command(path.Join(mountpoint.Skill, p.script), p.args...)}, nil
+		return &sandbox.Cmd{Args: p.plan.Command(path.Join(b.skill.dir(), p.script), p.args...)}, nil
 	}
 	f, _ := b.skill.main().manifest.Find(p.script) // planScript found the script in the manifest
-	return r.wasm.command(ctx, spec, wasmModule{script: p.script, hash: f.SHA256, args: p.args, unlimited: b.service}, progress)
+	return r.wasm.command(ctx, spec, wasmModule{dir: b.skill.dir(), script: p.script, hash: f.SHA256, args: p.args, unlimited: b.service}, progress)
 }
 
 func (p Progress) report(format string, args ...any) {

@@ -2,8 +2,10 @@ package execution
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -159,7 +161,7 @@ func (s *openedSkill) checkUnchanged(err error) error {
 func (s *openedSkill) trees() []sandbox.Tree {
 	var out []sandbox.Tree
 	for _, p := range s.parts {
-		at := mountpoint.Skill
+		at := s.dir()
 		if p.entry != s.entry {
 			at = needsPath(p.entry.Name)
 		}
@@ -167,6 +169,22 @@ func (s *openedSkill) trees() []sandbox.Tree {
 	}
 	return out
 }
+
+// dir returns the path of the skill in the sandbox of its script. s may be nil. The
+// path of a skill of an MCP server contains the label of the server and the path of
+// the skill there.
+func (s *openedSkill) dir() string {
+	if s == nil || s.entry.Server == "" {
+		return mountpoint.Skill
+	}
+	name := url.QueryEscape(s.entry.Name)
+	if len(name) > maxServedDir { // of 255 in file systems
+		name = fmt.Sprintf("%s~%.16x", name[:maxServedDir], sha256.Sum256([]byte(name)))
+	}
+	return mountpoint.Needs + "/" + name
+}
+
+const maxServedDir = 200
 
 // needsPath returns the path in the sandbox of a skill other than the one whose
 // script runs. The names of other directories there begin with a dot.

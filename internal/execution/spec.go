@@ -69,10 +69,13 @@ func (b *specBuilder) build(ctx context.Context, tier sandbox.Tier) (*sandbox.Sp
 		}
 		mountWorkspace(s, b.workspace, b.access())
 	}
+	if at := b.skill.dir(); at != mountpoint.Skill {
+		s.Env["LOADOUT_SKILL"] = at
+	}
 	if plan.Kind == script.Python && b.skill != nil {
 		// Scripts that import each other through the skill's directory expect
 		// to be started there.
-		s.Env["PYTHONPATH"] = strings.TrimPrefix(s.Env["PYTHONPATH"]+":"+mountpoint.Skill, ":")
+		s.Env["PYTHONPATH"] = strings.TrimPrefix(s.Env["PYTHONPATH"]+":"+b.skill.dir(), ":")
 	}
 	return s, b.configureNetwork(ctx, s, tier)
 }

@@ -36,6 +36,7 @@ type wasmRunner struct {
 
 // wasmModule describes a run of a skill's WebAssembly module.
 type wasmModule struct {
+	dir    string // of the skill in the sandbox
 	script string // path in the skill
 	hash   string // hash of the content
 	args   []string
@@ -54,7 +55,7 @@ func (w *wasmRunner) command(ctx context.Context, s *sandbox.Spec, m wasmModule,
 	}
 	args := []string{w.executable, WASMCommand, "--memory", strconv.FormatInt(l.Memory/2, 10), "--timeout", timeout.String(),
 		"--output", strconv.FormatInt(output, 10)}
-	file := path.Join(mountpoint.Skill, m.script)
+	file := path.Join(m.dir, m.script)
 	dir, err := w.compiledDir(ctx, s, m, file, progress)
 	if err != nil {
 		return nil, err
@@ -107,7 +108,7 @@ func (w *wasmRunner) compiledDir(ctx context.Context, run *sandbox.Spec, m wasmM
 		return dir, nil
 	}
 	progress.report("compiling %s", m.script)
-	fresh, err := w.compileInto(ctx, dir, run, file)
+	fresh, err := w.compileInto(ctx, dir, run, m.dir, file)
 	if fresh != "" {
 		defer os.RemoveAll(fresh)
 	}
@@ -122,9 +123,10 @@ func (w *wasmRunner) compiledDir(ctx context.Context, run *sandbox.Spec, m wasmM
 	return dir, nil
 }
 
-// compileInto compiles the module into a new directory next to dir. If the
-// module does not compile, it returns "".
-func (w *wasmRunner) compileInto(ctx context.Context, dir string, run *sandbox.Spec, file string) (string, error) {
+// compileInto compiles the module into a new directory next to dir. skillDir is the
+// path of its skill in the sandbox. If the module does not compile, compileInto
+// returns "".
+func (w *wasmRunner) compileInto(ctx context.Context, dir string, run *sandbox.Spec, skillDir, file string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return "", fmt.Errorf("create cache directory: %w", err)
 	}
@@ -140,7 +142,7 @@ func (w *wasmRunner) compileInto(ctx context.Context, dir string, run *sandbox.S
 	spec := &sandbox.Spec{Limits: sandbox.Limits{Memory: 1 << 30, Work: 256 << 20, FileSize: 128 << 20, Wall: compileTime, CPU: compileTime},
 		Digest: run.Digest, Mounts: []sandbox.Mount{{Host: w.executable, Path: w.executable}}}
 	for _, t := range run.Trees {
-		if t.Path == mountpoint.Skill {
+		if t.Path == skillDir {
 			spec.Trees = append(spec.Trees, t)
 		}
 	}
