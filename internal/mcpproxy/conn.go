@@ -38,6 +38,8 @@ type upstreamConn struct {
 
 	mu    sync.Mutex
 	calls []*call // running calls, oldest first
+
+	subscribed map[string]int // subscriptions of owner, by URI; guarded by up.mu
 }
 
 // call is a client's request that is running on a server.
@@ -62,7 +64,7 @@ func (c *call) route() (context.Context, *mcp.ServerSession, any) {
 func (u *upstreamServer) openConn(ctx context.Context, caps *mcp.ClientCapabilities, owner *legacyClient, shared bool) (*upstreamConn, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, u.s.opts.ConnectTimeout, fmt.Errorf("no connection within %v", u.s.opts.ConnectTimeout))
 	defer cancel()
-	l := &upstreamConn{up: u, owner: owner, shared: shared, done: make(chan struct{})}
+	l := &upstreamConn{up: u, owner: owner, shared: shared, done: make(chan struct{}), subscribed: map[string]int{}}
 	if caps == nil {
 		caps = &mcp.ClientCapabilities{}
 	}

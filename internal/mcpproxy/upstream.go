@@ -24,7 +24,8 @@ type upstreamServer struct {
 	legacyConns int // number of connections opened by acquireConn, including idle connections
 	lists       lists
 	closed      bool
-	subscribed  map[string]int  // number of subscriptions by modern clients, by URI
+	subscribed  map[string]int // number of subscriptions by modern clients, by URI
+	refused     map[string]refusal
 	reported    map[string]bool // errors that have already been reported
 	away        bool            // the last connection attempt failed
 }
