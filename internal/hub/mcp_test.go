@@ -15,6 +15,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/hub"
 	"github.com/loadout-dev/loadout/internal/hub/account"
+	"github.com/loadout-dev/loadout/internal/hub/account/oidctest"
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/upstream"
@@ -380,4 +381,52 @@ func TestMCPUsageIsStoredAtClose(t *testing.T) {
 	p, token := n.newcomer(t, "ada", account.ScopeMCP)
 	skillID = n.put(t, p, ownPlace(p), "pdf", "Read the PDF.").ID
 	callMCP(t, connectMCP(t, n.URL+"/mcp", token, newerEra, nil), "load_skill", args{"name": "pdf"})
+}
+
+// An access token of the identity provider is accepted at the MCP endpoint that it was
+// issued for, and nowhere else. Only users who have an account have access.
+func TestMCPAcceptsAccessTokensOfTheProvider(t *testing.T) {
+	p := oidctest.New(t)
+	n := start(t, hub.Options{Accounts: true, FirstAdmin: &hub.FirstAdmin{Name: "root", Password: secret},
+		Provider: &hub.Provider{Issuer: p.URL, ClientID: p.ClientID, ClientSecret: p.ClientSecret, Everyone: true}})
+	p.SetUser("ann-1", map[string]any{"preferred_username": "ann"})
+	if status, body, _ := get(t, browser(t), n.URL+"/login/oidc?back=/api/v1/me"); status != 200 {
+		t.Fatal(status, body)
+	}
+	past := time.Now().Add(-time.Hour).Unix()
+	other := oidctest.New(t) // signs with other keys
+	endpoint := n.URL + "/mcp"
+	for name, tt := range map[string]struct {
+		token  string
+		path   string
+		status int
+	}{
+		"for the endpoint":           {p.AccessToken(t, map[string]any{"sub": "ann-1", "aud": endpoint}), "/mcp", 200},
+		"for several resources":      {p.AccessToken(t, map[string]any{"sub": "ann-1", "aud": []string{"https://other.example", endpoint}}), "/mcp", 200},
+		"for another service":        {p.AccessToken(t, map[string]any{"sub": "ann-1", "aud": "https://other.example/mcp"}), "/mcp", 401},
+		"for the sign-in":            {p.AccessToken(t, map[string]any{"sub": "ann-1", "aud": p.ClientID}), "/mcp", 401},
+		"for nothing":                {p.AccessToken(t, map[string]any{"sub": "ann-1"}), "/mcp", 401},
+		"for another endpoint":       {p.AccessToken(t, map[string]any{"sub": "ann-1", "aud": n.URL + "/mcp/p/x"}), "/mcp", 401},
+		"of a user without account":  {p.AccessToken(t, map[string]any{"sub": "bob-1", "aud": endpoint}), "/mcp", 401},
+		"without a user":             {p.AccessToken(t, map[string]any{"aud": endpoint}), "/mcp", 401},
+		"expired":                    {p.AccessToken(t, map[string]any{"sub": "ann-1", "aud": endpoint, "exp": past}), "/mcp", 401},
+		"of another provider":        {other.AccessToken(t, map[string]any{"sub": "ann-1", "aud": endpoint}), "/mcp", 401},
+		"signed by another provider": {other.AccessToken(t, map[string]any{"sub": "ann-1", "aud": endpoint, "iss": p.URL}), "/mcp", 401},
+		"no token":                   {"a.b.c", "/mcp", 401},
+		"for the API":                {p.AccessToken(t, map[string]any{"sub": "ann-1", "aud": n.URL + "/api/v1/me"}), "/api/v1/me", 401},
+		"at the API":                 {p.AccessToken(t, map[string]any{"sub": "ann-1", "aud": endpoint}), "/api/v1/me", 401},
+	} {
+		method, body := "POST", any(initializeMCP)
+		if tt.path != "/mcp" {
+			method, body = "GET", nil
+		}
+		r := n.wired(tt.token).with("Accept", "application/json, text/event-stream").send(t, method, tt.path, body)
+		if r.status != tt.status {
+			t.Errorf("%s: %d %s, want %d", name, r.status, r.body, tt.status)
+		}
+	}
+	meta := n.anybody().send(t, "GET", "/.well-known/oauth-protected-resource/mcp", nil).want(t, 200)
+	if !strings.Contains(meta.body, `"authorization_servers":["`+p.URL+`"]`) {
+		t.Errorf("metadata %s, want the provider", meta.body)
+	}
 }

@@ -312,7 +312,7 @@ func (s *Server) WriteProblem(w http.ResponseWriter, r *http.Request, err error)
 	for name, values := range p.Header {
 		w.Header()[name] = values
 	}
-	if isMCP(r.URL.Path) && (p.Status == http.StatusUnauthorized || p.Code == "scope") {
+	if IsMCP(r.URL.Path) && (p.Status == http.StatusUnauthorized || p.Code == "scope") {
 		w.Header().Set("WWW-Authenticate", s.mcpChallenge(r, p))
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
@@ -340,8 +340,8 @@ func NewProblem(code int, detail, next string, args ...any) *Problem {
 	return &Problem{Status: code, Code: codes[code], Detail: fmt.Sprintf(detail, args...), Next: next}
 }
 
-// isMCP reports whether a path belongs to an MCP endpoint.
-func isMCP(path string) bool { return path == MCPPath || strings.HasPrefix(path, MCPAgentPath) }
+// IsMCP reports whether a path belongs to an MCP endpoint.
+func IsMCP(path string) bool { return path == MCPPath || strings.HasPrefix(path, MCPAgentPath) }
 
 // mcpChallenge returns the WWW-Authenticate header that tells an MCP client how to
 // authenticate. See RFC 6750 and RFC 9728.

@@ -43,6 +43,7 @@ type Gate struct {
 	Proxies address.Proxies
 	OIDC    *account.OIDC // nil if there is no provider
 	single  bool          // whether the hub has no accounts
+	public  string        // URL of the hub, without a slash at the end; "" if unknown
 	Secure  bool          // whether browsers reach the hub over https
 
 	requests *account.Limiter // limits requests by user, or by network if anonymous; nil for no limit
@@ -63,7 +64,7 @@ type Options struct {
 
 // New returns a gate. It returns an error if an option is invalid.
 func New(o Options) (*Gate, error) {
-	d := &Gate{users: o.Users, tokens: account.NewTokens(users.NewTokenStore(o.DB)), single: o.Single, Secure: strings.HasPrefix(o.Public, "https:"),
+	d := &Gate{users: o.Users, tokens: account.NewTokens(users.NewTokenStore(o.DB)), single: o.Single, public: strings.TrimSuffix(o.Public, "/"), Secure: strings.HasPrefix(o.Public, "https:"),
 		signIns: account.NewBackoff(maxKeys), guesses: account.NewLimiter(10*time.Second, 10, maxKeys)}
 	if o.Rate > 0 {
 		d.requests = account.NewLimiter(time.Second/time.Duration(min(o.Rate, maxRate)), 4*min(o.Rate, maxRate), maxKeys)
@@ -129,6 +130,9 @@ func (d *Gate) identify(r *http.Request, v *api.Request) (next *http.Cookie, err
 				return nil, err
 			}
 		}
+		if d.OIDC != nil && account.IsJWT(token) && api.IsMCP(r.URL.Path) {
+			return nil, d.identifyAccessToken(ctx, r, token, v)
+		}
 		return nil, d.identifyToken(ctx, token, v)
 	}
 	if token := socketToken(r); token != "" {
@@ -162,6 +166,22 @@ func (d *Gate) identifyToken(ctx context.Context, text string, v *api.Request) e
 	}
 	v.Principal = p.LimitedTo(token.Scopes)
 	v.Principal.Token = token.ID
+	return nil
+}
+
+// identifyAccessToken sets the principal for an access token of the provider, which
+// must be for the MCP endpoint of the request. It has the user's account after a
+// first sign-in. The token runs code only with that scope.
+func (d *Gate) identifyAccessToken(ctx context.Context, r *http.Request, token string, v *api.Request) error {
+	id, scopes, err := d.OIDC.CheckAccessToken(ctx, token, d.public+r.URL.EscapedPath())
+	if err != nil {
+		return err
+	}
+	p, err := d.users.SignIns.ByIdentity(ctx, id)
+	if err != nil {
+		return err
+	}
+	v.Principal = p.LimitedTo(account.ScopeMCP | scopes&account.ScopeRun)
 	return nil
 }
 

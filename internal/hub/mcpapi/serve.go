@@ -85,9 +85,11 @@ func (h *Handlers) authenticateMCP(r *http.Request) (account.Principal, error) {
 func isListener(r *http.Request) bool { return r.Header.Get("Mcp-Method") == "subscriptions/listen" }
 
 // resource is the protected resource metadata of an endpoint (RFC 9728). It names
-// no authorization server, because the hub issues tokens itself.
+// the identity provider, if there is one, whose access tokens for the endpoint are
+// accepted. The hub issues other tokens itself.
 type resource struct {
 	Resource      string   `json:"resource"`
+	Servers       []string `json:"authorization_servers,omitempty"`
 	Name          string   `json:"resource_name"`
 	Scopes        []string `json:"scopes_supported"`
 	Methods       []string `json:"bearer_methods_supported"`
@@ -104,6 +106,10 @@ func (h *Handlers) serveResource(w http.ResponseWriter, r *http.Request) {
 	at := h.Server.Origin(r)
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Access-Control-Allow-Origin", "*") // browser-based clients read the metadata first
-	json.NewEncoder(w).Encode(resource{Resource: at + path, Name: "Loadout", Scopes: mcpScopes.Names(),
+	var servers []string
+	if h.Gate.OIDC != nil {
+		servers = []string{h.Gate.OIDC.Issuer()}
+	}
+	json.NewEncoder(w).Encode(resource{Resource: at + path, Servers: servers, Name: "Loadout", Scopes: mcpScopes.Names(),
 		Methods: []string{"header"}, Documentation: at + "/openapi.json"}) // fails only if the client has disconnected
 }

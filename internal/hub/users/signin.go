@@ -41,6 +41,20 @@ func (s SignIns) Principal(ctx context.Context, id account.UserID) (account.Prin
 	return account.Principal{User: id, Name: row.Name, Admin: row.Admin, Groups: groups, Scopes: account.AllScopes}, nil
 }
 
+// ByIdentity returns the principal of the user with the given identity at the
+// provider. It fails with [account.ErrInvalidCredentials] if the user has not signed
+// in to this hub before.
+func (s SignIns) ByIdentity(ctx context.Context, id *account.Identity) (account.Principal, error) {
+	row, err := s.b.db.Users.ByIdentity(ctx, id.Issuer, id.Subject)
+	if errors.Is(err, store.ErrNotFound) {
+		return account.Principal{}, account.ErrInvalidCredentials
+	}
+	if err != nil {
+		return account.Principal{}, err
+	}
+	return s.Principal(ctx, account.UserID(row.ID))
+}
+
 // LocalPrincipal returns the principal of a hub without accounts. It fails with
 // [ErrHasAdmin] if another process has created accounts.
 func (s SignIns) LocalPrincipal(ctx context.Context) (account.Principal, error) {

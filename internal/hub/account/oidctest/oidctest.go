@@ -268,6 +268,20 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, out)
 }
 
+// AccessToken returns an access token with the given claims, signed with the
+// published key.
+func (p *Provider) AccessToken(t testing.TB, claims map[string]any) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := map[string]any{"iss": p.URL, "exp": time.Now().Add(time.Hour).Unix(), "iat": time.Now().Unix()}
+	maps.Copy(all, claims)
+	body, err := json.Marshal(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return oidctest.SignIDToken(p.key, p.keyID, oidc.ES256, string(body))
+}
+
 // Browser returns a client that stores cookies and follows redirects.
 func Browser() (*http.Client, error) {
 	jar, err := cookiejar.New(nil)
