@@ -17,7 +17,7 @@ const fileName = "references/guide.md"
 
 var (
 	fileText    = strings.Repeat("0123456789abcde\n", 960) // 15 KB
-	description = strings.Repeat("Describes what it does, and when to use it. ", 7)
+	description = strings.Repeat("Describes what it does, and when to use it. ", 12)
 )
 
 func skillText(i int) string {
