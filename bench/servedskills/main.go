@@ -51,8 +51,8 @@ func run(rounds int) error {
 	all := table.Row(measure.Row{Name: "the same, into a catalog, with the lists stored", Unit: "ms", Baseline: decode})
 	restart := table.Row(measure.Row{Name: "catalog of a new process, from the stored lists", Unit: "ms", Baseline: decode})
 	local := table.Row(measure.Row{Name: "baseline: read a file of 15 KB of a local skill", Unit: "µs"})
-	memory := table.Row(measure.Row{Name: "verified read of the same from the cache in memory", Unit: "µs", Baseline: local, Goal: 200, Over: true})
-	disk := table.Row(measure.Row{Name: "the same from the cache on disk", Unit: "µs", Baseline: local, Goal: 200, Over: true})
+	memory := table.Row(measure.Row{Name: "verified read of the same from the cache in memory", Unit: "µs", Baseline: local})
+	disk := table.Row(measure.Row{Name: "the same from the cache on disk", Unit: "µs", Baseline: local})
 	published := make([]*publisher, servers)
 	size := 0
 	for i := range published {
@@ -80,6 +80,7 @@ func run(rounds int) error {
 	fmt.Printf("\n%d servers with %d entries of %d bytes each, page size %d, %d rounds, CPU time:\n\n", servers, entries, size/servers/entries, pageSize, rounds)
 	table.Print(os.Stdout)
 	fmt.Printf("\nlist / decode: %.2f (goal 3), catalog / decode: %.2f; files sent before a load: %d (goal 0)\n", list.Ratio(), all.Ratio(), sent)
+	fmt.Printf("a read from the cache takes %.0f µs more in memory and %.0f µs more on disk than a local one (goal 200)\n", memory.Median()-local.Median(), disk.Median()-local.Median())
 	return nil
 }
 
