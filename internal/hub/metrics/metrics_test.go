@@ -4,23 +4,32 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"flag"
 	"fmt"
 	"iter"
 	"net/http/httptest"
+	"os"
+	"regexp"
+	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/loadout-dev/loadout/internal/decision"
+	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/session"
 )
+
+var update = flag.Bool("update", false, "write testdata/metrics.txt")
 
 // exported returns the metrics as Prometheus reads them.
 func exported(g prometheus.Gatherer) string {
@@ -43,6 +52,76 @@ func expect(t *testing.T, g prometheus.Gatherer, lines ...string) {
 			}
 		}
 	}
+}
+
+// Dashboards and alerts use the names, labels, types, units and buckets of all
+// metrics.
+func TestMetricsStayTheSame(t *testing.T) {
+	const file = "testdata/metrics.txt"
+	synctest.Test(t, func(t *testing.T) {
+		m := New("v1.2.3")
+		m.Registry.MustRegister(someState())
+		countEverything(t, m)
+		got := withoutProcessValues(exported(m.Registry))
+		if *update {
+			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if runtime.GOOS != "linux" { // which has more metrics of processes
+			got, want = withoutProcess(got), []byte(withoutProcess(string(want)))
+		}
+		if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+			t.Errorf("the metrics differ from %s (-want +got); if this is intended, run the test with -update:\n%s", file, diff)
+		}
+	})
+}
+
+// countEverything changes each metric.
+func countEverything(t *testing.T, m *Metrics) {
+	t.Helper()
+	m.CountRequest("GET /skills", 200, 7*time.Millisecond, false)
+	m.CountRequest("GET /skills", 200, 40*time.Second, false) // more than the last bucket
+	m.CountRequest("GET /skills", 503, 10*time.Millisecond, false)
+	m.CountRequest("GET /{quoted \"name\"}\\", 404, time.Microsecond, false)
+	t.Cleanup(m.CountStream("GET /events"))
+	m.CountSignIn("password", nil)
+	m.CountSignIn("provider", errors.New("refused"))
+	turn := m.ObserveTurn(nil, chat.MessageInput)
+	turn.Step(&session.Event{Loaded: &session.SkillLoad{}})
+	turn.Step(&session.Event{Result: &session.CallResult{}})
+	time.Sleep(3 * time.Second)
+	turn.End(chat.Done, nil)
+	m.ObserveTurn(nil, chat.MessageInput).End(chat.Done, errors.New("shutting down"))
+	done := llm.Done{Answer: llm.Answer{Usage: llm.Usage{Input: 3_000_000, CacheRead: 1, Output: 5}}}
+	for _, a := range []answers{{"a:1", []llm.Event{done}, nil}, {"b:2", nil, errors.New("cut")}} {
+		for range m.CountModel(a).Stream(t.Context(), &llm.Request{}) {
+		}
+	}
+}
+
+// someState returns a state with a different value for each metric.
+func someState() State {
+	two := func(a, b int) func() (int, int) { return func() (int, int) { return a, b } }
+	return State{Turns: two(1, 2), Runs: two(3, 4), SignIns: two(5, 6), Bus: func() error { return nil }, DiskFree: func() (uint64, bool) { return 1 << 40, true },
+		Pools: func() map[string]sql.DBStats {
+			return map[string]sql.DBStats{"write": {OpenConnections: 1}, "read": {OpenConnections: 8, InUse: 9, WaitCount: 10, WaitDuration: 1500 * time.Millisecond}}
+		}}
+}
+
+// withoutProcessValues replaces the values of metrics that describe the process
+// of the test.
+func withoutProcessValues(text string) string {
+	text = regexp.MustCompile(`(?m)^((?:go|process)_\S+) \S+$`).ReplaceAllString(text, "$1 VALUE")
+	return strings.ReplaceAll(text, runtime.Version(), "VERSION")
+}
+
+func withoutProcess(text string) string {
+	return regexp.MustCompile(`(?m)^(# (HELP|TYPE) )?process_.*\n`).ReplaceAllString(text, "")
 }
 
 func TestRequests(t *testing.T) {
