@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/loadout-dev/loadout/internal/hub/api"
+	"github.com/loadout-dev/loadout/internal/hub/metrics"
 	"github.com/loadout-dev/loadout/internal/hub/page"
 )
 
@@ -19,13 +20,13 @@ var gzipWriters = sync.Pool{New: func() any {
 	return w
 }}
 
-// compressJSON returns a writer that compresses JSON responses of the API for
-// clients that accept gzip. The caller must call end after the handler has
+// compressText returns a writer that compresses JSON responses of the API, and the
+// metrics, for clients that accept gzip. The caller must call end after the handler has
 // returned. Other responses, such as event streams and packages, are passed
 // through unchanged.
-func compressJSON(w http.ResponseWriter, r *http.Request) (_ http.ResponseWriter, end func()) {
-	documented := strings.HasPrefix(r.URL.Path, api.Prefix+"/") || r.URL.Path == "/openapi.json"
-	if !documented || r.Method == http.MethodHead || !page.AcceptsGzip(r) {
+func compressText(w http.ResponseWriter, r *http.Request) (_ http.ResponseWriter, end func()) {
+	text := strings.HasPrefix(r.URL.Path, api.Prefix+"/") || r.URL.Path == "/openapi.json" || r.URL.Path == "/metrics"
+	if !text || r.Method == http.MethodHead || !page.AcceptsGzip(r) {
 		return w, func() {}
 	}
 	c := &compressor{ResponseWriter: w}
@@ -61,12 +62,13 @@ func (c *compressor) Write(p []byte) (int, error) {
 	return c.ResponseWriter.Write(p)
 }
 
-// begin sends the header. If large is set and the response is JSON, begin starts
-// compressing the body.
+// begin sends the header. If large is set and the response is JSON or has metrics,
+// begin starts compressing the body.
 func (c *compressor) begin(large bool) {
 	c.begun = true
 	h := c.Header()
-	if kind, _, _ := strings.Cut(h.Get("Content-Type"), ";"); kind == "application/json" {
+	kind := h.Get("Content-Type")
+	if media, _, _ := strings.Cut(kind, ";"); media == "application/json" || kind == metrics.ContentType {
 		h.Add("Vary", "Accept-Encoding")
 		if large && h.Get("Content-Encoding") == "" {
 			h.Set("Content-Encoding", "gzip")

@@ -75,3 +75,16 @@ func TestLargeJSONIsCompressed(t *testing.T) {
 		})
 	}
 }
+
+func TestMetricsAreCompressed(t *testing.T) {
+	n := start(t, hub.Options{})
+	r := n.anybody().with("Accept-Encoding", "gzip").send(t, "GET", "/metrics", nil).want(t, 200)
+	z, err := gzip.NewReader(strings.NewReader(r.body))
+	if err != nil {
+		t.Fatalf("the response is not compressed: %v", err)
+	}
+	text, err := io.ReadAll(z)
+	if err != nil || !strings.HasPrefix(string(text), "# HELP ") || r.header.Get("Content-Type") != "text/plain; version=0.0.4; charset=utf-8" {
+		t.Errorf("the response is %q with the header %v (%v)", text, r.header, err)
+	}
+}

@@ -3,10 +3,7 @@ package hub
 import (
 	"context"
 	"net/http"
-	"strings"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
@@ -43,22 +40,6 @@ func (h *Hub) HoldPasswords(ctx context.Context) (release func(), err error) {
 func (h *Hub) WaitingSignIns() int {
 	_, waiting := h.passwords.Stats()
 	return waiting
-}
-
-// MetricNames returns the names of a hub's metrics.
-func (h *Hub) MetricNames() []string {
-	descs := make(chan *prometheus.Desc)
-	go func() {
-		defer close(descs)
-		h.metrics.Registry.Describe(descs)
-	}()
-	var names []string
-	for d := range descs {
-		_, name, _ := strings.Cut(d.String(), `fqName: "`)
-		name, _, _ = strings.Cut(name, `"`)
-		names = append(names, name)
-	}
-	return names
 }
 
 // SetDiskFree has a hub believe that so many bytes are free on its disk.

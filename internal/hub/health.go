@@ -8,10 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/api"
+	"github.com/loadout-dev/loadout/internal/hub/metrics"
 	"github.com/loadout-dev/loadout/internal/hub/users"
 	"github.com/loadout-dev/loadout/internal/store"
 )
@@ -140,12 +139,12 @@ func plainText(w http.ResponseWriter, text string) {
 // metricsHandler returns the handler for metrics. Only operators may use it,
 // because metrics reveal activity.
 func (h *Hub) metricsHandler() http.Handler {
-	metrics := promhttp.HandlerFor(h.metrics.Registry, promhttp.HandlerOpts{})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := account.Check(account.FromContext(r.Context()), account.HubOperate, account.Resource{}); err != nil {
 			h.server.WriteProblem(w, r, err)
 			return
 		}
-		metrics.ServeHTTP(w, r)
+		w.Header().Set("Content-Type", metrics.ContentType)
+		_, _ = w.Write(h.metrics.Text()) // the client is gone; the connection reports it
 	})
 }

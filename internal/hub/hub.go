@@ -265,9 +265,7 @@ func open(ctx context.Context, o Options) (_ *Hub, err error) {
 	if err := h.openServices(ctx); err != nil {
 		return nil, err
 	}
-	if err := h.metrics.Registry.Register(h.state()); err != nil {
-		return nil, err
-	}
+	h.metrics.SetState(h.state())
 	return h, h.routes()
 }
 

@@ -37,8 +37,7 @@ func (h *Hub) Handler() http.Handler {
 		}
 		r.Body = http.MaxBytesReader(answer, body, limit)
 		answer.streaming = func() func() { return h.metrics.CountStream(v.Route) }
-		h.metrics.Running.Inc()
-		defer h.metrics.Running.Dec()
+		defer h.metrics.CountRunning()()
 		ctx, traced := h.opts.Tracer.StartRequest(r.Context(), r.Method, h.traceHeader(r))
 		defer func() { traced(v.Route, answer.status) }()
 		r = r.WithContext(ctx)
@@ -61,7 +60,7 @@ func (h *Hub) serveRequest(w http.ResponseWriter, r *http.Request, v *api.Reques
 	}
 	r = r.WithContext(account.NewContext(r.Context(), v.Principal))
 	_, v.Route = h.mux.Handler(r)
-	w, end := compressJSON(w, r)
+	w, end := compressText(w, r)
 	h.mux.ServeHTTP(w, r)
 	end()
 }

@@ -136,7 +136,14 @@ func TestMetricsAreDocumented(t *testing.T) {
 	for _, m := range documented {
 		names = append(names, m[1])
 	}
-	there := slices.DeleteFunc(start(t, hub.Options{}).MetricNames(), func(name string) bool { return !strings.HasPrefix(name, "loadout_") })
+	all, err := os.ReadFile("metrics/testdata/metrics.txt") // a test of that package writes it
+	if err != nil {
+		t.Fatal(err)
+	}
+	var there []string
+	for _, m := range regexp.MustCompile(`(?m)^# TYPE (loadout_\S+)`).FindAllStringSubmatch(string(all), -1) {
+		there = append(there, m[1])
+	}
 	for _, name := range there {
 		if !slices.Contains(names, name) {
 			t.Errorf("docs/hub.md does not name %s", name)

@@ -15,7 +15,7 @@ import (
 // CountUse counts the use of a skill by an MCP client.
 func (m *Metrics) CountUse(u mcpserver.Use) {
 	if u.Kind == "load" && !u.Refused && !u.Failed {
-		m.loads.WithLabelValues().Inc()
+		m.loads.add(1)
 	}
 }
 
@@ -43,14 +43,14 @@ func (m *Metrics) Instrument(ctx context.Context, call func(context.Context) (mc
 	res, err := call(context.WithValue(ctx, verdictKey{}, refused))
 	switch r := toolresult.Of(res); {
 	case err != nil || r == nil:
-		m.calls.WithLabelValues("error").Inc()
+		m.calls.add(1, "error")
 	case r.NeedsInput() || len(r.InputRequests) > 0: // NeedsInput is true only after sending
 	case !r.IsError:
-		m.calls.WithLabelValues("ok").Inc()
+		m.calls.add(1, "ok")
 	case refused.Load():
-		m.calls.WithLabelValues("denied").Inc()
+		m.calls.add(1, "denied")
 	default:
-		m.calls.WithLabelValues("error").Inc()
+		m.calls.add(1, "error")
 	}
 	return res, err
 }

@@ -1,32 +1,31 @@
-// Package metrics collects a node's Prometheus metrics. Start reading at
-// [Metrics].
+// Package metrics collects a node's metrics and writes them in the Prometheus
+// text format. Start reading at [Metrics].
 package metrics
 
 import (
 	"strconv"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
 // Metrics holds the metrics of this process. Labels have a fixed set of values to
 // limit the number of time series; they contain no names of skills, tools or
-// users.
+// users. Metrics are safe for concurrent use.
 type Metrics struct {
-	Registry *prometheus.Registry
-	requests *prometheus.CounterVec
-	seconds  *prometheus.HistogramVec
-	Running  prometheus.Gauge
-	streams  *prometheus.GaugeVec
-	signIns  *prometheus.CounterVec
+	families []*family // all of the following
+	requests *family
+	seconds  *family
+	running  *family
+	streams  *family
+	signIns  *family
 
-	turns       *prometheus.CounterVec
-	turnSeconds prometheus.Histogram
-	loads       *prometheus.CounterVec
-	calls       *prometheus.CounterVec
-	answers     *prometheus.CounterVec
-	tokens      *prometheus.CounterVec
+	turns       *family
+	turnSeconds *family
+	loads       *family
+	calls       *family
+	answers     *family
+	tokens      *family
+
+	state *State // nil before SetState
 }
 
 var (
@@ -36,48 +35,70 @@ var (
 
 // New returns the metrics for the given program version.
 func New(version string) *Metrics {
-	count := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
-	}
 	m := &Metrics{
-		Registry: prometheus.NewRegistry(),
-		requests: count("loadout_http_requests_total", "HTTP requests served.", "route", "status"),
-		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "loadout_http_request_seconds", Help: "Duration of requests other than streams.",
-			Buckets: requestBuckets}, []string{"route"}),
-		Running: prometheus.NewGauge(prometheus.GaugeOpts{Name: "loadout_http_requests_under_way", Help: "Requests in progress."}),
-		streams: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "loadout_http_streams", Help: "Streaming responses in progress."}, []string{"route"}),
-		signIns: count("loadout_sign_ins_total", "Sign-in attempts.", "by", "result"),
+		requests: newFamily("loadout_http_requests_total", "HTTP requests served.", counter, "route", "status"),
+		seconds:  newHistogram("loadout_http_request_seconds", "Duration of requests other than streams.", requestBuckets, "route"),
+		running:  newFamily("loadout_http_requests_under_way", "Requests in progress.", gauge),
+		streams:  newFamily("loadout_http_streams", "Streaming responses in progress.", gauge, "route"),
+		signIns:  newFamily("loadout_sign_ins_total", "Sign-in attempts.", counter, "by", "result"),
 
-		turns:       count("loadout_turns_total", "Turns of conversations that ended on this node, by kind and reason.", "kind", "reason"),
-		turnSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "loadout_turn_seconds", Help: "Duration of turns.", Buckets: turnBuckets}),
-		loads:       count("loadout_skill_loads_total", "Skills loaded in conversations or by MCP clients."),
-		calls:       count("loadout_tool_calls_total", "Tool calls in conversations and by MCP clients, by outcome.", "outcome"),
-		answers:     count("loadout_model_requests_total", "Requests to language models.", "vendor", "outcome"),
-		tokens:      count("loadout_model_tokens_total", "Tokens used by language models.", "vendor", "kind"),
+		turns:       newFamily("loadout_turns_total", "Turns of conversations that ended on this node, by kind and reason.", counter, "kind", "reason"),
+		turnSeconds: newHistogram("loadout_turn_seconds", "Duration of turns.", turnBuckets),
+		loads:       newFamily("loadout_skill_loads_total", "Skills loaded in conversations or by MCP clients.", counter),
+		calls:       newFamily("loadout_tool_calls_total", "Tool calls in conversations and by MCP clients, by outcome.", counter, "outcome"),
+		answers:     newFamily("loadout_model_requests_total", "Requests to language models.", counter, "outcome", "vendor"),
+		tokens:      newFamily("loadout_model_tokens_total", "Tokens used by language models.", counter, "kind", "vendor"),
 	}
-	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "loadout_build_info", Help: "Version of the program."}, []string{"version"})
-	build.WithLabelValues(version).Set(1)
-	m.Registry.MustRegister(m.requests, m.seconds, m.Running, m.streams, m.signIns, build, m.turns, m.turnSeconds, m.loads, m.calls, m.answers, m.tokens,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	m.loads.WithLabelValues() // exports 0 before the first load
+	build := newFamily("loadout_build_info", "Version of the program.", gauge, "version")
+	build.add(1, version)
+	m.families = []*family{m.requests, m.seconds, m.running, m.streams, m.signIns, m.turns, m.turnSeconds, m.loads, m.calls, m.answers, m.tokens, build}
+	for _, f := range m.families {
+		if len(f.labels) == 0 { // export 0 before the first change
+			f.update(nil, func(*series) {})
+		}
+	}
 	return m
+}
+
+// SetState adds the metrics of s. It must be called before Text.
+func (m *Metrics) SetState(s State) { m.state = &s }
+
+// ContentType is the media type of [Metrics.Text].
+const ContentType = "text/plain; version=0.0.4; charset=utf-8"
+
+// Text returns the current metrics in the Prometheus text format.
+func (m *Metrics) Text() []byte {
+	blocks := append(runtimeBlocks(), processBlocks()...)
+	for _, f := range m.families {
+		blocks = append(blocks, f.block())
+	}
+	if m.state != nil {
+		blocks = append(blocks, m.state.blocks()...)
+	}
+	return joinBlocks(blocks)
+}
+
+// CountRunning counts a request as running until done is called.
+func (m *Metrics) CountRunning() (done func()) {
+	m.running.add(1)
+	return func() { m.running.add(-1) }
 }
 
 // CountRequest counts an HTTP request and records its duration. It counts unknown
 // routes together, so that clients cannot create labels.
 func (m *Metrics) CountRequest(route string, status int, took time.Duration, stream bool) {
 	route = routeLabel(route)
-	m.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
+	m.requests.add(1, route, strconv.Itoa(status))
 	if !stream {
-		m.seconds.WithLabelValues(route).Observe(took.Seconds())
+		m.seconds.observe(took.Seconds(), route)
 	}
 }
 
 // CountStream counts a streaming response as open until done is called.
 func (m *Metrics) CountStream(route string) (done func()) {
-	g := m.streams.WithLabelValues(routeLabel(route))
-	g.Inc()
-	return g.Dec
+	route = routeLabel(route)
+	m.streams.add(1, route)
+	return func() { m.streams.add(-1, route) }
 }
 
 func routeLabel(route string) string {
@@ -93,5 +114,5 @@ func (m *Metrics) CountSignIn(method string, err error) {
 	if err != nil {
 		result = "refused"
 	}
-	m.signIns.WithLabelValues(method, result).Inc()
+	m.signIns.add(1, method, result)
 }

@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"iter"
-	"net/http/httptest"
 	"os"
 	"regexp"
 	"runtime"
@@ -18,8 +17,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/loadout-dev/loadout/internal/decision"
 	"github.com/loadout-dev/loadout/internal/hub/chat"
@@ -31,16 +28,9 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/metrics.txt")
 
-// exported returns the metrics as Prometheus reads them.
-func exported(g prometheus.Gatherer) string {
-	w := httptest.NewRecorder()
-	promhttp.HandlerFor(g, promhttp.HandlerOpts{}).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
-	return w.Body.String()
-}
-
-func expect(t *testing.T, g prometheus.Gatherer, lines ...string) {
+func expect(t *testing.T, m *Metrics, lines ...string) {
 	t.Helper()
-	text := "\n" + exported(g)
+	text := "\n" + string(m.Text())
 	for _, line := range lines {
 		if !strings.Contains(text, "\n"+line+"\n") {
 			name, _, _ := strings.Cut(line, "{")
@@ -60,9 +50,14 @@ func TestMetricsStayTheSame(t *testing.T) {
 	const file = "testdata/metrics.txt"
 	synctest.Test(t, func(t *testing.T) {
 		m := New("v1.2.3")
-		m.Registry.MustRegister(someState())
+		m.SetState(someState())
 		countEverything(t, m)
-		got := withoutProcessValues(exported(m.Registry))
+		got := withoutProcessValues(string(m.Text()))
+		for _, f := range m.families {
+			if !strings.Contains(got, "# TYPE "+f.name+" ") {
+				t.Errorf("the test does not change %s", f.name)
+			}
+		}
 		if *update {
 			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 				t.Fatal(err)
@@ -135,11 +130,11 @@ func TestRequests(t *testing.T) {
 	m.CountStream("/")()
 	m.CountSignIn("password", nil)
 	m.CountSignIn("password", errors.New("wrong"))
-	expect(t, m.Registry, `loadout_http_requests_total{route="/things",status="200"} 2`, `loadout_http_request_seconds_count{route="/things"} 1`, `loadout_http_requests_total{route="none",status="404"} 2`,
+	expect(t, m, `loadout_http_requests_total{route="/things",status="200"} 2`, `loadout_http_request_seconds_count{route="/things"} 1`, `loadout_http_requests_total{route="none",status="404"} 2`,
 		`loadout_http_streams{route="/events"} 1`, `loadout_http_streams{route="none"} 0`, `loadout_sign_ins_total{by="password",result="ok"} 1`, `loadout_sign_ins_total{by="password",result="refused"} 1`,
 		`loadout_build_info{version="v1.2.3"} 1`, `loadout_skill_loads_total 0`)
 	done()
-	expect(t, m.Registry, `loadout_http_streams{route="/events"} 0`)
+	expect(t, m, `loadout_http_streams{route="/events"} 0`)
 }
 
 func TestSkillUses(t *testing.T) {
@@ -147,7 +142,7 @@ func TestSkillUses(t *testing.T) {
 	for _, u := range []mcpserver.Use{{Kind: "load"}, {Kind: "load", Refused: true}, {Kind: "load", Failed: true}, {Kind: "file"}} {
 		m.CountUse(u)
 	}
-	expect(t, m.Registry, "loadout_skill_loads_total 1")
+	expect(t, m, "loadout_skill_loads_total 1")
 }
 
 func TestCallOutcomes(t *testing.T) {
@@ -174,7 +169,7 @@ func TestCallOutcomes(t *testing.T) {
 		{"error", nil, nil, failed},
 		{"error", nil, nil, nil},
 	} {
-		before := exported(m.Registry)
+		before := string(m.Text())
 		res, err := m.Instrument(t.Context(), func(ctx context.Context) (mcp.Result, error) {
 			for _, f := range tt.decide {
 				f(ctx)
@@ -191,7 +186,7 @@ func TestCallOutcomes(t *testing.T) {
 				n = i
 			}
 		}
-		if !strings.Contains(exported(m.Registry), line(n+1)) {
+		if !strings.Contains(string(m.Text()), line(n+1)) {
 			t.Errorf("%s of %+v is not counted", tt.outcome, tt.res)
 		}
 	}
@@ -242,7 +237,7 @@ func TestModelRequests(t *testing.T) {
 	for range m.CountModel(answers{"vendor:c", []llm.Event{llm.TextDelta("x"), done}, nil}).Stream(t.Context(), &llm.Request{}) {
 		break
 	}
-	expect(t, m.Registry, `loadout_model_requests_total{outcome="ok",vendor="vendor"} 1`, `loadout_model_requests_total{outcome="error",vendor="vendor"} 1`, `loadout_model_requests_total{outcome="stopped",vendor="vendor"} 1`,
+	expect(t, m, `loadout_model_requests_total{outcome="ok",vendor="vendor"} 1`, `loadout_model_requests_total{outcome="error",vendor="vendor"} 1`, `loadout_model_requests_total{outcome="stopped",vendor="vendor"} 1`,
 		`loadout_model_requests_total{outcome="ok",vendor="demo"} 1`, `loadout_model_tokens_total{kind="input",vendor="vendor"} 3`, `loadout_model_tokens_total{kind="cache_read",vendor="vendor"} 4`,
 		`loadout_model_tokens_total{kind="cache_write",vendor="vendor"} 0`, `loadout_model_tokens_total{kind="output",vendor="vendor"} 5`)
 }
@@ -251,16 +246,16 @@ func TestState(t *testing.T) {
 	two := func(a, b int) func() (int, int) { return func() (int, int) { return a, b } }
 	var bus error
 	known := true
-	r := prometheus.NewRegistry()
-	r.MustRegister(State{Turns: two(1, 2), Runs: two(3, 4), SignIns: two(5, 6), Bus: func() error { return bus }, DiskFree: func() (uint64, bool) { return 7, known },
+	m := New("x")
+	m.SetState(State{Turns: two(1, 2), Runs: two(3, 4), SignIns: two(5, 6), Bus: func() error { return bus }, DiskFree: func() (uint64, bool) { return 7, known },
 		Pools: func() map[string]sql.DBStats {
 			return map[string]sql.DBStats{"read": {OpenConnections: 8, InUse: 9, WaitCount: 10, WaitDuration: 11 * time.Second}}
 		}})
-	expect(t, r, "loadout_turns_under_way 1", "loadout_turns_waiting 2", "loadout_runs_under_way 3", "loadout_runs_waiting 4", "loadout_sign_ins_under_way 5", "loadout_sign_ins_waiting 6", "loadout_disk_free_bytes 7",
+	expect(t, m, "loadout_turns_under_way 1", "loadout_turns_waiting 2", "loadout_runs_under_way 3", "loadout_runs_waiting 4", "loadout_sign_ins_under_way 5", "loadout_sign_ins_waiting 6", "loadout_disk_free_bytes 7",
 		`loadout_db_connections{pool="read"} 8`, `loadout_db_connections_in_use{pool="read"} 9`, `loadout_db_waits_total{pool="read"} 10`, `loadout_db_wait_seconds_total{pool="read"} 11`, "loadout_bus_healthy 1")
 	bus, known = errors.New("disconnected"), false
-	expect(t, r, "loadout_bus_healthy 0")
-	if text := exported(r); strings.Contains(text, "loadout_disk_free_bytes") {
+	expect(t, m, "loadout_bus_healthy 0")
+	if text := string(m.Text()); strings.Contains(text, "loadout_disk_free_bytes") {
 		t.Error("unknown free space is exported")
 	}
 }

@@ -31,9 +31,9 @@ func (f *turnObserver) Step(e *session.Event) {
 	f.span.Step(e)
 	switch {
 	case e.Loaded != nil:
-		f.metrics.loads.WithLabelValues().Inc()
+		f.metrics.loads.add(1)
 	case e.Result != nil:
-		f.metrics.calls.WithLabelValues(callOutcome(e.Result)).Inc()
+		f.metrics.calls.add(1, callOutcome(e.Result))
 	}
 }
 
@@ -53,8 +53,8 @@ func (f *turnObserver) End(reason chat.Reason, err error) {
 		reason = "handed_over"
 	}
 	f.span.End(string(reason), err != nil || reason == chat.Failed)
-	f.metrics.turns.WithLabelValues(string(f.kind), string(reason)).Inc()
-	f.metrics.turnSeconds.Observe(time.Since(f.began).Seconds())
+	f.metrics.turns.add(1, string(f.kind), string(reason))
+	f.metrics.turnSeconds.observe(time.Since(f.began).Seconds())
 }
 
 // CountModel wraps a model so that its requests are counted.
@@ -71,7 +71,7 @@ func (c countedModel) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.
 	return func(yield func(llm.Event, error) bool) {
 		vendor, _, _ := strings.Cut(c.Name(), ":")
 		outcome := "stopped" // the caller stops reading
-		defer func() { c.metrics.answers.WithLabelValues(vendor, outcome).Inc() }()
+		defer func() { c.metrics.answers.add(1, outcome, vendor) }()
 		for e, err := range c.Model.Stream(ctx, r) {
 			if err != nil {
 				outcome = "error"
@@ -90,6 +90,6 @@ func (c countedModel) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.
 // countTokens counts the tokens used by a model request.
 func (m *Metrics) countTokens(vendor string, u llm.Usage) {
 	for kind, n := range map[string]int{"input": u.Input, "cache_read": u.CacheRead, "cache_write": u.CacheWrite, "output": u.Output} {
-		m.tokens.WithLabelValues(vendor, kind).Add(float64(max(n, 0)))
+		m.tokens.add(float64(max(n, 0)), kind, vendor)
 	}
 }

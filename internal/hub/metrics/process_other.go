@@ -1,0 +1,5 @@
+//go:build !linux && !darwin && !windows
+
+package metrics
+
+func readProcess() processValues { return nil }
