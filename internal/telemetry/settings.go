@@ -25,6 +25,14 @@ type settings struct {
 	timeout  time.Duration // timeout of each attempt
 }
 
+// check returns an error if the settings contradict each other.
+func (s settings) check() error {
+	if s.endpoint.Scheme == "http" && s.tls != nil {
+		return errors.New("certificates require an https endpoint")
+	}
+	return nil
+}
+
 // environment reads the OTEL_EXPORTER_OTLP_* variables. Each has a variant for traces that
 // takes precedence. Invalid values are logged and ignored, as the OpenTelemetry
 // specification requires.

@@ -18,7 +18,6 @@ import (
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
@@ -58,15 +57,16 @@ func Start(ctx context.Context, getenv func(string) string, o Options) (*Tracer,
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	exporter, err := otlptrace.New(ctx, newUploader(environment{getenv, o.Logger}.readSettings()))
-	if err != nil {
+	s := environment{getenv, o.Logger}.readSettings()
+	if err := s.check(); err != nil {
 		return nil, fmt.Errorf("send traces: %w", err)
 	}
 	from, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "loadout"), attribute.String("service.version", o.Version),
 		attribute.String("service.instance.id", o.Node)), resource.WithTelemetrySDK(), resource.WithFromEnv())
 	if err != nil && !errors.Is(err, resource.ErrPartialResource) {
-		return nil, errors.Join(fmt.Errorf("send traces: %w", err), exporter.Shutdown(ctx))
+		return nil, fmt.Errorf("send traces: %w", err)
 	}
+	exporter := newUploader(s, o.Version)
 	provider := sdk.NewTracerProvider(sdk.WithBatcher(&loggingExporter{SpanExporter: exporter, log: o.Logger}), sdk.WithResource(from))
 	return &Tracer{provider, provider.Tracer("github.com/loadout-dev/loadout", trace.WithInstrumentationVersion(o.Version))}, nil
 }

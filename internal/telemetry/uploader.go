@@ -15,10 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
-	pb "go.opentelemetry.io/proto/otlp/trace/v1"
-	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
 )
 
 const (
@@ -39,39 +36,32 @@ var defaultBackoff = backoff{initial: 5 * time.Second, limit: 30 * time.Second, 
 // program. An uploader is safe for concurrent use.
 type uploader struct {
 	settings
+	version string // of the program
 	client  *http.Client
 	backoff backoff
 	stopped context.Context // done once Stop is called
 	stop    context.CancelFunc
 }
 
-var _ otlptrace.Client = (*uploader)(nil)
+var _ sdk.SpanExporter = (*uploader)(nil)
 
-func newUploader(s settings) *uploader {
+func newUploader(s settings, version string) *uploader {
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: s.tls, ForceAttemptHTTP2: true, IdleConnTimeout: 90 * time.Second}
-	u := &uploader{settings: s, client: &http.Client{Transport: transport, Timeout: s.timeout}, backoff: defaultBackoff}
+	u := &uploader{settings: s, version: version, client: &http.Client{Transport: transport, Timeout: s.timeout}, backoff: defaultBackoff}
 	u.stopped, u.stop = context.WithCancel(context.Background())
 	return u
 }
 
-// Start implements [otlptrace.Client]. It opens no connection.
-func (u *uploader) Start(ctx context.Context) error {
-	if u.endpoint.Scheme == "http" && u.tls != nil {
-		return errors.New("certificates require an https endpoint")
-	}
-	return ctx.Err()
-}
-
-// Stop implements [otlptrace.Client]. It cancels uploads in progress.
-func (u *uploader) Stop(ctx context.Context) error {
+// Shutdown implements [sdk.SpanExporter]. It cancels uploads in progress.
+func (u *uploader) Shutdown(ctx context.Context) error {
 	u.stop()
 	u.client.CloseIdleConnections()
 	return ctx.Err()
 }
 
-// UploadTraces implements [otlptrace.Client]. It retries temporary failures with increasing
+// ExportSpans implements [sdk.SpanExporter]. It retries temporary failures with increasing
 // delays, but not before the receiver's Retry-After.
-func (u *uploader) UploadTraces(ctx context.Context, spans []*pb.ResourceSpans) error {
+func (u *uploader) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 	if err := u.stopped.Err(); err != nil {
 		return err
 	}
@@ -102,13 +92,9 @@ func (u *uploader) UploadTraces(ctx context.Context, spans []*pb.ResourceSpans) 
 	}
 }
 
-// encode returns the body of a request. It encodes a TracesData message, which has the same
-// wire format as ExportTraceServiceRequest.
-func (u *uploader) encode(spans []*pb.ResourceSpans) ([]byte, error) {
-	body, err := proto.Marshal(&pb.TracesData{ResourceSpans: spans})
-	if err != nil {
-		return nil, fmt.Errorf("encode spans: %w", err)
-	}
+// encode returns the body of a request.
+func (u *uploader) encode(spans []sdk.ReadOnlySpan) ([]byte, error) {
+	body := encodeRequest(spans)
 	if len(body) > maxRequestSize {
 		return nil, fmt.Errorf("batch of spans too large (%d bytes, limit %d)", len(body), maxRequestSize)
 	}
@@ -117,7 +103,7 @@ func (u *uploader) encode(spans []*pb.ResourceSpans) ([]byte, error) {
 	}
 	var zipped bytes.Buffer
 	w := gzip.NewWriter(&zipped)
-	_, err = w.Write(body)
+	_, err := w.Write(body)
 	if err := errors.Join(err, w.Close()); err != nil {
 		return nil, fmt.Errorf("compress spans: %w", err)
 	}
@@ -142,7 +128,7 @@ func (u *uploader) send(ctx context.Context, body []byte) error {
 	if err != nil {
 		return err
 	}
-	r.Header.Set("User-Agent", "OTel OTLP Exporter Go/"+otlptrace.Version())
+	r.Header.Set("User-Agent", "Loadout/"+u.version)
 	for name, value := range u.headers {
 		r.Header.Set(name, value)
 	}
@@ -193,21 +179,20 @@ func parseRetryAfter(v string) time.Duration {
 // spans or returned a message. It ignores responses with other content types.
 func checkPartialSuccess(contentType string, answer []byte) error {
 	var rejected int64
-	var message string
+	var reason string
 	switch contentType {
 	case "application/x-protobuf":
-		// Importing the package that defines ExportTraceServiceResponse would
-		// link gRPC.
-		err := forEachField(answer, func(n protowire.Number, _ uint64, partial []byte) error {
-			if n != 1 {
+		// An ExportTraceServiceResponse with an ExportTracePartialSuccess.
+		err := message(answer).forEachField(func(field, _ uint64, partial []byte) error {
+			if field != 1 {
 				return nil
 			}
-			return forEachField(partial, func(n protowire.Number, v uint64, b []byte) error {
-				switch n {
+			return message(partial).forEachField(func(field, v uint64, b []byte) error {
+				switch field {
 				case 1:
 					rejected = int64(v)
 				case 2:
-					message = string(b)
+					reason = string(b)
 				}
 				return nil
 			})
@@ -229,41 +214,10 @@ func checkPartialSuccess(contentType string, answer []byte) error {
 			return fmt.Errorf("read response: %w", err)
 		}
 		rejected, _ = response.PartialSuccess.RejectedSpans.Int64()
-		message = response.PartialSuccess.ErrorMessage
+		reason = response.PartialSuccess.ErrorMessage
 	}
-	if rejected == 0 && message == "" {
+	if rejected == 0 && reason == "" {
 		return nil
 	}
-	return fmt.Errorf("receiver rejected %d spans: %q", rejected, message)
-}
-
-// forEachField calls yield for each field of a protobuf message. It passes the
-// value of a varint field as v and that of a bytes field as b. For fields of
-// other types, it passes no value.
-func forEachField(message []byte, yield func(n protowire.Number, v uint64, b []byte) error) error {
-	for len(message) > 0 {
-		number, kind, size := protowire.ConsumeTag(message)
-		if size < 0 {
-			return protowire.ParseError(size)
-		}
-		message = message[size:]
-		var v uint64
-		var b []byte
-		switch kind {
-		case protowire.VarintType:
-			v, size = protowire.ConsumeVarint(message)
-		case protowire.BytesType:
-			b, size = protowire.ConsumeBytes(message)
-		default:
-			size = protowire.ConsumeFieldValue(number, kind, message)
-		}
-		if size < 0 {
-			return protowire.ParseError(size)
-		}
-		if err := yield(number, v, b); err != nil {
-			return err
-		}
-		message = message[size:]
-	}
-	return nil
+	return fmt.Errorf("receiver rejected %d spans: %q", rejected, reason)
 }

@@ -17,14 +17,16 @@ import (
 	"testing"
 	"time"
 
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	pb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 )
 
 // oneSpan is a batch of one span, named "one".
-func oneSpan() []*pb.ResourceSpans {
-	return []*pb.ResourceSpans{{ScopeSpans: []*pb.ScopeSpans{{Spans: []*pb.Span{{Name: "one"}}}}}}
+func oneSpan() []sdk.ReadOnlySpan {
+	return tracetest.SpanStubs{{Name: "one"}}.Snapshots()
 }
 
 // upload sends one span to a handler, with millisecond delays between attempts.
@@ -38,13 +40,10 @@ func upload(t *testing.T, vars map[string]string, h http.HandlerFunc) error {
 	}
 	vars["ENDPOINT"] = server.URL
 	s, _ := settingsFor(vars)
-	u := newUploader(s)
+	u := newUploader(s, "v1.2")
 	u.backoff = backoff{initial: time.Millisecond, limit: 2 * time.Millisecond, total: 5 * time.Second}
-	if err := u.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	err := u.UploadTraces(t.Context(), oneSpan())
-	if err := u.Stop(t.Context()); err != nil {
+	err := u.ExportSpans(t.Context(), oneSpan())
+	if err := u.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return err
@@ -64,7 +63,7 @@ func TestUploadSendsHeadersAndSpans(t *testing.T) {
 				t.Errorf("received %v (%v)", &m, err)
 			}
 			if r.Header.Get("X-Key") != "one two" || r.Header.Get("Other") != "3" || r.Header.Get("Content-Type") != "application/x-protobuf" ||
-				!strings.HasPrefix(r.Header.Get("User-Agent"), "OTel OTLP Exporter Go/") || (r.Header.Get("Content-Encoding") == "gzip") != (compression == "gzip") {
+				r.Header.Get("User-Agent") != "Loadout/v1.2" || (r.Header.Get("Content-Encoding") == "gzip") != (compression == "gzip") {
 				t.Errorf("headers are %v", r.Header)
 			}
 		})
@@ -134,10 +133,10 @@ func TestParseRetryAfter(t *testing.T) {
 	}
 }
 
-func TestStopCancelsUpload(t *testing.T) {
-	u := newUploader(settings{timeout: time.Minute})
-	u.Stop(t.Context())
-	if err := u.UploadTraces(t.Context(), oneSpan()); !errors.Is(err, context.Canceled) {
+func TestShutdownCancelsUpload(t *testing.T) {
+	u := newUploader(settings{timeout: time.Minute}, "")
+	u.Shutdown(t.Context())
+	if err := u.ExportSpans(t.Context(), oneSpan()); !errors.Is(err, context.Canceled) {
 		t.Errorf("error is %v", err)
 	}
 }
@@ -151,6 +150,7 @@ func TestPartialSuccessIsAnError(t *testing.T) {
 		{"application/x-protobuf", "", ""},
 		{"application/x-protobuf", string(message), `rejected 7 spans: "too old"`},
 		{"application/x-protobuf", string(message[:len(message)-1]), "read response"},
+		{"application/x-protobuf", "\x0c", "unsupported wire type 4"},
 		{"application/json", `{}`, ""},
 		{"application/json", `{"partialSuccess":{"rejectedSpans":"7","errorMessage":"too old"}}`, `rejected 7 spans: "too old"`},
 		{"application/json", `{"partialSuccess":{"rejectedSpans":7}}`, `rejected 7 spans: ""`},
@@ -183,13 +183,13 @@ func TestCertificateVariables(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, log := settingsFor(map[string]string{"ENDPOINT": server.URL, "TRACES_CERTIFICATE": file})
-	u := newUploader(s)
-	if err := u.UploadTraces(t.Context(), oneSpan()); err != nil || received != 1 {
+	u := newUploader(s, "")
+	if err := u.ExportSpans(t.Context(), oneSpan()); err != nil || received != 1 {
 		t.Errorf("received %d, error %v, log %s", received, err, log)
 	}
-	u.Stop(t.Context())
+	u.Shutdown(t.Context())
 	s, _ = settingsFor(map[string]string{"ENDPOINT": "http://h", "CERTIFICATE": file})
-	if err := newUploader(s).Start(t.Context()); err == nil {
+	if err := s.check(); err == nil {
 		t.Error("certificates for an insecure endpoint are accepted")
 	}
 }
@@ -200,8 +200,8 @@ func TestTemporaryNetworkErrors(t *testing.T) {
 	defer server.Close()
 	defer close(slow)
 	endpoint, _ := url.Parse(server.URL)
-	u := newUploader(settings{endpoint: *endpoint, timeout: 20 * time.Millisecond})
-	defer u.Stop(t.Context())
+	u := newUploader(settings{endpoint: *endpoint, timeout: 20 * time.Millisecond}, "")
+	defer u.Shutdown(t.Context())
 	err := u.send(t.Context(), nil)
 	if _, ok := errors.AsType[*temporaryError](err); !ok {
 		t.Errorf("a timeout is %v", err)
