@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -33,7 +34,13 @@ func (a *app) setShutdownTimeout(d time.Duration) {
 	}
 }
 
-func (a *app) command() *cobra.Command {
+// command returns the command line with all commands.
+func (a *app) command() *cobra.Command { return a.commandFor(nil) }
+
+// commandFor returns the command line for the given arguments. If the first one is
+// the name of a command, the other commands are missing, because creating all of
+// them takes as long as many commands do.
+func (a *app) commandFor(args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "loadout",
 		Short: "Give any AI agent the right skill at the right moment",
@@ -72,32 +79,73 @@ skills exist, and loads their instructions and files on demand.`,
 	f.BoolVar(&a.JSON, "json", false, "print the result as JSON")
 	f.BoolVar(&a.Quiet, "quiet", false, "print no notes about minor problems")
 	f.BoolVar(&a.Verbose, "verbose", false, "print log messages to standard error")
-	a.addCommands(root)
+	root.SetHelpCommand(helpCommand(root))
+	root.SetHelpCommandGroupID("setup")
+	a.addCommands(root, args)
 	return root
 }
 
-// addCommands adds the subcommands, in the groups shown in the help.
-func (a *app) addCommands(root *cobra.Command) {
-	for _, family := range []struct {
-		id, title string
-		commands  []*cobra.Command
-	}{
-		{"use", "Find and run skills:", []*cobra.Command{a.listCommand(), a.searchCommand(), a.showCommand(), a.explainCommand(), a.runCommand()}},
-		{"install", "Install skills:", []*cobra.Command{a.addCommand(), a.updateCommand(), a.verifyCommand(), a.removeCommand()}},
-		{"write", "Write and publish skills:", []*cobra.Command{a.newCommand(), a.validateCommand(), a.scanCommand(), a.packCommand(), a.inspectCommand(), a.signCommand()}},
-		{"agent", "Agents and MCP servers:", []*cobra.Command{a.setupCommand(), a.connectCommand(), a.disconnectCommand(), a.importCommand(), a.migrateCommand(), a.mcpCommand(), a.chatCommand(), a.serversCommand(), a.capabilitiesCommand()}},
-		{"permission", "Permissions and secrets:", []*cobra.Command{a.approveCommand(), a.changesCommand(), a.trustCommand(), a.secretCommand(), a.sandboxCommand()}},
-		{"hub", "Hub for a team:", []*cobra.Command{a.serveCommand(), a.applyCommand(), a.backupCommand(), a.restoreCommand()}},
-		{"setup", "Setup and diagnosis:", []*cobra.Command{a.doctorCommand(), a.configCommand(), a.usageCommand(), a.manCommand(root), a.upgradeCommand(), a.versionCommand()}},
-	} {
-		root.AddGroup(&cobra.Group{ID: family.id, Title: family.title})
-		for _, c := range family.commands {
-			c.GroupID = family.id
-		}
-		root.AddCommand(family.commands...)
+// family is a group of commands in the help.
+type family struct {
+	id, title string
+	commands  []subcommand
+}
+
+type subcommand struct {
+	name   string
+	create func() *cobra.Command
+}
+
+func (a *app) families(root *cobra.Command) []family {
+	return []family{
+		{"use", "Find and run skills:", []subcommand{{"list", a.listCommand}, {"search", a.searchCommand}, {"show", a.showCommand}, {"explain", a.explainCommand}, {"run", a.runCommand}}},
+		{"install", "Install skills:", []subcommand{{"add", a.addCommand}, {"update", a.updateCommand}, {"verify", a.verifyCommand}, {"remove", a.removeCommand}}},
+		{"write", "Write and publish skills:", []subcommand{{"new", a.newCommand}, {"validate", a.validateCommand}, {"scan", a.scanCommand}, {"pack", a.packCommand}, {"inspect", a.inspectCommand},
+			{"sign", a.signCommand}}},
+		{"agent", "Agents and MCP servers:", []subcommand{{"setup", a.setupCommand}, {"connect", a.connectCommand}, {"disconnect", a.disconnectCommand}, {"import", a.importCommand}, {"migrate", a.migrateCommand},
+			{"mcp", a.mcpCommand}, {"chat", a.chatCommand}, {"servers", a.serversCommand}, {"capabilities", a.capabilitiesCommand}}},
+		{"permission", "Permissions and secrets:", []subcommand{{"approve", a.approveCommand}, {"changes", a.changesCommand}, {"trust", a.trustCommand}, {"secret", a.secretCommand}, {"sandbox", a.sandboxCommand}}},
+		{"hub", "Hub for a team:", []subcommand{{"serve", a.serveCommand}, {"apply", a.applyCommand}, {"backup", a.backupCommand}, {"restore", a.restoreCommand}}},
+		{"setup", "Setup and diagnosis:", []subcommand{{"doctor", a.doctorCommand}, {"config", a.configCommand}, {"usage", a.usageCommand}, {manName, func() *cobra.Command { return a.manCommand(root) }},
+			{"upgrade", a.upgradeCommand}, {"version", a.versionCommand}}},
 	}
-	root.SetHelpCommand(helpCommand(root))
-	root.SetHelpCommandGroupID("setup")
+}
+
+// manName is the name of the command that reads all other commands.
+const manName = "man"
+
+// addCommands adds the subcommands for args, in the groups shown in the help.
+func (a *app) addCommands(root *cobra.Command, args []string) {
+	families := a.families(root)
+	only := ""
+	if len(args) > 0 && args[0] != manName && hasCommand(families, args[0]) {
+		only = args[0]
+	}
+	for _, f := range families {
+		root.AddGroup(&cobra.Group{ID: f.id, Title: f.title})
+		for _, s := range f.commands {
+			if only == "" || only == s.name {
+				c := s.create()
+				c.GroupID = f.id
+				root.AddCommand(c)
+			}
+		}
+	}
+	if only == "" {
+		addCompletion(root)
+	} else {
+		root.CompletionOptions.DisableDefaultCmd = true
+	}
+}
+
+func hasCommand(families []family, name string) bool {
+	return slices.ContainsFunc(families, func(f family) bool {
+		return slices.ContainsFunc(f.commands, func(s subcommand) bool { return s.name == name })
+	})
+}
+
+// addCompletion adds Cobra's command for completion.
+func addCompletion(root *cobra.Command) {
 	root.SetCompletionCommandGroupID("setup")
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,6 +53,62 @@ func output(t *testing.T, args []string) string {
 	code := run(context.Background(), args, environment{stdin: strings.NewReader(""), stdout: &out, stderr: &problems, getenv: func(string) string { return "" }})
 	if code != exit.OK || problems.Len() > 0 {
 		t.Fatalf("%v: exit code %d: %s", args, code, problems.String())
+	}
+	return out.String()
+}
+
+// A command that is created alone is the same as one that is created with all
+// others.
+func TestSingleCommandIsTheSame(t *testing.T) {
+	all := (&app{}).command()
+	for _, f := range (&app{}).families(all) {
+		for _, s := range f.commands {
+			if s.name == manName {
+				continue
+			}
+			one := (&app{}).commandFor([]string{s.name})
+			if got := len(one.Commands()); got != 1 {
+				t.Errorf("%d commands are created for %s", got, s.name)
+			}
+			compareCommands(t, all, one, s.name)
+		}
+	}
+	for _, args := range [][]string{nil, {"--json", "list"}, {"lis"}, {"help", "list"}, {"man"}, {"completion"}, {cobra.ShellCompRequestCmd, "list"}} {
+		if got, want := len((&app{}).commandFor(args).Commands()), len(all.Commands()); got != want {
+			t.Errorf("%d of %d commands are created for %q", got, want, args)
+		}
+	}
+}
+
+// compareCommands compares the help of a command and of its subcommands.
+func compareCommands(t *testing.T, all, one *cobra.Command, path ...string) {
+	t.Helper()
+	a, _, err := all.Find(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _, err := one.Find(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.CommandPath() != "loadout "+strings.Join(path, " ") {
+		t.Fatalf("%q is the command %s", path, b.CommandPath())
+	}
+	if want, got := helpOf(t, a), helpOf(t, b); want != got {
+		t.Errorf("%s: got the help\n%s\nwant\n%s", a.CommandPath(), got, want)
+	}
+	for _, c := range a.Commands() {
+		compareCommands(t, all, one, append(slices.Clip(path), c.Name())...)
+	}
+}
+
+func helpOf(t *testing.T, cmd *cobra.Command) string {
+	t.Helper()
+	var out strings.Builder
+	cmd.SetOut(&out)
+	cmd.InitDefaultHelpFlag()
+	if err := cmd.Help(); err != nil {
+		t.Fatal(err)
 	}
 	return out.String()
 }

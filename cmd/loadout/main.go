@@ -109,7 +109,7 @@ func run(ctx context.Context, args []string, env environment) int {
 	out := &console.StdoutWriter{Writer: env.stdout}
 	env.stdout = out
 	a := newApp(env)
-	cmd := a.command()
+	cmd := a.commandFor(args)
 	cmd.SetArgs(args)
 	cmd.SetIn(env.stdin)
 	cmd.SetOut(env.stdout)
