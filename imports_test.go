@@ -18,13 +18,12 @@ const module = "github.com/loadout-dev/loadout"
 // indirectly, each with the reason. A key that ends in a slash is a prefix.
 var banned = map[string]map[string]string{
 	"skill": {
-		module + "/":              "skill is the lowest package",
-		"net":                     "parsing a skill needs no network",
-		"os/exec":                 "parsing a skill runs none of its code",
-		"database/sql":            "a skill is files",
-		"github.com/spf13/":       "a library does not know the command line",
-		"github.com/fsnotify/":    "the catalog watches files",
-		"github.com/Masterminds/": "the catalog resolves versions",
+		module + "/":           "skill is the lowest package",
+		"net":                  "parsing a skill needs no network",
+		"os/exec":              "parsing a skill runs none of its code",
+		"database/sql":         "a skill is files",
+		"github.com/spf13/":    "a library does not know the command line",
+		"github.com/fsnotify/": "the catalog watches files",
 	},
 	"internal/scan": {
 		module + "/": "a scan is independent of catalogs, policies and users",
@@ -511,7 +510,7 @@ const notStandard = "…"
 
 // leaves lists packages of constants and rules for text, files and addresses that import
 // only each other. Every package may import them.
-var leaves = []string{"internal/lazyregexp", "internal/requirement", "internal/toolname", "internal/printable", "internal/untrusted", "internal/skillname", "internal/skillfile", "internal/skillpath", "internal/secretname", "internal/tokencount", "internal/address", "internal/fileerror", "internal/plainjson", "internal/procstat", "internal/retryafter", "internal/sandbox/mountpoint"}
+var leaves = []string{"internal/lazyregexp", "internal/semver", "internal/requirement", "internal/toolname", "internal/printable", "internal/untrusted", "internal/skillname", "internal/skillfile", "internal/skillpath", "internal/secretname", "internal/tokencount", "internal/address", "internal/fileerror", "internal/plainjson", "internal/procstat", "internal/retryafter", "internal/sandbox/mountpoint"}
 
 // excepted lists our packages that a ban of the whole module still allows.
 var excepted = map[string][]string{

@@ -7,8 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/Masterminds/semver/v3"
-
+	"github.com/loadout-dev/loadout/internal/semver"
 	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -122,7 +121,7 @@ func (l *Loaded) resolve(s *Snapshot) {
 // need is a dependency of one skill on another.
 type need struct {
 	by, ref string
-	want    *semver.Constraints
+	want    *semver.Constraint
 }
 
 func (n need) String() string   { return n.by + " requires " + n.ref }

@@ -6,8 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/Masterminds/semver/v3"
-
+	"github.com/loadout-dev/loadout/internal/semver"
 	"github.com/loadout-dev/loadout/internal/skillname"
 )
 
@@ -55,7 +54,7 @@ type filter struct {
 
 type allowRule struct {
 	pattern string
-	want    *semver.Constraints
+	want    *semver.Constraint
 }
 
 // compile parses the patterns. It returns an error if a pattern is invalid,
@@ -69,8 +68,8 @@ func (f Filter) compile() (*filter, error) {
 		}
 		rule := allowRule{pattern: skillname.Normalize(pattern)}
 		if versioned {
-			want, err := semver.NewConstraint(constraint)
-			if err != nil {
+			want, ok := semver.ParseConstraint(constraint)
+			if !ok {
 				return nil, fmt.Errorf("allowlist: invalid version constraint in %q: want a constraint such as %s@>=1.2", a, pattern)
 			}
 			rule.want = want

@@ -9,9 +9,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/Masterminds/semver/v3"
-
 	"github.com/loadout-dev/loadout/internal/editdistance"
+	"github.com/loadout-dev/loadout/internal/semver"
 	"github.com/loadout-dev/loadout/internal/skillname"
 )
 
@@ -291,7 +290,7 @@ type query struct {
 	ref        string
 	name       string // without the constraint
 	constraint string
-	want       *semver.Constraints
+	want       *semver.Constraint
 	bad        bool     // whether the constraint is invalid
 	candidates []*Entry // in order of precedence
 }
@@ -313,9 +312,8 @@ func (s *Snapshot) parseRef(ref string) query {
 			}
 		}
 		if q.constraint != "" {
-			var err error
-			q.want, err = semver.NewConstraint(q.constraint)
-			q.bad = err != nil
+			want, ok := semver.ParseConstraint(q.constraint)
+			q.want, q.bad = want, !ok
 		}
 		return q
 	}
@@ -403,12 +401,12 @@ func (s *Snapshot) IsHidden(key string) bool {
 	return e != nil && s.hidden(e) != ""
 }
 
-func satisfies(version string, want *semver.Constraints) bool {
+func satisfies(version string, want *semver.Constraint) bool {
 	if want == nil {
 		return true
 	}
-	v, err := semver.NewVersion(version)
-	return err == nil && want.Check(v)
+	v, ok := semver.Parse(version)
+	return ok && want.Allows(v)
 }
 
 func (s *Snapshot) notFound(q query) error {

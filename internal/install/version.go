@@ -3,7 +3,7 @@ package install
 import (
 	"strings"
 
-	"github.com/Masterminds/semver/v3"
+	"github.com/loadout-dev/loadout/internal/semver"
 )
 
 // findNewerTag returns the highest version tag that is newer than current and
@@ -17,7 +17,7 @@ func findNewerTag(current string, tags map[string]string) string {
 	newest, name := now, ""
 	for tag := range tags {
 		p, v, ok := parseTagVersion(tag)
-		if ok && p == prefix && (v.Prerelease() == "" || now.Prerelease() != "") && v.GreaterThan(newest) {
+		if ok && p == prefix && (v.Prerelease() == "" || now.Prerelease() != "") && v.Compare(newest) > 0 {
 			newest, name = v, tag
 		}
 	}
@@ -25,11 +25,11 @@ func findNewerTag(current string, tags map[string]string) string {
 }
 
 // parseTagVersion parses a tag such as v1.2.3 or pdf-v1.2.3.
-func parseTagVersion(tag string) (prefix string, v *semver.Version, ok bool) {
+func parseTagVersion(tag string) (prefix string, v semver.Version, ok bool) {
 	i := strings.IndexAny(tag, "0123456789")
 	if i < 0 {
-		return "", nil, false
+		return "", semver.Version{}, false
 	}
-	v, err := semver.NewVersion(tag[i:])
-	return tag[:i], v, err == nil
+	v, ok = semver.Parse(tag[i:])
+	return tag[:i], v, ok
 }
