@@ -3,6 +3,7 @@ package bus_test
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"slices"
@@ -282,13 +283,41 @@ func TestSilentServer(t *testing.T) {
 }
 
 func TestAddresses(t *testing.T) {
-	for _, address := range []string{"", "http://u:secret@example.com", "redis://u:secret@[bad", "redis://u:secret@example.com/notanumber"} {
+	for _, address := range []string{"", "http://u:secret@example.com", "redis://u:secret@[bad", "redis://u:secret@example.com/notanumber", "redis://u:secret@example.com/-1", "redis://u:secret@example.com/1/2", "unix://", "unix:relative",
+		"redis://u:secret@example.com?pool_size=3"} {
 		_, err := bus.Dial(address, nil)
 		if err == nil {
 			t.Errorf("%q is read", address)
 		} else if strings.Contains(err.Error(), "secret") {
 			t.Errorf("the error returned %v", err)
 		}
+	}
+}
+
+// A client signs in and selects the database of the address.
+func TestSignsIn(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	b, err := bus.Dial("redis://user:p%40ss@"+listener.Addr().String()+"/7", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	conn, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "+OK\r\n+OK\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	want := "*3\r\n$4\r\nAUTH\r\n$4\r\nuser\r\n$4\r\np@ss\r\n*2\r\n$6\r\nSELECT\r\n$1\r\n7\r\n*2\r\n$9\r\nSUBSCRIBE\r\n$7\r\nloadout\r\n"
+	got := make([]byte, len(want))
+	if _, err := io.ReadFull(conn, got); err != nil || string(got) != want {
+		t.Errorf("the requests are %q (%v)", got, err)
 	}
 }
 

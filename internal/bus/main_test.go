@@ -7,7 +7,5 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// A client of a stopped Redis tries to connect once per second, and sees only
-	// then that it was closed.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
+	goleak.VerifyTestMain(m)
 }

@@ -5,15 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/logging"
-	"github.com/redis/go-redis/v9/maintnotifications"
+	"github.com/gomodule/redigo/redis"
 )
 
 const (
@@ -23,12 +20,14 @@ const (
 	maxPending = 10000
 	// sendBatch is the maximum number of notifications per round trip.
 	sendBatch = 500
-	// pingAfter is the idle time after which Redis is pinged. If nothing
-	// arrives for the same time after the ping, Redis is considered
-	// disconnected.
-	pingAfter = 3 * time.Second
-	// maxPause is the maximum delay between reconnection attempts.
+	// pingInterval is the time between pings. If nothing arrives for twice
+	// this time, Redis is considered disconnected.
+	pingInterval = 3 * time.Second
+	// maxPause is the maximum delay between reconnection attempts, and the time
+	// that each of them may take.
 	maxPause = 2 * time.Second
+	// requestTimeout is the time that a request may take.
+	requestTimeout = 3 * time.Second
 )
 
 // Options configures [Dial]. The zero value selects the defaults.
@@ -46,7 +45,7 @@ type Options struct {
 // Create it with [Dial].
 type Redis struct {
 	local   *Local
-	client  *redis.Client
+	server  address
 	channel string
 	log     *slog.Logger
 	stop    context.CancelFunc
@@ -67,26 +66,17 @@ var errStarting = errors.New("not yet connected to Redis")
 // unix:// URL. It does not wait for the server and fails only if the URL is
 // malformed. The caller must close the bus.
 func Dial(address string, opts *Options) (*Redis, error) {
-	settings, err := redis.ParseURL(address)
+	server, err := parseAddress(address)
 	if err != nil {
-		return nil, errors.New("open bus: malformed redis:// URL") // the cause could repeat the URL
+		return nil, fmt.Errorf("open bus: %w", err)
 	}
-	// Otherwise the client repeats this request to servers that do not support
-	// it.
-	settings.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	settings.PoolSize = 4
-	settings.DialTimeout = maxPause
-	settings.DialerRetries = 1
-	logging.Disable()        // global; writes to stderr
-	settings.MaxRetries = -1 // the sender itself retries
 	ctx, stop := context.WithCancel(context.Background())
-	settings.Dialer = dialUntil(ctx, redis.NewDialer(settings))
 	if opts == nil {
 		opts = &Options{}
 	}
 	r := &Redis{
 		local:   New(),
-		client:  redis.NewClient(settings),
+		server:  server,
 		channel: opts.Channel,
 		log:     opts.Logger,
 		stop:    stop,
@@ -131,40 +121,7 @@ func (r *Redis) Healthy() error {
 func (r *Redis) Close() error {
 	r.stop()
 	r.workers.Wait()
-	err := r.client.Close()
-	if err != nil && !errors.Is(err, redis.ErrClosed) {
-		return fmt.Errorf("close bus: %w", err)
-	}
 	return nil
-}
-
-// dialUntil wraps dial so that its connections are closed when ctx is done.
-// Without this, a goroutine waiting for a response would not notice that ctx is
-// done.
-func dialUntil(ctx context.Context, dial dialer) dialer {
-	return func(c context.Context, network, address string) (net.Conn, error) {
-		conn, err := dial(c, network, address)
-		if err != nil {
-			return nil, err
-		}
-		return &boundConn{conn, context.AfterFunc(ctx, func() { conn.Close() })}, nil
-	}
-}
-
-type dialer = func(ctx context.Context, network, address string) (net.Conn, error)
-
-// boundConn is a connection that is also closed when a context is done. Close
-// calls unbind to release the context.
-type boundConn struct {
-	net.Conn
-	unbind func() bool
-}
-
-func (t *boundConn) Close() error {
-	if !t.unbind() {
-		return nil // closed already
-	}
-	return t.Conn.Close()
 }
 
 // listen receives notifications from other nodes until ctx is done.
@@ -185,28 +142,45 @@ func (r *Redis) listen(ctx context.Context) {
 // receive listens on a connection until it is closed. It reports whether the
 // subscription succeeded.
 func (r *Redis) receive(ctx context.Context) (received bool, err error) {
-	sub := r.client.Subscribe(ctx, r.channel)
+	conn, err := r.server.dial(ctx)
+	if err != nil {
+		return false, err
+	}
+	sub := redis.PubSubConn{Conn: conn}
 	defer sub.Close()
-	asked := false
+	if err := sub.Subscribe(r.channel); err != nil {
+		return false, err
+	}
+	var pings sync.WaitGroup
+	defer pings.Wait()
+	pinging, stop := context.WithCancel(ctx)
+	defer stop()
+	pings.Go(func() { sendPings(pinging, sub) })
 	for {
-		msg, err := sub.ReceiveTimeout(ctx, pingAfter)
-		switch m := msg.(type) {
-		case *redis.Subscription:
+		switch m := sub.ReceiveWithTimeout(2 * pingInterval).(type) {
+		case redis.Subscription:
 			received = true
 			r.markConnected()
-		case *redis.Message:
-			r.handleMessage(m.Payload)
+		case redis.Message:
+			r.handleMessage(string(m.Data))
+		case error:
+			return received, m
 		}
-		switch {
-		case err == nil:
-			asked = false
-		case !isTimeout(err) || asked:
-			return received, err
-		default:
-			asked = true
-			if err := sub.Ping(ctx); err != nil {
-				return received, err
-			}
+	}
+}
+
+// sendPings pings the server until ctx is done or the connection is closed.
+func sendPings(ctx context.Context, sub redis.PubSubConn) {
+	next := time.NewTicker(pingInterval)
+	defer next.Stop()
+	for {
+		select {
+		case <-next.C:
+		case <-ctx.Done():
+			return
+		}
+		if sub.Ping("") != nil {
+			return // the receiver fails too
 		}
 	}
 }
@@ -257,6 +231,12 @@ func parseNotification(text string) (Notification, bool) {
 
 // send sends pending notifications until ctx is done.
 func (r *Redis) send(ctx context.Context) {
+	var conn redis.Conn
+	defer func() {
+		if conn != nil {
+			conn.Close()
+		}
+	}()
 	for try := 0; ; {
 		select {
 		case <-r.wake:
@@ -264,7 +244,17 @@ func (r *Redis) send(ctx context.Context) {
 			return
 		}
 		for notes := r.nextBatch(); len(notes) > 0 && ctx.Err() == nil; notes = r.nextBatch() {
-			if err := r.publish(ctx, notes); err != nil {
+			err := error(nil)
+			if conn == nil {
+				conn, err = r.server.dial(ctx)
+			}
+			if err == nil {
+				if err = r.publish(conn, notes); err != nil {
+					conn.Close()
+					conn = nil
+				}
+			}
+			if err != nil {
 				r.requeue(notes)
 				try++
 				backOff(ctx, try)
@@ -309,19 +299,21 @@ func (r *Redis) enqueue(n Notification) {
 }
 
 // publish sends notifications in a single round trip.
-func (r *Redis) publish(ctx context.Context, notes []Notification) error {
-	_, err := r.client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for _, n := range notes {
-			p.Publish(ctx, r.channel, formatNotification(n))
+func (r *Redis) publish(conn redis.Conn, notes []Notification) error {
+	for _, n := range notes {
+		if err := conn.Send("PUBLISH", r.channel, formatNotification(n)); err != nil {
+			return err
 		}
-		return nil
-	})
-	return err
-}
-
-func isTimeout(err error) bool {
-	var timeout interface{ Timeout() bool }
-	return errors.As(err, &timeout) && timeout.Timeout()
+	}
+	if err := conn.Flush(); err != nil {
+		return err
+	}
+	for range notes {
+		if _, err := conn.Receive(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // backOff waits before the next attempt. The delay grows with each attempt.
