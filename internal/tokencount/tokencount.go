@@ -3,6 +3,7 @@
 package tokencount
 
 import (
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -15,7 +16,7 @@ import (
 // that for a prefix of text. Use it for budgets and warnings, not for billing.
 func Estimate(text string) int {
 	const unit = 100 // hundredths of a token
-	total, state := 0, afterLine
+	total, state, pairs := 0, afterLine, pairs()
 	for i := 0; i < len(text); {
 		if i+1 < len(text) && text[i]|text[i+1] < utf8.RuneSelf {
 			s := pairs[state%maxStates][classes[text[i]]%maxClasses*maxClasses+classes[text[i+1]]%maxClasses]
@@ -160,7 +161,8 @@ var steps = func() (t [maxStates][maxClasses]step) {
 
 // pairs is the transition table for two ASCII characters at once. Looking up
 // two at once is faster, because each lookup depends on the previous one.
-var pairs = func() (t [maxStates][maxClasses * maxClasses]step) {
+var pairs = sync.OnceValue(func() *[maxStates][maxClasses * maxClasses]step {
+	t := new([maxStates][maxClasses * maxClasses]step)
 	for state := range t {
 		for i := range t[state] {
 			a := steps[state][i/maxClasses]
@@ -169,7 +171,7 @@ var pairs = func() (t [maxStates][maxClasses * maxClasses]step) {
 		}
 	}
 	return t
-}()
+})
 
 // nonASCIIStep returns the cost of a non-ASCII character and the next state.
 func nonASCIIStep(r rune, state uint8) (cost int, next uint8) {
