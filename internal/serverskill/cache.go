@@ -2,6 +2,7 @@ package serverskill
 
 import (
 	"bytes"
+	"cmp"
 	"container/list"
 	"crypto/sha256"
 	"encoding/hex"
@@ -35,6 +36,9 @@ const (
 // processes. A Cache with an empty Dir keeps files in memory only.
 type Cache struct {
 	Dir string // private to the user; created if necessary
+	// MaxMemory is the maximum size of the files in memory, in bytes; 0 means
+	// 32 MiB.
+	MaxMemory int64
 
 	mu     sync.Mutex
 	recent list.List // of *blob, the most recently used first
@@ -136,7 +140,7 @@ func (c *Cache) remember(hash string, data []byte) {
 		c.byHash = map[string]*list.Element{}
 	}
 	c.byHash[hash] = c.recent.PushFront(&blob{hash, data})
-	for c.size += int64(len(data)); c.size > maxMemoryBytes; {
+	for c.size += int64(len(data)); c.size > cmp.Or(c.MaxMemory, maxMemoryBytes); {
 		last := c.recent.Back()
 		old := c.recent.Remove(last).(*blob)
 		delete(c.byHash, old.hash)

@@ -403,10 +403,11 @@ func (e *Entry) Equal(other *Entry) bool {
 	return e == other || e.URI == other.URI && e.Dynamic == other.Dynamic && bytes.Equal(e.Frontmatter, other.Frontmatter) && slices.Equal(e.Resources, other.Resources)
 }
 
-// dirOf returns the path that identifies the skill among those of its server. It
-// is the URI's path for the scheme skill, and otherwise begins with the scheme.
-func dirOf(root string) string {
-	scheme, rest, _ := strings.Cut(root, "://")
+// PathOf returns the path that identifies a URI among those of its server. It is the
+// URI without the scheme skill, and otherwise begins with the scheme, as in
+// github:/owner/repo. [URIOf] reverses it.
+func PathOf(uri string) string {
+	scheme, rest, _ := strings.Cut(uri, "://")
 	first, _, _ := strings.Cut(rest, "/")
 	if scheme == "skill" && !strings.Contains(first, ":") {
 		return rest
@@ -414,11 +415,11 @@ func dirOf(root string) string {
 	return scheme + ":/" + rest
 }
 
-// uriOf reverses dirOf, and returns the URI of the skill's SKILL.md.
-func uriOf(dir string) string {
-	first, rest, ok := strings.Cut(dir, "/")
+// URIOf returns the URI with the given path.
+func URIOf(path string) string {
+	first, rest, ok := strings.Cut(path, "/")
 	if scheme, isScheme := strings.CutSuffix(first, ":"); ok && isScheme && uriScheme.MatchString(scheme) {
-		return scheme + "://" + rest + "/" + skill.FileName
+		return scheme + "://" + rest
 	}
-	return "skill://" + dir + "/" + skill.FileName
+	return "skill://" + path
 }

@@ -161,6 +161,28 @@ func (s *Source) List(ctx context.Context) (catalog.Listing, error) {
 	return s.catalogListing(l), nil
 }
 
+// Skills returns the skills that the source knows, sorted by path: those of the last
+// listing, and those found by URI since. If there is no listing yet, or if fresh is
+// set, Skills asks the server and waits.
+func (s *Source) Skills(ctx context.Context, fresh bool) (*Listing, error) {
+	l := s.current()
+	if fresh || l == nil || l.At.IsZero() {
+		var err error
+		if l, err = s.refreshFor(ctx, nil); err != nil {
+			return nil, err
+		}
+		s.notify()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := *l
+	out.Entries = nil
+	for _, dir := range slices.Sorted(maps.Keys(s.entries)) {
+		out.Entries = append(out.Entries, s.entries[dir])
+	}
+	return &out, nil
+}
+
 // current returns the last listing, from this process or the cache, or nil.
 func (s *Source) current() *Listing {
 	s.mu.Lock()
@@ -244,7 +266,7 @@ func (s *Source) setFailure(f *failure) {
 	}
 }
 
-func (e *Entry) dir() string { return dirOf(strings.TrimSuffix(e.URI, "/"+skill.FileName)) }
+func (e *Entry) dir() string { return PathOf(strings.TrimSuffix(e.URI, "/"+skill.FileName)) }
 
 func (s *Source) problem(d skill.Diagnostic) catalog.Problem {
 	d.Message = untrusted.New(d.Message).ForTerminal()
@@ -281,7 +303,7 @@ func (s *Source) catalogListing(l *Listing) catalog.Listing {
 			report(skill.Diagnostic{Severity: skill.Warning, Code: "server-skill-dynamic", Message: fmt.Sprintf("skill %s is not available: %v", short(e.URI), ErrDynamic)})
 			continue
 		}
-		if c := s.catalogEntry(e); c != nil {
+		if c := s.CatalogEntry(e); c != nil {
 			out.Entries = append(out.Entries, c)
 		} else {
 			report(invalidSkill(fmt.Sprintf("skill %s is not available: its frontmatter cannot be read", short(e.URI))))
@@ -293,18 +315,16 @@ func (s *Source) catalogListing(l *Listing) catalog.Listing {
 	return out
 }
 
-// catalogEntry returns the catalog's entry, or nil if the frontmatter cannot be
-// used.
-func (s *Source) catalogEntry(e *Entry) *catalog.Entry {
+// CatalogEntry returns the entry in a catalog for a skill of the server, or nil if
+// its frontmatter cannot be used.
+func (s *Source) CatalogEntry(e *Entry) *catalog.Entry {
 	head, ds := e.Head()
 	if head == nil || !ds.Loads() {
 		return nil
 	}
-	m, err := e.Manifest()
-	if err != nil {
-		return nil
+	if m, err := e.Manifest(); err == nil {
+		head.Instructions = m.Digest() // an entry is unchanged only if all files are
 	}
-	head.Instructions = m.Digest() // an entry is unchanged only if all files are
 	c := catalog.EntryOf(s, head, e.dir())
 	c.Path = e.URI
 	return c
@@ -347,7 +367,7 @@ func (s *Source) Open(ctx context.Context, e *catalog.Entry) (*skill.Bundle, err
 func (s *Source) Find(ctx context.Context, ref string) error {
 	uri := ref
 	if !strings.Contains(ref, "://") {
-		uri = uriOf(ref)
+		uri = URIOf(ref) + "/" + skill.FileName
 	}
 	if _, err := ParseURI(uri); err != nil {
 		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)

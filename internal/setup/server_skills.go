@@ -9,14 +9,12 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"golang.org/x/text/unicode/norm"
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/address"
 	"github.com/loadout-dev/loadout/internal/config"
 	"github.com/loadout-dev/loadout/internal/serverskill"
-	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/internal/spawn"
 	"github.com/loadout-dev/loadout/internal/toolset"
 	"github.com/loadout-dev/loadout/internal/upstream"
@@ -48,10 +46,10 @@ func (s *Setup) serverSkills(c *config.Config, wait bool) []catalog.Source {
 	var kept []string
 	names := map[string]string{} // server names by label
 	for _, server := range servers {
-		if server.Owner != "" || server.Disabled || server.Skills == "" || server.Skills == upstream.SkillsOff {
+		if server.Owner != "" || !server.PublishesSkills() {
 			continue
 		}
-		label := serverLabel(server)
+		label := server.SkillLabel()
 		if label == "" {
 			s.Note("skills of MCP server %s ignored: no label can be derived from its name; add a label to its configuration", server.Name)
 			continue
@@ -82,20 +80,6 @@ func (s *Setup) serverSkills(c *config.Config, wait bool) []catalog.Source {
 		}
 	}
 	return out
-}
-
-// serverLabel returns the label of a server in the names of its skills. It returns
-// "" if there is none and the name has no Latin letters and digits: several servers
-// would otherwise have the same label, and inherit approvals from each other.
-func serverLabel(c *upstream.Config) string {
-	if c.Label != "" || !strings.ContainsFunc(norm.NFKD.String(c.Name), isLatin) {
-		return c.Label
-	}
-	return skillname.Slug(c.Name)
-}
-
-func isLatin(r rune) bool {
-	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
 }
 
 func joinUnset(c *upstream.Config, unset []upstream.UnsetVariable) string {

@@ -4,6 +4,10 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/loadout-dev/loadout/internal/skillname"
 )
 
 // Transport types.
@@ -20,6 +24,26 @@ const (
 	SkillsAsk   = "ask"   // the user approves each skill before it is loaded
 	SkillsAllow = "allow" // skills are loaded without approval; their scripts still need it
 )
+
+// PublishesSkills reports whether the skills that the server publishes are used.
+func (c *Config) PublishesSkills() bool {
+	return !c.Disabled && (c.Skills == SkillsAsk || c.Skills == SkillsAllow)
+}
+
+// SkillLabel returns what identifies the server in the names of its skills: its
+// Label or, if that is "", a form of its name. It returns "" if neither has Latin
+// letters or digits: several servers would otherwise have the same label, and inherit
+// approvals from each other.
+func (c *Config) SkillLabel() string {
+	if c.Label != "" || !strings.ContainsFunc(norm.NFKD.String(c.Name), isLatin) {
+		return c.Label
+	}
+	return skillname.Slug(c.Name)
+}
+
+func isLatin(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+}
 
 // OAuthClient is an OAuth client that the user has registered with an
 // authorization server. Each field may be empty.

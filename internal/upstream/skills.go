@@ -80,6 +80,19 @@ func (c *Conn) requestSkills(ctx context.Context, method string, p *skillParams)
 // ReadSkillFile returns the content of the resource with the given URI. The
 // error wraps [fs.ErrNotExist] if the server serves no such resource.
 func (c *Conn) ReadSkillFile(ctx context.Context, uri string) ([]byte, error) {
+	content, err := c.ReadSkillResource(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	if content.Blob != nil {
+		return content.Blob, nil
+	}
+	return []byte(content.Text), nil
+}
+
+// ReadSkillResource is like ReadSkillFile, but returns the resource as the server
+// sent it.
+func (c *Conn) ReadSkillResource(ctx context.Context, uri string) (*mcp.ResourceContents, error) {
 	res, err := c.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri})
 	if err != nil {
 		return nil, notExist(err)
@@ -87,11 +100,7 @@ func (c *Conn) ReadSkillFile(ctx context.Context, uri string) ([]byte, error) {
 	if len(res.Contents) != 1 || res.Contents[0] == nil {
 		return nil, fmt.Errorf("the server returned %d contents for one resource", len(res.Contents))
 	}
-	content := res.Contents[0]
-	if content.Blob != nil {
-		return content.Blob, nil
-	}
-	return []byte(content.Text), nil
+	return res.Contents[0], nil
 }
 
 // legacyNotFound is the code of legacy servers for an unknown resource.
