@@ -12,6 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/lease"
+	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -43,11 +44,15 @@ var reviewers = policy.Principal{ID: "reviewers", Kind: policy.UserPrincipal}
 
 // FindWith implements [lease.NeedsFinder]. It returns a grant only if the code
 // and all its dependencies are approved.
-func (a *reviewedGrants) FindWith(ctx context.Context, p policy.Principal, subject policy.Digest, _ string, needs []policy.Need) (*policy.Grant, error) {
+func (a *reviewedGrants) FindWith(ctx context.Context, p policy.Principal, subject policy.Digest, session string, needs []policy.Need) (*policy.Grant, error) {
 	if p != a.principal {
 		return nil, fmt.Errorf("find grant of %s for %s: %w", subject.Short(), p, policy.ErrNotGranted)
 	}
-	if err := a.checkCached(ctx, subject); err != nil {
+	err := a.checkCached(ctx, subject)
+	if errors.Is(err, library.ErrNotFound) {
+		return a.findServed(ctx, subject, session)
+	}
+	if err != nil {
 		return nil, refusalError(err, "")
 	}
 	for _, n := range needs {
@@ -58,6 +63,19 @@ func (a *reviewedGrants) FindWith(ctx context.Context, p policy.Principal, subje
 	allows := policy.Permissions{Run: true, Network: []string{"*"}, Secrets: []string{"*"}, WorkspaceWrite: true} // the operator's bounds still apply
 	return &policy.Grant{ID: "review." + subject.Short(), Principal: p, By: reviewers, Subject: subject, Name: "the code", Permissions: allows,
 		Needs: slices.Clone(needs), Created: time.Unix(0, 0).UTC(), Scope: policy.Always}, nil
+}
+
+// findServed returns the user's own approval of a skill of an MCP server. Nobody
+// reviews such skills for all users, because they are not in the library.
+func (a *reviewedGrants) findServed(ctx context.Context, subject policy.Digest, session string) (*policy.Grant, error) {
+	g, err := a.Find(ctx, a.principal, subject, session)
+	if err != nil {
+		return nil, err
+	}
+	if !skillname.IsServed(g.Name, g.Origin) {
+		return nil, fmt.Errorf("find grant of %s: %w", subject.Short(), policy.ErrNotGranted)
+	}
+	return g, nil
 }
 
 // AreGranted implements [lease.GroupChecker] with one query. It returns false if a

@@ -135,6 +135,7 @@ type Assembler struct {
 	// of conversations; nil means unknown.
 	folderRefused *bool
 	bases         map[string]*base
+	sources       map[string]*sharedSource // skills of MCP servers, by key
 	closed        bool
 	ending        sync.WaitGroup // bases being closed
 }
@@ -154,7 +155,7 @@ func New(o Options) *Assembler {
 		o.IdleTimeout = 10 * time.Minute
 	}
 	o.Bounds.Secrets, o.Bounds.WorkspaceWrite = []string{"*"}, true
-	k := &Assembler{o: o, spawner: spawn.New(nil), bundled: newBundled(), bases: map[string]*base{}}
+	k := &Assembler{o: o, spawner: spawn.New(nil), bundled: newBundled(), bases: map[string]*base{}, sources: map[string]*sharedSource{}}
 	k.pool = k.newPool()
 	k.durations = usage.NewBuffer(durationDelay, k.storeDurations)
 	k.bundledDigests = sync.OnceValues(func() (map[string]bool, error) { return k.bundled.skillDigests(context.Background()) })

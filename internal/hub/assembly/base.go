@@ -31,6 +31,8 @@ type base struct {
 	rt              *loadout.Runtime
 	set             *tools.Set
 	servers         map[string]agents.Server           // servers defined by documents, by name
+	publishers      []*Publisher                       // servers whose skills are used
+	published       *catalog.Catalog                   // only the skills of these servers, for search; nil without publishers
 	skillIDs        map[string]library.SkillIdentifier // IDs of library skills, by source origin
 
 	ready chan struct{} // closed when open has returned and err is set
@@ -93,9 +95,22 @@ func (b *base) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := b.openPublishers(ctx); err != nil {
+		return err
+	}
 	sources, err := b.newSources(ctx, b.plan)
 	if err != nil {
 		return err
+	}
+	var published []catalog.Source
+	for _, p := range b.publishers {
+		published = append(published, p.skills)
+	}
+	sources = append(sources, published...)
+	if len(published) > 0 {
+		if b.published, err = catalog.New(published, nil); err != nil {
+			return err
+		}
 	}
 	select { // applySettings handles changes from now on
 	case <-b.changed:
@@ -111,6 +126,9 @@ func (b *base) open(ctx context.Context) (err error) {
 	running, stop := context.WithCancel(context.Background())
 	b.stop = stop
 	b.running.Go(func() { b.applySettings(running) })
+	for _, p := range b.publishers {
+		b.running.Go(func() { _ = p.source.Watch(running, b.signalChange) }) // returns nil after stop
+	}
 	return nil
 }
 
@@ -124,6 +142,9 @@ func (b *base) close() error {
 	var errs []error
 	if b.set != nil {
 		errs = append(errs, b.set.Close())
+	}
+	for _, p := range b.publishers {
+		p.release()
 	}
 	for _, s := range b.assembler.pool.Servers() {
 		if s.Config().Identity() == b.key {
@@ -172,6 +193,9 @@ func (b *base) applySettings(ctx context.Context) {
 		if err == nil {
 			err = c.Reload(ctx)
 		}
+		if err == nil && b.published != nil {
+			err = b.published.Reload(ctx)
+		}
 		if err != nil && ctx.Err() == nil {
 			b.assembler.o.Logger.Error("skills are switched off: cannot apply settings", "error", err)
 			_ = c.SetFilter(catalog.Filter{Disabled: true}) // cannot fail: no patterns
@@ -181,6 +205,9 @@ func (b *base) applySettings(ctx context.Context) {
 
 // refresh updates the catalog to the current revision in the database.
 func (b *base) refresh(ctx context.Context) error {
+	for _, p := range b.publishers {
+		p.source.Connected() // lists its skills in the background if the list is old
+	}
 	revisions, err := b.assembler.o.DB.Revisions(ctx)
 	if err != nil {
 		return err
@@ -328,16 +355,32 @@ func (b *base) search(ctx context.Context, query string, limit int) ([]string, e
 	if err != nil {
 		return nil, err
 	}
+	published, err := b.searchPublished(ctx, query, limit)
+	if err != nil {
+		return nil, err
+	}
 	var out []string
-	for i := range max(len(hits), len(own)) {
-		if i < len(hits) {
-			out = append(out, hits[i])
-		}
-		if i < len(own) && !slices.Contains(out, own[i]) {
-			out = append(out, own[i])
+	for i := range max(len(hits), len(own), len(published)) {
+		for _, names := range [][]string{hits, own, published} {
+			if i < len(names) && !slices.Contains(out, names[i]) {
+				out = append(out, names[i])
+			}
 		}
 	}
 	return out, nil
+}
+
+// searchPublished returns the names of matching skills of MCP servers, best first.
+func (b *base) searchPublished(ctx context.Context, query string, limit int) ([]string, error) {
+	if b.published == nil {
+		return nil, nil
+	}
+	hits, err := b.published.Search(ctx, query, catalog.SearchOptions{Limit: limit})
+	names := make([]string, len(hits))
+	for i, h := range hits {
+		names[i] = h.Name
+	}
+	return names, err
 }
 
 // searchLibrary returns the names of matching library skills, best first.

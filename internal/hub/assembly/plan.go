@@ -30,6 +30,7 @@ type plan struct {
 	selected           []string             // names of the available skills; nil means all
 	settingsNamespaces []store.Namespace
 	servers            []agents.Server
+	publishers         []agents.Server               // those of servers whose skills are used, with different labels
 	values             map[string]upstream.Variables // values of variables, by server name
 	platform           agents.PlatformScope          // sources of platform values for skills
 	platformStamp      string                        // changes with these values and their grants
@@ -64,6 +65,7 @@ func (k *Assembler) newPlan(ctx context.Context, w Request) (*plan, error) {
 			p.selected = append(p.selected, p.draft.Name)
 		}
 	}
+	p.planPublishers()
 	for _, s := range p.servers {
 		if len(s.Variables()) == 0 {
 			continue
@@ -240,7 +242,7 @@ func (p *plan) key() (string, error) {
 	var servers, refs []any
 	for _, s := range p.servers {
 		full, unset := s.Resolve(p.values[s.Name]) // the key depends on secrets
-		servers = append(servers, []any{s.Name, s.Digest(), s.Description, s.Owner, full, unset, p.stamps[s.Name]})
+		servers = append(servers, []any{s.Name, s.Digest(), s.Description, s.Owner, full, unset, p.stamps[s.Name], s.Skills, s.Label})
 	}
 	for _, r := range p.refs {
 		refs = append(refs, []any{r.Ref, r.home})
