@@ -79,6 +79,7 @@ type conversation struct {
 	mu      sync.Mutex     // guards the fields below
 	closers []func() error // functions for close to call, in opening order
 	closed  bool
+	consent *consentContext // nil before the tools are created
 }
 
 // openConversation opens a conversation's setup and model.
@@ -216,6 +217,9 @@ const maxAnnounced = 1000
 func (t *conversation) agentOptions(ctx context.Context) agent.Options {
 	instructions := func() string { return t.instructions(context.WithoutCancel(ctx)) }
 	o := agent.Options{RenewInstructions: instructions, BeforeCall: t.setup.Refresh, ContextWindow: t.window}
+	if len(t.setup.base.publishers) > 0 {
+		o.LoadSkill = t.loadSkill
+	}
 	if t.setup.Runtime.Catalog().Snapshot().Count() <= maxAnnounced {
 		o.Skills = func() []*catalog.Entry { return t.setup.Runtime.Catalog().Snapshot().ForModel() }
 	}
@@ -253,6 +257,7 @@ func (t *conversation) tools(ctx context.Context, c *chat.ToolContext) ([]agent.
 
 // baseTools returns the tools of skills, servers and the working directory.
 func (t *conversation) baseTools(ctx context.Context, c *chat.ToolContext, s *session.Session) ([]agent.Tool, error) {
+	t.setConsentContext(c, s)
 	client := &clientaction.Client{Approvals: c.Approvals, Session: c.ID, Principal: c.User}
 	o := &agent.SkillToolOptions{Tools: t.setup.Tools, Principal: c.User, Approvals: c.Approvals,
 		Elicit: client.Elicit(approver.NewElicitationHandler(c.Approvals, c.ID, c.User, elicitTimeout)),
@@ -305,9 +310,12 @@ func (t *conversation) prepareRun(c *chat.ToolContext) func(context.Context) err
 // approvalHint explains how to get refused code approved.
 func approvalHint(err error) string {
 	refused, ok := errors.AsType[*loadout.RefusedError](err)
+	_, served := PublisherOf(err)
 	switch {
 	case !ok:
 		return ""
+	case served:
+		return "approve it when it is loaded, or on the page of its MCP server"
 	case refused.Decision.Code == decision.Changed || refused.Decision.Code == decision.Expired || refused.Decision.Code == decision.HiddenText:
 		return "ask a reviewer to review it"
 	}
