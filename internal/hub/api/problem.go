@@ -341,7 +341,9 @@ func NewProblem(code int, detail, next string, args ...any) *Problem {
 }
 
 // IsMCP reports whether a path belongs to an MCP endpoint.
-func IsMCP(path string) bool { return path == MCPPath || strings.HasPrefix(path, MCPAgentPath) }
+func IsMCP(path string) bool {
+	return path == MCPPath || strings.HasPrefix(path, MCPAgentPath) || strings.HasPrefix(path, MCPServerPath)
+}
 
 // mcpChallenge returns the WWW-Authenticate header that tells an MCP client how to
 // authenticate. See RFC 6750 and RFC 9728.
@@ -361,11 +363,13 @@ func escapeQuoted(path string) string {
 	return strings.NewReplacer(`"`, "%22", `\`, "%5C").Replace(path)
 }
 
-// Paths of the MCP endpoints: one for everything that a user can access, and one
-// per Ghost, by name or by namespace and name.
+// Paths of the MCP endpoints: one for everything that a user can access, one per
+// Ghost, by name or by namespace and name, and one for the skills of each MCP server,
+// by its label.
 const (
-	MCPPath      = "/mcp"
-	MCPAgentPath = "/mcp/p/"
+	MCPPath       = "/mcp"
+	MCPAgentPath  = "/mcp/p/"
+	MCPServerPath = "/mcp/s/"
 	// MetadataPath is the prefix for protected resource metadata (RFC 9728).
 	MetadataPath = "/.well-known/oauth-protected-resource"
 )

@@ -76,5 +76,6 @@ func (h *Handlers) Count() int {
 func (h *Handlers) Register(mux *http.ServeMux) {
 	h.grantsAPI()
 	h.capabilitiesAPI()
+	h.publishedSkillsAPI()
 	h.mountEndpoints(mux)
 }
