@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -16,7 +17,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/assembly"
 	"github.com/loadout-dev/loadout/internal/store"
-	"github.com/loadout-dev/loadout/mcpserver"
 )
 
 const (
@@ -25,7 +25,8 @@ const (
 )
 
 // agentRef identifies the agent of an endpoint. Without a kind, it stands for
-// everything that the user can access.
+// everything that the user can access. With the kind MCPServer, it stands for the
+// skills of the MCP server whose label is the name.
 type agentRef struct{ kind, namespace, name string }
 
 func (at agentRef) String() string {
@@ -41,7 +42,7 @@ type endpoint struct {
 	scopes  account.Scopes
 	at      agentRef
 	setup   *assembly.Setup
-	server  *mcpserver.Server
+	server  io.Closer
 	handler http.Handler
 	gone    chan struct{} // closed when the endpoint is removed
 

@@ -18,7 +18,7 @@ const mcpScopes = account.ScopeMCP | account.ScopeRun
 // request; cookies are not accepted. Both protocol versions are served without
 // sessions, so that any node can answer any request.
 func (h *Handlers) mountEndpoints(mux *http.ServeMux) {
-	for _, path := range []string{api.MCPPath, api.MCPAgentPath + "{name}", api.MCPAgentPath + "{namespace}/{name}"} {
+	for _, path := range []string{api.MCPPath, api.MCPAgentPath + "{name}", api.MCPAgentPath + "{namespace}/{name}", api.MCPServerPath + "{label}"} {
 		mux.HandleFunc(path, h.serveMCP)
 		mux.HandleFunc("GET "+api.MetadataPath+path, h.serveResource)
 	}
@@ -32,8 +32,11 @@ func (h *Handlers) serveMCP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	at := agentRef{name: r.PathValue("name"), namespace: r.PathValue("namespace")}
-	if at.name != "" {
+	switch label := r.PathValue("label"); {
+	case at.name != "":
 		at.kind = agents.GhostKind
+	case label != "":
+		at = agentRef{kind: agents.ServerKind, name: label}
 	}
 	crowd := h.Calls
 	if isListener(r) {

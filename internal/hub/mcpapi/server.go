@@ -25,6 +25,9 @@ import (
 
 // newEndpoint opens the endpoint for a principal and agent.
 func (h *Handlers) newEndpoint(ctx context.Context, p account.Principal, key slotKey, made state) (*endpoint, error) {
+	if key.at.kind == agents.ServerKind {
+		return h.newPassthrough(ctx, p, key, made)
+	}
 	k, err := h.Assemblies.Open(ctx, assembly.Request{Principal: p, Kind: key.at.kind, Namespace: key.at.namespace, Name: key.at.name})
 	if err != nil {
 		return nil, err
@@ -32,12 +35,19 @@ func (h *Handlers) newEndpoint(ctx context.Context, p account.Principal, key slo
 	e := &endpoint{user: key.user, scopes: key.scopes, at: key.at, current: made, setup: k, gone: make(chan struct{})}
 	o := &mcpserver.Options{Tools: k.Tools, FirstSkills: func() ([]string, bool) { return k.FirstSkills(context.Background()) }, Remote: true, Principal: k.Principal, Refresh: k.Refresh, SharedAnswers: h.sharedAnswers(p.User, key.at), HowToApprove: key.at.howToApprove,
 		OnUse: func(u mcpserver.Use) { h.Metrics.CountUse(u); h.countUse(e, u); e.setup.RecordRun(u) }, Version: h.Version, Logger: h.Log}
+	if len(k.Publishers()) > 0 {
+		o.ReviewSkill = k.ReviewSkill
+	}
 	if k.Profile != nil {
 		o.Preamble = k.Profile.SystemPrompt
 	}
 	o.Middleware = h.watchTools(e)
-	e.server = mcpserver.New(k.Runtime, o)
-	e.handler = e.server.Endpoint(&mcpserver.HTTPOptions{Stateless: true})
+	if key.at.kind == "" && len(k.Publishers()) > 0 {
+		watch, republish := o.Middleware, h.republish(e)
+		o.Middleware = func(next mcp.MethodHandler) mcp.MethodHandler { return watch(republish(next)) }
+	}
+	server := mcpserver.New(k.Runtime, o)
+	e.server, e.handler = server, server.Endpoint(&mcpserver.HTTPOptions{Stateless: true})
 	return e, nil
 }
 
@@ -143,9 +153,12 @@ func (at agentRef) howToApprove(err error) string {
 		return at.grantHint(grantRequest{Tool: e.Tool.Name, ReadOnly: true})
 	}
 	refused, ok := errors.AsType[*loadout.RefusedError](err)
+	label, served := assembly.PublisherOf(err)
 	switch {
 	case !ok:
 		return ""
+	case served:
+		return fmt.Sprintf("review it on the page of the MCP server in the hub, and approve it there, or with POST %s/published-skills/%s/approve", api.Prefix, label)
 	case refused.Call == nil:
 		return fmt.Sprintf("ask an owner or maintainer of skill %s to review this version (GET %s/reviews)", refused.Skill, api.Prefix)
 	case refused.NeedsApproval:
