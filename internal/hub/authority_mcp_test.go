@@ -16,9 +16,17 @@ var authorityOfMCP = []row{
 	{"POST /mcp/p/{ghost}", "the Ghost of the group", theGhost, anInitialize, "401 404 400 400 400 400 404", "400 mcp"},
 	{"POST /mcp/p/group:{group}/{ghost}", "the Ghost of the group", theGhost, anInitialize, "401 404 400 400 400 400 403", "400 mcp"},
 	{"POST /mcp/p/none", "a Ghost that there is not", nil, anInitialize, "401 404 404 404 404 404 404", "404 mcp"},
+	{"POST /mcp/s/{label}", "skills of a server of the group", aPublisher, anInitialize, "401 404 400 400 400 400 404", "400 mcp"},
+	{"POST /mcp/s/none", "skills of a server that there is not", nil, anInitialize, "401 404 404 404 404 404 404", "404 mcp"},
 	{"GET /.well-known/oauth-protected-resource", "", nil, nil, "200 200 200 200 200 200 200", "200 any"},
 	{"GET /.well-known/oauth-protected-resource/mcp", "", nil, nil, "200 200 200 200 200 200 200", "200 any"},
 	{"GET /.well-known/oauth-protected-resource/mcp/p/x", "", nil, nil, "200 200 200 200 200 200 200", "200 any"},
+	{"GET /.well-known/oauth-protected-resource/mcp/s/x", "", nil, nil, "200 200 200 200 200 200 200", "200 any"},
+
+	// Whoever may use the server gets an error about a missing value.
+	{"list-published-skills", "of a server of the group", aPublisher, nil, "401 404 409 409 409 409 404", "409 chat"},
+	{"approve-published-skill", "of a server of the group", aPublisher, aPublishedSkill, "401 404 404 404 404 404 404", "404 review"},
+	{"revoke-published-skill", "of a server of the group", aPublisherAndPath, nil, "401 404 404 404 404 404 404", "404 review"},
 
 	{"list-capabilities", "", nil, nil, "401 200 200 200 200 200 200", "200 chat mcp"},
 	{"list-capabilities", "of the Ghost of the group", ofTheGhost, nil, "401 404 200 200 200 200 403", "200 chat mcp"},
@@ -46,6 +54,22 @@ func myLeave(s *scene) map[string]string {
 		return map[string]string{"grant": "none"}
 	}
 	return map[string]string{"grant": s.leave(u.ID)}
+}
+
+// aPublisher is the label of an MCP server of the group with skills.
+func aPublisher(s *scene) map[string]string {
+	owner := must(s.node.People().SignIns.Principal(s.t.Context(), account.UserID(s.owner)))(s.t)
+	label := s.name("docs")
+	s.node.write(s.t, owner, "kind: MCPServer\nmetadata: {name: "+label+", namespace: \"group:"+s.group+"\"}\nspec: {url: \"https://x.example.com/mcp\", headers: {X: \"${{user.none}}\"}, skills: ask}\n")
+	return map[string]string{"label": label}
+}
+
+func aPublisherAndPath(s *scene) map[string]string {
+	return map[string]string{"label": aPublisher(s)["label"], "?path": "guide"}
+}
+
+func aPublishedSkill(*scene) any {
+	return map[string]string{"path": "guide", "digest": "sha256:" + strings.Repeat("a", 64)}
 }
 
 // groupGhost makes a Ghost of the group, and returns its name.
