@@ -1,11 +1,15 @@
-// An MCP server over HTTP with a tool that modifies and one that only reads, which can fail. It
-// implements enough of protocol 2025-11-25, without sessions.
+// An MCP server over HTTP with a tool that modifies and one that only reads, which can fail, and with
+// skills. It implements enough of protocol 2025-11-25, without sessions.
+import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
 
 export class Gates {
   opened = [];
   broken = false;
+  /** The files of its only skill, by path. SKILL.md has the frontmatter in this field. */
+  files = {};
+  frontmatter = {};
 
   static async start() {
     const gates = new Gates();
@@ -32,11 +36,15 @@ export class Gates {
       return {
         result: {
           protocolVersion: "2025-11-25",
-          capabilities: { tools: {} },
+          capabilities: { tools: {}, resources: {}, extensions: { "io.modelcontextprotocol/skills": {} } },
           serverInfo: { name: "gates", version: "1" },
         },
       };
     if (method === "ping") return { result: {} };
+    if (method === "skills/list") return { result: { skills: this.frontmatter.name ? [this.entry()] : [] } };
+    if (method === "skills/get" && params.uri === this.entry().uri) return { result: { skill: this.entry() } };
+    if (method === "resources/read" && params.uri in this.byURI())
+      return { result: { contents: [{ uri: params.uri, text: this.byURI()[params.uri] }] } };
     if (method === "tools/list")
       return {
         result: {
@@ -62,6 +70,21 @@ export class Gates {
       return { result: { content: [{ type: "text", text: `The gate ${params.arguments.gate} is open.` }] } };
     }
     return { error: { code: -32601, message: `no method ${method}` } };
+  }
+
+  byURI() {
+    return Object.fromEntries(
+      Object.entries(this.files).map(([path, text]) => [`skill://${this.frontmatter.name}/${path}`, text]),
+    );
+  }
+
+  entry() {
+    const resources = Object.entries(this.byURI()).map(([uri, text]) => ({
+      uri,
+      digest: `sha256:${createHash("sha256").update(text).digest("hex")}`,
+      size: Buffer.byteLength(text),
+    }));
+    return { uri: `skill://${this.frontmatter.name}/SKILL.md`, frontmatter: this.frontmatter, resources };
   }
 
   async end() {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { fits, pictures, reached } from "../browser.mjs";
+import { accessible, fits, pictures, reached } from "../browser.mjs";
 import { over } from "../furnish.mjs";
 import { skill, zip } from "../hub.mjs";
 import { Guarded } from "../issuer.mjs";
@@ -261,6 +261,48 @@ test("a server of an agent fails, is shown with its error, and recovers", async 
   await page.getByText("open_gate").first().waitFor();
   assert.equal(await page.locator(".tag", { hasText: "Test failed" }).count(), 0);
   page.calm();
+});
+
+test("skills of a server: approved on its page, shown as changed, and loaded after a question", async (t) => {
+  const gates = await Gates.start();
+  t.after(() => gates.end());
+  gates.frontmatter = { name: "tides", description: "Opens the gates in order. Use when ships wait." };
+  gates.files = {
+    "SKILL.md": `---\nname: tides\ndescription: ${gates.frontmatter.description}\n---\nOpen north first.\n`,
+    "table.md": "High at noon.\n",
+  };
+  const hub = await scene(t, { flags: ["--private", "127.0.0.0/8"] });
+  await hub.ask("PUT", "/kinds/MCPServer/default/gates", {
+    apiVersion: "loadout/v1",
+    kind: "MCPServer",
+    metadata: { name: "gates", namespace: "default" },
+    spec: { type: "http", url: gates.url, skills: "ask", label: "harbour" },
+  });
+  const page = await window_(t, hub);
+  await page.goto("/servers/MCPServer/default/gates");
+  await page.getByText("mcp.harbour/tides").waitFor();
+  await page.locator(".tag", { hasText: "Not approved" }).waitFor();
+  await page.getByRole("button", { name: "Approve: mcp.harbour/tides" }).press("Enter");
+  await page.locator(".tag", { hasText: "Approved" }).waitFor();
+  gates.files["table.md"] = "High at one.\n";
+  await page.getByRole("button", { name: "Refresh skills" }).click();
+  await page.locator(".tag", { hasText: "Changed since approval" }).waitFor();
+  await page.getByText("table.md", { exact: true }).waitFor();
+  await page.screenshot({ path: join(pictures, "server-skills.png"), fullPage: true });
+  const narrow = await window_(t, hub, { width: 360, height: 740, scheme: "dark", language: "zh-CN", axe: true });
+  await narrow.goto("/servers/MCPServer/default/gates");
+  await narrow.getByText("批准后有改动").waitFor();
+  await fits(narrow, "the skills of a server at 360");
+  await accessible(narrow, "the skills of a server");
+  await narrow.screenshot({ path: join(pictures, "server-skills-narrow.png"), fullPage: true });
+
+  await page.goto("/");
+  await say(page, "use the skill mcp.harbour/tides");
+  await page.getByRole("heading", { name: /Approval: .*load_skill/ }).waitFor();
+  await page.getByText("changed: table.md").first().waitFor();
+  await page.screenshot({ path: join(pictures, "server-skill-question.png") });
+  await page.getByRole("button", { name: "Allow once" }).click();
+  await page.getByText("Loaded by the model.", { exact: false }).first().waitFor();
 });
 
 test("a server requires a sign-in: it is refused, then completed, its tool is called, and the user signs out", async (t) => {

@@ -13,6 +13,7 @@ import { msg } from "../../shared/i18n/messages";
 import { ActionButton, done, Empty, Problem, Tag, Waiting, When } from "../../shared/ui";
 import { Page } from "../../shared/ui/page";
 import { ChangedTools } from "./changedtools";
+import { PublishedSkills } from "./publishedskills";
 import { Review } from "./review";
 import { Variables } from "./variables";
 
@@ -109,6 +110,7 @@ function Known({ server, tests, again, error }: Found & { again: () => void; err
           <ChangedTools server={s} onChange={again} />
           <Review server={s} onChange={again} />
           <Variables server={s} onChange={again} />
+          {s.skills && s.state !== "disabled" && <PublishedSkills label={s.skills.label} server={s} />}
           <section class="stack tight">
             <h2>{msg("servers.tools")}</h2>
             {!trial.tried && !trial.busy && !trial.error && (

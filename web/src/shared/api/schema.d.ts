@@ -697,6 +697,41 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/published-skills/{label}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the skills that an MCP server with skills: ask or allow publishes, with your approvals */
+        get: operations["list-published-skills"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/published-skills/{label}/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Let your agents read and use a skill of an MCP server, in the version that you inspected */
+        post: operations["approve-published-skill"];
+        /** Revoke your approval of a skill of an MCP server */
+        delete: operations["revoke-published-skill"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/resolve": {
         parameters: {
             query?: never;
@@ -4142,6 +4177,61 @@ export interface components {
              */
             total?: number;
         };
+        PublishedFiles: {
+            /** @enum {string} */
+            kind: "added" | "removed" | "changed";
+            path: string;
+        };
+        PublishedSkill: {
+            /**
+             * Format: date-time
+             * @description Time of your approval
+             */
+            approved?: string;
+            /** Format: int64 */
+            bytes: number;
+            /** @description Differences from the files that you approved; only in the state changed */
+            changes?: components["schemas"]["PublishedFiles"][] | null;
+            description: string;
+            /** @description Digest of the files, for approving them; absent if the server generates them, so that they cannot be approved */
+            digest?: string;
+            /** Format: int64 */
+            files: number;
+            /** @description Name for loading: mcp.LABEL/PATH */
+            name: string;
+            /** @description Path among the skills of the server */
+            path: string;
+            /**
+             * @description Your approval. changed: you approved other files; not_required: the server has skills: allow
+             * @enum {string}
+             */
+            state: "not_approved" | "approved" | "changed" | "not_required";
+            /** @description URI of its SKILL.md at the server */
+            uri: string;
+        };
+        PublishedSkillPath: {
+            /** @description Digest of the files that you inspected; any other is rejected */
+            digest: string;
+            /** @description Path of the skill, as listed */
+            path: string;
+        };
+        PublishedSkills: {
+            /** @description Path of the MCP endpoint that serves these skills */
+            endpoint: string;
+            label: string;
+            /**
+             * Format: date-time
+             * @description When the server listed them
+             */
+            listed: string;
+            /** @description Why skills are missing; absent if the list is complete */
+            partial?: string;
+            /** @description Skills that cannot be used */
+            problems?: string[] | null;
+            /** @description Name of the server */
+            server: string;
+            skills: components["schemas"]["PublishedSkill"][];
+        };
         Quota: {
             /**
              * Format: int64
@@ -4397,6 +4487,8 @@ export interface components {
             review?: components["schemas"]["ServerReview"];
             /** @description Your sign-in; absent if none is known to be needed */
             signIn?: components["schemas"]["ServerSignIn"];
+            /** @description Use of the skills that it publishes; absent if it is off */
+            skills?: components["schemas"]["ServerSkills"];
             /**
              * @description Whether it can be connected; missing values are reported by profiles only
              * @enum {string}
@@ -4493,6 +4585,15 @@ export interface components {
              * @enum {string}
              */
             state: "needed" | "signed_in" | "ended";
+        };
+        ServerSkills: {
+            /** @description For GET /published-skills/{label}, and in the names of the skills */
+            label: string;
+            /**
+             * @description ask: each user approves each skill
+             * @enum {string}
+             */
+            use: "ask" | "allow";
         };
         ServerTrial: {
             /** @description A server as the spec of an MCPServer, which is not kept and gets no values of variables */
@@ -7545,6 +7646,111 @@ export interface operations {
             path: {
                 /** @description ID of a notification */
                 notice: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "list-published-skills": {
+        parameters: {
+            query?: {
+                /** @description Ask the server for its current list */
+                refresh?: boolean;
+            };
+            header?: never;
+            path: {
+                /** @description Label of the MCP server: its label or, without one, a form of its name */
+                label: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PublishedSkills"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "approve-published-skill": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Label of the MCP server: its label or, without one, a form of its name */
+                label: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PublishedSkillPath"];
+            };
+        };
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "revoke-published-skill": {
+        parameters: {
+            query: {
+                /** @description Path of the skill, as listed */
+                path: string;
+            };
+            header?: never;
+            path: {
+                /** @description Label of the MCP server: its label or, without one, a form of its name */
+                label: string;
             };
             cookie?: never;
         };
