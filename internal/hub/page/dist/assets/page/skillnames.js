@@ -1,1 +1,0 @@
-import{api as e,got as t}from"./app.js";import{load as n,skills as r}from"./chat.js";async function i(i){r.value||await n();let a=e=>e.name===i;if(!r.value?.more||r.value.items.some(a))return!!r.value?.items.some(a);let o={q:i,sort:`relevance`,limit:100};return(await t(e.GET(`/api/v1/skills`,{params:{query:o}}))).items.some(a)}export{i as isSkill};
