@@ -433,7 +433,7 @@ func TestReadSkillFile(t *testing.T) {
 			read(args{"path": "empty.md", "digest": digest})
 			read(args{"path": "empty.md", "digest": digest[7:19]})
 			res := c.call("read_skill_file", args{"skill": "pdf", "path": "empty.md", "digest": digestOf("older")})
-			if want := "Skill pdf has changed since it was loaded: load it again, then read its files."; !res.IsError || textOf(res) != want {
+			if want := "Skill pdf has changed since it was loaded: load it again, then use its files."; !res.IsError || textOf(res) != want {
 				t.Errorf("got %q, want %q", textOf(res), want)
 			}
 		})
