@@ -53,6 +53,29 @@ type Tool struct {
 	checkLoad loadCheck
 }
 
+// Lazy returns the definition of t whose functions are those of the tool that open
+// returns. It keeps nothing of t's functions, so that the definition can be used for
+// another conversation. If open is nil, the tool cannot be called.
+func (t Tool) Lazy(open func() (Tool, error)) Tool {
+	t.Call = func(ctx context.Context, args json.RawMessage) (*Outcome, error) {
+		opened, err := open()
+		if err != nil {
+			return nil, err
+		}
+		return opened.Call(ctx, args)
+	}
+	if t.checkLoad != nil {
+		t.checkLoad = func(ctx context.Context, skill string, args json.RawMessage) (*Outcome, error) {
+			opened, err := open()
+			if err != nil {
+				return nil, err
+			}
+			return opened.checkLoad(ctx, skill, args)
+		}
+	}
+	return t
+}
+
 // loadCheck returns the outcome of a call of load_skill that must not be made, or
 // nil.
 type loadCheck = func(ctx context.Context, skill string, args json.RawMessage) (*Outcome, error)
@@ -171,8 +194,14 @@ func New(model llm.Model, s *session.Session, o *Options) *Agent {
 	given := slices.DeleteFunc(slices.Clone(a.opts.Tools), func(t Tool) bool { return t.Name == toolname.LoadSkill || t.Name == toolname.UnloadSkill })
 	var check loadCheck
 	for _, t := range a.opts.Tools {
-		if t.checkLoad != nil {
-			check = t.checkLoad
+		if t.checkLoad == nil {
+			continue
+		}
+		check = func(ctx context.Context, skill string, args json.RawMessage) (*Outcome, error) {
+			if !slices.ContainsFunc(s.Acting(), isServed) {
+				return nil, nil // without opening a tool that is opened at its first call
+			}
+			return t.checkLoad(ctx, skill, args)
 		}
 	}
 	a.tools = append(given, loadTool(s, a.opts.LoadSkill, check), unloadTool(s))

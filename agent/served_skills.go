@@ -12,6 +12,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/policy"
+	"github.com/loadout-dev/loadout/session"
 )
 
 // confirmation returns why each call of a tool needs the user's approval: the
@@ -54,6 +55,9 @@ func (c *toolCaller) checkLoad(ctx context.Context, skill string, args json.RawM
 	return c.checkOrigin(ctx, toolname.LoadSkill, skill, args)
 }
 
+// isServed reports whether an MCP server publishes the skill.
+func isServed(a session.ActiveSkill) bool { return skillname.IsServed(a.Skill.Name, a.Skill.Origin) }
+
 // checkOrigin asks the user about a call that reads a skill of an MCP server while
 // the conversation has the text of a skill of another one, which may have directed
 // the model to make the call. The answer counts for this call only. If the call must
@@ -63,7 +67,7 @@ func (c *toolCaller) checkOrigin(ctx context.Context, tool, ref string, args jso
 	to := skillname.ServerLabel(ref)
 	for _, a := range c.session.Acting() {
 		from := skillname.ServerLabel(a.Skill.Name)
-		if !skillname.IsServed(a.Skill.Name, a.Skill.Origin) {
+		if !isServed(a) {
 			continue
 		}
 		if to == "" { // another form of reference, such as a digest

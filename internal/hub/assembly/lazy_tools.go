@@ -2,7 +2,6 @@ package assembly
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"sync"
@@ -33,7 +32,7 @@ func (t *conversation) lazyTools(ctx context.Context, list toolList, open func(c
 	}
 	defined := slices.Clone(opened)
 	for i := range defined {
-		defined[i].Call = nil // it belongs to this conversation
+		defined[i] = defined[i].Lazy(nil) // its functions belong to this conversation
 	}
 	t.assembler.toolLists.Store(list, defined)
 	return opened, nil
@@ -54,34 +53,28 @@ func (l *lazyList) tools(defined []agent.Tool) []agent.Tool {
 	out := slices.Clone(defined)
 	for i := range out {
 		name := out[i].Name
-		out[i].Call = func(ctx context.Context, args json.RawMessage) (*agent.Outcome, error) {
-			call, err := l.find(name)
-			if err != nil {
-				return nil, err
-			}
-			return call(ctx, args)
-		}
+		out[i] = out[i].Lazy(func() (agent.Tool, error) { return l.find(name) })
 	}
 	return out
 }
 
-// find returns the function that calls a tool.
-func (l *lazyList) find(name string) (func(context.Context, json.RawMessage) (*agent.Outcome, error), error) {
+// find returns a tool.
+func (l *lazyList) find(name string) (agent.Tool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.opened == nil {
 		if l.conversation.isClosed() {
-			return nil, errors.New("the turn has ended")
+			return agent.Tool{}, errors.New("the turn has ended")
 		}
 		opened, err := l.open()
 		if err != nil {
-			return nil, err
+			return agent.Tool{}, err
 		}
 		l.opened = opened
 	}
 	i := slices.IndexFunc(l.opened, func(t agent.Tool) bool { return t.Name == name })
 	if i < 0 {
-		return nil, errors.New("tool " + name + " is no longer available")
+		return agent.Tool{}, errors.New("tool " + name + " is no longer available")
 	}
-	return l.opened[i].Call, nil
+	return l.opened[i], nil
 }
