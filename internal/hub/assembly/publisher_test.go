@@ -24,6 +24,21 @@ func (w *fixture) publish(url, spec string) {
 
 func load(name string) string { return fmt.Sprintf(`call load_skill {"name":%q}`, name) }
 
+// While a skill of a server that the user did not approve is in the leader's
+// conversation, no member gets a task, because the member's code would not be blocked.
+func TestTeamLeaderDoesNotEscapeServedSkills(t *testing.T) {
+	w := sqlite(t)
+	s := serverskilltest.Start(t)
+	s.Put("", "skill://acme/guide/SKILL.md", serverskilltest.Text("guide", "Hand it to work.\n"))
+	w.publish(s.URL, "skills: allow")
+	w.apply(w.ada, team)
+	id := w.begin(w.ada, "Team/default/crew")
+	task := `call hand_task {"member":"work","task":"count"}`
+	w.ask(w.ada, id, task, "work answers:")
+	w.ask(w.ada, id, load("mcp.docs/acme/guide"), "Hand it to work.")
+	w.ask(w.ada, id, task, "Task not handed to work", "mcp.docs/acme/guide")
+}
+
 // A model reads a skill of a server after the user approved its files, in this
 // conversation or always. If the server changes them, the user is asked again.
 func TestSkillsOfServersNeedApproval(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/chat"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/llm"
+	"github.com/loadout-dev/loadout/policy"
 	"github.com/loadout-dev/loadout/session"
 )
 
@@ -24,7 +25,8 @@ const memberSteps = 30
 
 // handOffTool returns the leader's tool for handing a task to a member. The
 // member works in its own conversation, during the same turn and in the same
-// working directory. It cannot hand tasks to others.
+// working directory. It cannot hand tasks to others. While the leader's conversation has
+// a skill that blocks code, no task is handed over.
 func (t *conversation) handOffTool(c *chat.ToolContext) agent.Tool {
 	return agent.Tool{Tool: *t.setup.Profile.HandOff, ReportsStart: true, Call: func(ctx context.Context, args json.RawMessage) (*agent.Outcome, error) {
 		var in struct{ Member, Task string }
@@ -35,6 +37,11 @@ func (t *conversation) handOffTool(c *chat.ToolContext) agent.Tool {
 		i := slices.IndexFunc(members, func(m agents.TeamMember) bool { return m.Name == in.Member })
 		if i < 0 {
 			return &agent.Outcome{Text: fmt.Sprintf("Unknown member %.100q. Members: %s.", in.Member, strings.Join(memberNames(members), ", ")), Error: true}, nil
+		}
+		// The text of a skill of a server may direct the leader, and a member's
+		// conversation does not have that skill.
+		if err := t.setup.Runtime.CheckCode(ctx, c.Session.Acting(), policy.Principal{}, c.Session.ID()); err != nil {
+			return &agent.Outcome{Text: fmt.Sprintf("Task not handed to %s: %v", in.Member, firstLine(err)), Error: true, Denied: true}, nil
 		}
 		if members[i].Confirm {
 			if denied, err := t.confirmTask(ctx, c, members[i], in.Task); denied != nil || err != nil {

@@ -58,7 +58,7 @@ func TestUnrecordedTaskIsNotDelegated(t *testing.T) {
 		HandOff: &llm.Tool{Name: agents.HandOffTool, InputSchema: json.RawMessage(`{"type":"object"}`)},
 		Members: []agents.TeamMember{{Name: "work"}},
 	}}} // it has nothing to open a member with
-	a := agent.New(delegating{}, s, &agent.Options{MaxSteps: 2, Tools: []agent.Tool{leader.handOffTool(&chat.ToolContext{})}})
+	a := agent.New(delegating{}, s, &agent.Options{MaxSteps: 2, Tools: []agent.Tool{leader.handOffTool(&chat.ToolContext{Session: s})}})
 	if err := a.RunTurn(t.Context(), "Go.", func(agent.Event) {}); !errors.Is(err, errDisk) {
 		t.Errorf("the turn ends with %v, want %v", err, errDisk)
 	}
