@@ -53,6 +53,15 @@ type Entry struct {
 	Dynamic bool
 }
 
+// Memory returns about how many bytes of memory the entry occupies.
+func (e *Entry) Memory() int {
+	n := len(e.URI) + len(e.Name) + len(e.Frontmatter)
+	for _, r := range e.Resources {
+		n += len(r.URI) + len(r.Path) + len(r.SHA256) + 56
+	}
+	return n
+}
+
 // MarshalJSON implements [json.Marshaler]. [ParseEntry] reverses it.
 func (e *Entry) MarshalJSON() ([]byte, error) {
 	type file struct {

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
 // Conn is a connection to a server.
@@ -41,6 +43,12 @@ type Limits struct {
 	Entries int           // 10,000
 	Bytes   int           // of the results of skills/list as JSON; 32 MiB
 	Time    time.Duration // one minute
+}
+
+// LimitsOf returns the limits that a server's configuration sets.
+func LimitsOf(c *upstream.Config) Limits {
+	l := c.SkillLimits
+	return Limits{Pages: l.Pages, Entries: l.Skills, Bytes: l.Bytes, Time: l.Time}
 }
 
 func (l Limits) orDefault() Limits {

@@ -67,6 +67,7 @@ type Source struct {
 	listing   *Listing
 	entries   map[string]*Entry // by path; the current entry of each known skill
 	found     map[string]*Entry // entries that skills/get returned since the last listing
+	memory    int               // of the entries in found, in bytes
 	loaded    bool              // the stored listing was read
 	failed    *failure          // of the last listing; nil if it did not fail
 	watchers  map[int]func()    // callbacks of running calls of Watch
@@ -205,7 +206,7 @@ func (s *Source) set(l *Listing) {
 	}
 	for dir, e := range s.found {
 		if s.entries[dir] != nil { // the listing is newer
-			delete(s.found, dir)
+			s.forgetFound(dir)
 			continue
 		}
 		s.entries[dir] = e // not listed, but served
@@ -387,23 +388,37 @@ func (s *Source) Find(ctx context.Context, ref string) error {
 	return nil
 }
 
-// maxFound is the maximum number of skills that are known only because somebody
-// asked for their URI.
-const maxFound = 1000
+// Limits of the skills that are known only because somebody asked for them.
+const (
+	maxFound       = 1000
+	maxFoundMemory = 8 << 20 // bytes; a single entry may have more
+)
 
-// addFound adds an entry that skills/get returned. Beyond the limit, it forgets
-// another one, which can be found again. s.mu must be held.
+// addFound adds an entry that skills/get returned. Beyond the limits, it forgets
+// others, which can be found again. s.mu must be held.
 func (s *Source) addFound(e *Entry) {
+	s.forgetFound(e.dir())
+	size := e.Memory()
 	for dir, other := range s.found {
-		if len(s.found) < maxFound || s.found[e.dir()] != nil {
+		if len(s.found) < maxFound && s.memory+size <= maxFoundMemory {
 			break
 		}
-		delete(s.found, dir)
+		s.forgetFound(dir)
 		if s.entries[dir] == other {
 			delete(s.entries, dir)
 		}
 	}
 	s.found[e.dir()], s.entries[e.dir()] = e, e
+	s.memory += size
+}
+
+// forgetFound forgets an entry that skills/get returned, if there is one. s.mu must be
+// held.
+func (s *Source) forgetFound(dir string) {
+	if e := s.found[dir]; e != nil {
+		delete(s.found, dir)
+		s.memory -= e.Memory()
+	}
 }
 
 // get calls skills/get.
@@ -520,7 +535,7 @@ func (s *Source) update(dir string, now *Entry) {
 	l := *s.listing
 	listed := len(l.Entries)
 	l.Entries = slices.DeleteFunc(slices.Clone(l.Entries), func(e *Entry) bool { return e.dir() == dir })
-	delete(s.found, dir)
+	s.forgetFound(dir)
 	delete(s.entries, dir)
 	switch {
 	case now == nil:

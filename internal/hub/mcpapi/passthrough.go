@@ -32,7 +32,7 @@ import (
 const (
 	maxPassedBytes   = 32 << 20 // of a page of skills/list
 	maxPassedSkills  = 10_000   // in a page
-	maxKnownFiles    = 10_000   // of the entries that an endpoint remembers
+	maxKnownMemory   = 8 << 20  // bytes of the entries that an endpoint remembers
 	maxPassedCursor  = 16 << 10
 	maxPassedURI     = 8 << 10
 	maxParentSkills  = 8 // directories in which the skill of a file is searched for
@@ -56,9 +56,9 @@ type passthrough struct {
 	// "", the URIs are those of the server.
 	prefix string
 
-	mu    sync.Mutex                    // guards the fields below
-	known map[string]*serverskill.Entry // by URI of SKILL.md
-	files int                           // in known
+	mu     sync.Mutex                    // guards the fields below
+	known  map[string]*serverskill.Entry // by URI of SKILL.md
+	memory int                           // of the entries in known, in bytes
 }
 
 // newPassthrough opens the endpoint for the skills of the server with the label
@@ -278,11 +278,28 @@ func withoutOurs[V any](meta map[string]V) map[string]V {
 func (t *passthrough) remember(e *serverskill.Entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.files += 1 + len(e.Resources); t.files > maxKnownFiles {
+	t.forgetURI(e.URI)
+	size := e.Memory()
+	if t.memory+size > maxKnownMemory {
 		clear(t.known) // entries are requested again when their files are read
-		t.files = 1 + len(e.Resources)
+		t.memory = 0
 	}
 	t.known[e.URI] = e
+	t.memory += size
+}
+
+func (t *passthrough) forget(e *serverskill.Entry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.forgetURI(e.URI)
+}
+
+// forgetURI forgets the entry with the given URI, if it is known. t.mu must be held.
+func (t *passthrough) forgetURI(uri string) {
+	if e := t.known[uri]; e != nil {
+		delete(t.known, uri)
+		t.memory -= e.Memory()
+	}
 }
 
 func (t *passthrough) getSkill(ctx context.Context, ss *mcp.ServerSession, p *skillParams) (*passedResult, error) {
@@ -342,8 +359,14 @@ func (t *passthrough) readResource(ctx context.Context, req *mcp.ReadResourceReq
 	if err != nil {
 		return nil, err
 	}
-	if err := t.checkApproval(ctx, e); err != nil {
-		return nil, err
+	if err := t.checkApproval(ctx, e); err != nil { // the remembered entry may be old
+		t.forget(e)
+		if e, err = t.findFile(ctx, uri); err == nil {
+			err = t.checkApproval(ctx, e)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	var c *mcp.ResourceContents
 	err = t.publisher.Do(ctx, "read a file of a skill", func(ctx context.Context, conn *upstream.Conn) (err error) {

@@ -250,9 +250,3 @@ func (t *passthrough) verify(e *serverskill.Entry, uri string, c *mcp.ResourceCo
 	}
 	return invalidParams("%s is not a file of the skill", shorten(uri))
 }
-
-func (t *passthrough) forget(e *serverskill.Entry) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.known, e.URI)
-}
