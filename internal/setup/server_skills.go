@@ -60,7 +60,7 @@ func (s *Setup) serverSkills(c *config.Config, wait bool) []catalog.Source {
 		}
 		names[label] = server.Name
 		o := serverskill.Options{Label: label, Name: server.Name, Ask: server.Skills != upstream.SkillsAllow, Wait: wait, Logger: s.Logger(), Cache: &serverskill.Cache{},
-			Limits: serverskill.Limits{Pages: server.SkillLimits.Pages, Entries: server.SkillLimits.Skills, Bytes: server.SkillLimits.Bytes, Time: server.SkillLimits.Time}}
+			Limits: serverskill.LimitsOf(server)}
 		if cache != "" {
 			o.Cache.Dir = serverskill.CacheDir(cache, label, digests[server])
 			kept = append(kept, o.Cache.Dir)

@@ -242,7 +242,7 @@ func (p *plan) key() (string, error) {
 	var servers, refs []any
 	for _, s := range p.servers {
 		full, unset := s.Resolve(p.values[s.Name]) // the key depends on secrets
-		servers = append(servers, []any{s.Name, s.Digest(), s.Description, s.Owner, full, unset, p.stamps[s.Name], s.Skills, s.Label})
+		servers = append(servers, []any{s.Name, s.Digest(), s.Description, s.Owner, full, unset, p.stamps[s.Name], s.Skills, s.Label, s.SkillLimits})
 	}
 	for _, r := range p.refs {
 		refs = append(refs, []any{r.Ref, r.home})

@@ -118,7 +118,7 @@ type sharedSource struct {
 // resolved, or nil.
 func (p *Publisher) openSource(resolved *upstream.Config) error {
 	b := p.base
-	text, err := json.Marshal([]any{b.principal.User, p.Label, p.Server.Skills, p.Server.Digest(), p.Server.ID, resolved, len(p.unset), b.plan.stamps[p.Server.Name]})
+	text, err := json.Marshal([]any{b.principal.User, p.Label, p.Server.Skills, p.Server.SkillLimits, p.Server.Digest(), p.Server.ID, resolved, len(p.unset), b.plan.stamps[p.Server.Name]})
 	if err != nil {
 		return fmt.Errorf("encode MCP server %q: %w", p.Server.Name, err)
 	}
@@ -131,7 +131,7 @@ func (p *Publisher) openSource(resolved *upstream.Config) error {
 	if s == nil {
 		s = &sharedSource{key: key}
 		s.source = serverskill.New(serverskill.Options{Label: p.Label, Name: p.Server.Name, Ask: p.Server.Skills != upstream.SkillsAllow, Connector: s,
-			Cache: &serverskill.Cache{MaxMemory: cachedSkillBytes}, Logger: k.o.Logger})
+			Limits: serverskill.LimitsOf(p.Server.Config), Cache: &serverskill.Cache{MaxMemory: cachedSkillBytes}, Logger: k.o.Logger})
 		k.sources[key] = s
 	}
 	s.mu.Lock()

@@ -133,6 +133,7 @@ func (k *Setup) describeServed(ctx context.Context, e *catalog.Entry, m skill.Ma
 		lines = append(lines[:maxDescribed], fmt.Sprintf("and %d more", more))
 	}
 	text := fmt.Sprintf("it is a skill of the MCP server %s, a third party, and is %s. Files: %s", e.Server, what, strings.Join(lines, ", "))
+	text += ". Digest: " + m.Digest() // an answer is for these files, even if it is used after a restart
 	return untrusted.New(text).Visible(), nil
 }
 
@@ -141,11 +142,21 @@ func (k *Setup) describeServed(ctx context.Context, e *catalog.Entry, m skill.Ma
 func (k *Setup) storeApproval(ctx context.Context, req *loadout.ApprovalRequest, g policy.Grant) error {
 	e := req.Entry
 	g.Principal, g.Subject, g.Name, g.Origin, g.Permissions, g.Needs = k.base.policyPrincipal, req.Digest, e.Name, e.Origin, req.Permissions(), req.Needs
-	db := k.base.assembler.o.DB
-	kept, err := NewGrantStore(db, g.Principal).Put(ctx, g)
+	grants := NewGrantStore(k.base.assembler.o.DB, g.Principal)
+	kept, err := grants.Put(ctx, g)
 	if err != nil {
 		return fmt.Errorf("store approval of skill %s: %w", e.Name, err)
 	}
+	err = k.recordApproval(ctx, req, kept)
+	if err != nil {
+		_, undone := grants.Revoke(context.WithoutCancel(ctx), kept.ID)
+		err = errors.Join(err, undone)
+	}
+	return err
+}
+
+// recordApproval stores the files that an approval covers, and adds it to the audit log.
+func (k *Setup) recordApproval(ctx context.Context, req *loadout.ApprovalRequest, g policy.Grant) error {
 	files := approvedFiles{Digest: req.Manifest.Digest(), Files: map[string]string{}}
 	for _, f := range req.Manifest {
 		files.Files[f.Path] = f.SHA256
@@ -155,11 +166,11 @@ func (k *Setup) storeApproval(ctx context.Context, req *loadout.ApprovalRequest,
 		return err
 	}
 	principal := approvedFilesPrefix + g.Principal.ID
-	if err := db.Grants.Put(ctx, store.Grant{ID: principal + ":" + e.Name, Principal: principal, Subject: string(req.Digest), Name: e.Name, Data: data}); err != nil {
-		return fmt.Errorf("store approved files of skill %s: %w", e.Name, err)
+	if err := k.base.assembler.o.DB.Grants.Put(ctx, store.Grant{ID: principal + ":" + g.Name, Principal: principal, Subject: string(g.Subject), Name: g.Name, Data: data}); err != nil {
+		return fmt.Errorf("store approved files of skill %s: %w", g.Name, err)
 	}
 	return k.base.assembler.auditor().Append(ctx, policy.Record{Principal: g.By, Action: "approve", Subject: g.Subject, Name: g.Name, Decision: policy.Allow,
-		Details: map[string]string{"grant": kept.ID, "scope": string(g.Scope), "presence": g.Presence}})
+		Details: map[string]string{"grant": g.ID, "scope": string(g.Scope), "presence": g.Presence}})
 }
 
 // ReviewSkill returns the question about a skill of an MCP server that needs approval;
@@ -172,8 +183,11 @@ func (k *Setup) ReviewSkill(ctx context.Context, name string) (*mcpserver.SkillR
 	return &mcpserver.SkillReview{Text: fmt.Sprintf("Let the agent read and use the skill %s? %s", req.Entry.Name, req.Reason), Digest: req.Digest,
 		Approve: func(ctx context.Context, scope policy.Scope, presence string) error {
 			g := policy.Grant{By: k.base.policyPrincipal, Scope: scope, Presence: presence}
-			if scope != policy.Always { // connections have no session for skills
-				g.Scope, g.Expires = policy.Always, time.Now().Add(24*time.Hour)
+			if scope == policy.ForSession { // connections have no session for skills
+				g.Scope = policy.Always
+			}
+			if scope != policy.Always {
+				g.Expires = time.Now().Add(24 * time.Hour)
 			}
 			return k.storeApproval(ctx, req, g)
 		}}, nil
