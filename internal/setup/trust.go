@@ -50,6 +50,23 @@ func (s *Setup) isTrustedFile(file string, data []byte) bool {
 	return p.Trusted && p.Covers(file, data)
 }
 
+// trustPaths returns the files of the project that contains the working directory on
+// which its trust depends, other than its configuration file: the record of the trust,
+// and the project's list of servers, whose change ends the trust.
+func (s *Setup) trustPaths(dir string) []string {
+	own, _ := config.ProjectFile(dir)
+	store := s.TrustStore()
+	if own == "" || store == nil {
+		return nil
+	}
+	project := config.ProjectDir(own)
+	out := []string{filepath.Join(project, ".mcp.json")}
+	if record := store.Path(project); record != "" {
+		out = append(out, record)
+	}
+	return out
+}
+
 // TrustUser returns the user's own configuration, to compare with a project's.
 // It does not report problems.
 func (s *Setup) TrustUser() trust.User {

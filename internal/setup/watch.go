@@ -54,10 +54,12 @@ func (s *Setup) NewConfigWatcher(rt *loadout.Runtime, c *config.Config, set *Too
 	return f
 }
 
-// statConfigFiles returns the state of all configuration files.
+// statConfigFiles returns the state of all configuration files, and of the files on
+// which the trust of a project depends: its rules may have to end.
 func (s *Setup) statConfigFiles() map[string]fileState {
 	out := map[string]fileState{}
-	for _, p := range s.ConfigInput().Candidates() {
+	in := s.ConfigInput()
+	for _, p := range append(in.Candidates(), s.trustPaths(in.WorkDir)...) {
 		if fi, err := os.Stat(p); err == nil {
 			out[p] = fileState{size: fi.Size(), time: fi.ModTime().UnixNano(), mode: fi.Mode()}
 		} else {
@@ -91,7 +93,8 @@ func (f *ConfigWatcher) Start(ctx context.Context) (stop func()) {
 // Refresh reloads the configuration if one of its files changed. It sees each
 // change that was completed before the call. If the configuration cannot be
 // read, Refresh disables everything, because the change may have revoked any
-// permission.
+// permission. It sees mounts, and writes through a memory mapping, within
+// watchInterval of their end.
 //
 // Between Start and stop, the kernel reports changes, if the system supports
 // that. Otherwise, Refresh stats all files.
@@ -149,7 +152,7 @@ func (f *ConfigWatcher) watchPaths() (changed bool) {
 		return changed
 	}
 	in := f.setup.ConfigInput()
-	paths, err := pathwatch.New(in.WatchedPaths())
+	paths, err := pathwatch.New(append(in.WatchedPaths(), f.setup.trustPaths(in.WorkDir)...))
 	if err != nil {
 		f.unwatched = true
 		return changed
@@ -167,6 +170,11 @@ func (f *ConfigWatcher) watchPaths() (changed bool) {
 func (f *ConfigWatcher) update(ctx context.Context) error {
 	changed := f.watchPaths()
 	now := f.setup.statConfigFiles()
+	if f.paths != nil && !changed && !maps.Equal(now, f.stamps) { // such as a mount, which covers the watched files
+		f.closePaths()
+		f.watchPaths()
+		now = f.setup.statConfigFiles()
+	}
 	if !changed && maps.Equal(now, f.stamps) {
 		return f.failed
 	}

@@ -5,10 +5,12 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/config"
+	"github.com/loadout-dev/loadout/policy"
 )
 
 // A change of the configuration counts at once. While it cannot be read, there are no
@@ -190,4 +192,61 @@ func countSkills(rt *loadout.Runtime) int {
 		n++
 	}
 	return n
+}
+
+// A running program notices that the user no longer trusts the project, whose rules may
+// have allowed calls, and that another server list ended the trust.
+func TestConfigWatcherSeesEndOfTrust(t *testing.T) {
+	for name, change := range map[string]func(t *testing.T, s *Setup, project string){
+		"trust removed": func(t *testing.T, s *Setup, project string) {
+			_, err := s.TrustStore().Untrust(t.Context(), project)
+			try(t, err)
+		},
+		"other servers": func(t *testing.T, _ *Setup, project string) {
+			writeFile(t, project+"/.mcp.json", `{"mcpServers": {}}`)
+		},
+	} {
+		for _, events := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, events %v", name, events), func(t *testing.T) {
+				dir := t.TempDir()
+				home, project := dir+"/home", dir+"/project"
+				writeFile(t, project+"/loadout.yaml", `policy: {rules: ["allow *"]}`)
+				try(t, os.Mkdir(project+"/.git", 0o700))
+				try(t, os.MkdirAll(home, 0o700))
+				s := listedProject{home, project}.setup(t)
+				read, err := s.ReadProject(project)
+				try(t, err)
+				_, err = s.TrustStore().Trust(t.Context(), project, read.Digest, policy.LocalUser())
+				try(t, err)
+				c, err := s.LoadConfig(nil)
+				try(t, err)
+				if !slices.Contains(c.Policy.Rules, "allow *") {
+					t.Fatalf("the rules of the trusted project are %q", c.Policy.Rules)
+				}
+				rt, err := s.NewRuntime(t.Context(), c, false)
+				try(t, err)
+				defer rt.Close()
+				set, _, err := s.NewToolset(t.Context(), c, rt, nil, nil)
+				try(t, err)
+				defer set.Close()
+				w := s.NewConfigWatcher(rt, c, set, nil)
+				if events {
+					w.watch()
+					defer w.unwatch()
+					try(t, w.Refresh(t.Context()))
+					requireWatched(t, w)
+				}
+				before := w.stamps
+				change(t, s, project)
+				try(t, w.Refresh(t.Context()))
+				if now := s.statConfigFiles(); !maps.Equal(w.stamps, now) || maps.Equal(before, now) {
+					t.Errorf("got %v, want another state than before: %v", w.stamps, now)
+				}
+				c, err = s.LoadConfig(nil)
+				if try(t, err); slices.Contains(c.Policy.Rules, "allow *") {
+					t.Errorf("its rules still apply: %q", c.Policy.Rules)
+				}
+			})
+		}
+	}
 }

@@ -103,6 +103,16 @@ func (s *Store) find(dir string) (Record, error) {
 	return t, err
 }
 
+// Path returns the file with the record of a directory, which exists while the user
+// trusts the directory, or "" if the directory cannot be resolved.
+func (s *Store) Path(dir string) string {
+	dir, err := resolveDir(dir)
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(s.dir, fileName(dir))
+}
+
 // Untrust deletes the record of dir and returns it. dir need not exist. If
 // there is no record, the error is [ErrNotTrusted].
 func (s *Store) Untrust(ctx context.Context, dir string) (Record, error) {
