@@ -82,9 +82,18 @@ test("chat: a skill is loaded and shown, a tool needs approval, and a second bro
   await page.getByText("The gate inner is open.").first().waitFor();
   assert.equal(await box.evaluate((e) => e === document.activeElement), true); // what is typed next goes there
   await box.fill("");
+  await page.evaluate(() => {
+    const press = (_, observer) => {
+      if (!document.querySelector(".asks-by-keys")) return;
+      observer.disconnect();
+      const keys = { key: "Enter", code: "Enter", ctrlKey: true, shiftKey: true, bubbles: true, cancelable: true };
+      document.activeElement.dispatchEvent(new window.KeyboardEvent("keydown", keys));
+    };
+    new window.MutationObserver(press).observe(document.body, { childList: true, subtree: true });
+  });
   await say(page, "call open_gate with gate=outer");
-  await request.waitFor();
-  await page.keyboard.press("Control+Shift+Enter");
+  await request.waitFor(); // the keys work as soon as it is drawn
+  assert.equal(await request.evaluate((e) => e === document.activeElement), true);
   await page.keyboard.press("n");
   await request.waitFor({ state: "detached" });
   assert.deepEqual(gates.opened, ["north", "inner"]);

@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { msg } from "../../shared/i18n/messages";
 import { store, stored } from "../../shared/i18n/storage";
 import { type ShortcutName, allShortcuts, shortcuts } from "./table";
@@ -90,7 +90,8 @@ export function useShortcut(name: ShortcutName, action: Action | undefined) {
   const latest = useRef(action);
   latest.current = action;
   const on = !!action;
-  useEffect(() => {
+  useLayoutEffect(() => {
+    // as soon as it is drawn: users press the key right then
     if (!on) return;
     const mine = () => latest.current?.();
     actions.set(name, [...(actions.get(name) ?? []), mine]);
