@@ -122,7 +122,7 @@ task("make an agent and try it", chat, async ({ hand, by, page, hub, vendor }) =
   const talk = page.getByRole("region", { name: "Try it" });
   await hand.write(talk.getByLabel("Message"), "When is high water?");
   await hand.send(talk.getByRole("button", { name: "Send" }));
-  await talk.getByText("High water is at noon.").waitFor();
+  await talk.getByText("High water is at noon.", { exact: true }).waitFor();
   assert.match(JSON.stringify(vendor.heard.at(-1).messages[0]), /You are a harbour pilot\./);
   assert.equal((await hub.ask("GET", "/sessions?limit=100")).items.length, before);
   await hand.press(page.getByRole("button", { name: "Create", exact: true }));
