@@ -49,7 +49,7 @@ type run struct {
 func main() {
 	log.SetFlags(log.Ltime)
 	r := &run{peers: peers{}, records: map[string]samples{}, skills: map[string]string{}}
-	flag.BoolVar(&r.quick, "quick", false, "take few samples, to see that each row works")
+	flag.BoolVar(&r.quick, "quick", false, "take few samples and store nothing, to see that each row works")
 	flag.BoolVar(&r.build, "build", false, "also build the program from an empty cache")
 	flag.BoolVar(&r.install, "peers", false, "install mcp-proxy from the npm registry to compare with")
 	flag.Var(r.peers, "peer", "`NAME=PROGRAM` to compare with, where NAME is "+strings.Join(peerNames(), ", ")+" (repeatable)")
@@ -115,8 +115,10 @@ func (r *run) do(ctx context.Context, all results) (err error) {
 		res.Command = r.command(row.program)
 		all[row.key] = res
 	}
-	if err := errors.Join(all.write(), writeReadme(all)); err != nil {
-		return err
+	if !r.quick {
+		if err := errors.Join(all.write(), writeReadme(all)); err != nil {
+			return err
+		}
 	}
 	if missing > 0 {
 		return fmt.Errorf("%d of %d rows were not measured and keep their earlier results", missing, len(rows))
@@ -136,7 +138,7 @@ func (r *run) selectRows() ([]row, error) {
 		}
 	}
 	if len(rows) == 0 {
-		return nil, fmt.Errorf("no row begins with %s; see the keys in %s", strings.Join(r.keys, " or "), resultsFile)
+		return nil, fmt.Errorf("no row begins with %s; see the keys in %s, and add -build for the cold build", strings.Join(r.keys, " or "), resultsFile)
 	}
 	return rows, nil
 }

@@ -73,10 +73,14 @@ func TestFiguresDoNotGrow(t *testing.T) {
 			t.Errorf("%s is %.0f, and not in %s; run the test with -update", f.Name, f.Value, baselineFile)
 			continue
 		}
+		delete(known, f.Name)
 		t.Logf("%s: %.0f, baseline %.0f (%+.1f %%)", f.Name, f.Value, old, 100*(f.Value/old-1))
 		if f.Value > old*1.05 {
 			t.Errorf("%s grew from %.0f to %.0f, by more than 5 %%; find the cause, or run the test with -update and give the reason in the commit", f.Name, old, f.Value)
 		}
+	}
+	for name := range known {
+		t.Errorf("%s is in %s, and not measured; run the test with -update", name, baselineFile)
 	}
 }
 
