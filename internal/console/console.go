@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/loadout-dev/loadout/internal/plainjson"
 	"github.com/loadout-dev/loadout/internal/terminal"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 )
@@ -56,25 +57,19 @@ func (c *Console) PrintJSON(v any) error {
 
 // PrintJSONLine prints v as one line of JSON to standard output.
 func (c *Console) PrintJSONLine(v any) {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(v) == nil {
-		_, _ = io.WriteString(c.Stdout, untrusted.EscapeJSON(b.String())) // a closed output is reported elsewhere
+	if line, err := plainjson.Line(v); err == nil {
+		_, _ = io.WriteString(c.Stdout, untrusted.EscapeJSON(string(line))+"\n") // a closed output is reported elsewhere
 	}
 }
 
 // EncodeJSON encodes v as indented JSON. It also escapes hidden characters and
 // terminal control characters that JSON permits.
 func EncodeJSON(v any) ([]byte, error) {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(v); err != nil {
+	text, err := plainjson.Indented(v)
+	if err != nil {
 		return nil, err
 	}
-	return []byte(untrusted.EscapeJSON(b.String())), nil
+	return []byte(untrusted.EscapeJSON(string(text))), nil
 }
 
 // JSONList is a list-valued member of a JSON object.

@@ -1,12 +1,11 @@
 package presence
 
 import (
-	"bytes"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/loadout-dev/loadout/internal/kernelfile"
+	"github.com/loadout-dev/loadout/internal/procstat"
 )
 
 // terminalName returns the name of the controlling terminal, or "" if there is
@@ -16,7 +15,7 @@ func terminalName() string {
 	if err != nil {
 		return ""
 	}
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	fields := procstat.Fields(string(stat))
 	if len(fields) < 5 {
 		return ""
 	}

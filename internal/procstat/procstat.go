@@ -8,10 +8,16 @@ import "strings"
 // since boot. Both are empty if the file is malformed. A PID and a start time
 // together identify a process.
 func Parse(stat string) (state, start string) {
-	// The program name is in parentheses and may contain any character.
-	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	fields := Fields(stat)
 	if len(fields) < 20 { // fields 3 to 22
 		return "", ""
 	}
 	return fields[0], fields[19]
+}
+
+// Fields returns the fields of the file from the third one on, the state. The
+// second one, the name of the program, is in parentheses and may contain any
+// character.
+func Fields(stat string) []string {
+	return strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
 }

@@ -104,7 +104,7 @@ func TestSameAsMasterminds(t *testing.T) {
 		if rapid.IntRange(0, 3).Draw(t, "well-formed") > 0 {
 			constraint, version = drawConstraint(t), drawVersion(t, number)
 		}
-		constraint = strings.ReplaceAll(constraint, "||", " || ") // without spaces, it refuses a range after ||
+		constraint = strings.ReplaceAll(constraint, "||", " || ") // without spaces, it misreads a range after ||
 		v, ok := Parse(version)
 		wantVersion, err := masterminds.NewVersion(version)
 		if ok != (err == nil) {

@@ -1,8 +1,9 @@
 // Package semver compares semantic versions and checks them against constraints
 // such as "^1.2 || 3.x". Start reading at [ParseConstraint].
 //
-// It accepts what github.com/Masterminds/semver accepts, which compiles five
-// regular expressions whenever the program starts. A test compares the two.
+// It accepts what github.com/Masterminds/semver accepts, and also reads a range that
+// directly follows "||" correctly. That library compiles five regular expressions
+// whenever the program starts. A test compares the two.
 package semver
 
 import (

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/plainjson"
 	"github.com/loadout-dev/loadout/internal/privatefile"
 	"github.com/loadout-dev/loadout/internal/skillfile"
 )
@@ -294,7 +295,7 @@ func (c *Cache) storeListing(l *Listing) error {
 	for _, e := range l.Entries {
 		s.Skills = append(s.Skills, e)
 	}
-	data, err := encode(s)
+	data, err := plainjson.Line(s)
 	if err == nil && len(data) > maxListingFile {
 		err = fmt.Errorf("listing too large (%d bytes, limit %d)", len(data), maxListingFile)
 	}

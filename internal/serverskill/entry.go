@@ -25,6 +25,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
+	"github.com/loadout-dev/loadout/internal/plainjson"
 	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/internal/skillpath"
@@ -81,7 +82,7 @@ func (e *Entry) MarshalJSON() ([]byte, error) {
 		}
 		out.Resources = list
 	}
-	return encode(out)
+	return plainjson.Line(out)
 }
 
 // Resource is a file of a skill.
@@ -245,25 +246,15 @@ func (e *Entry) parseFrontmatter(v any) error {
 	if !skillname.IsPortable(name) {
 		return fmt.Errorf("name %q is not 1 to 64 lower-case letters, digits and single hyphens", short(name))
 	}
-	text, err := encode(v)
+	text, err := plainjson.Line(v) // no escapes for HTML, so that it is YAML, too, and does not grow
 	if err != nil {
 		return errors.New("frontmatter cannot be encoded")
 	}
 	if len(text) > maxFrontmatterBytes {
 		return fmt.Errorf("frontmatter too large (%d bytes, limit %d)", len(text), maxFrontmatterBytes)
 	}
-	e.Name, e.Frontmatter = name, text
+	e.Name, e.Frontmatter = name, bytes.Clone(text) // without the rest of the buffer
 	return nil
-}
-
-// encode encodes JSON without escapes for HTML, so that it is YAML, too, and does
-// not grow.
-func encode(v any) ([]byte, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return bytes.Clone(bytes.TrimSuffix(buf.Bytes(), []byte("\n"))), err
 }
 
 // depth returns the nesting depth of a decoded value, or more than limit.

@@ -11,11 +11,12 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
 	sdk "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/loadout-dev/loadout/internal/retryafter"
 )
 
 const (
@@ -157,22 +158,9 @@ func (u *uploader) send(ctx context.Context, body []byte) error {
 	err = fmt.Errorf("send to %s: %s: %s", &u.endpoint, resp.Status, strings.TrimSpace(string(answer)))
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return &temporaryError{err, parseRetryAfter(resp.Header.Get("Retry-After"))}
+		return &temporaryError{err, retryafter.Parse(resp.Header)}
 	}
 	return err
-}
-
-// parseRetryAfter parses a Retry-After header, which is a number of seconds or a date. It
-// returns 0 if the header is invalid.
-func parseRetryAfter(v string) time.Duration {
-	const longest = 24 * time.Hour // longer than any backoff, and short enough not to overflow
-	if n, err := strconv.ParseInt(v, 10, 64); err == nil && n >= 0 {
-		return time.Duration(min(n, int64(longest/time.Second))) * time.Second
-	}
-	if at, err := http.ParseTime(v); err == nil {
-		return max(time.Until(at), 0)
-	}
-	return 0
 }
 
 // checkPartialSuccess returns an error if the receiver accepted the request but rejected

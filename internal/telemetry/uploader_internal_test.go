@@ -122,17 +122,6 @@ func TestUploadWaitsForRetryAfter(t *testing.T) {
 	}
 }
 
-func TestParseRetryAfter(t *testing.T) {
-	for v, want := range map[string]time.Duration{"": 0, "3": 3 * time.Second, "-3": 0, "soon": 0, "9223372036854775807": 24 * time.Hour, "Mon, 02 Jan 2006 15:04:05 GMT": 0} {
-		if got := parseRetryAfter(v); got != want {
-			t.Errorf("parseRetryAfter(%q) = %s, want %s", v, got, want)
-		}
-	}
-	if got := parseRetryAfter(time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)); got < 59*time.Minute || got > time.Hour {
-		t.Errorf("a date in an hour is %s", got)
-	}
-}
-
 func TestShutdownCancelsUpload(t *testing.T) {
 	u := newUploader(settings{timeout: time.Minute}, "")
 	u.Shutdown(t.Context())

@@ -1,12 +1,13 @@
 package metrics
 
 import (
-	"bytes"
 	"os"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/loadout-dev/loadout/internal/procstat"
 )
 
 // ticks is the number of clock ticks in a second. The kernel uses this number in
@@ -34,8 +35,7 @@ func (v processValues) readStat() {
 	if err != nil {
 		return
 	}
-	// The name of the program is in parentheses and may contain spaces.
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	fields := procstat.Fields(string(stat))
 	field := func(number int) float64 { // as in the manual; the first two are before fields
 		if number-3 >= len(fields) {
 			return 0

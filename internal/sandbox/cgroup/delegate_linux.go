@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/loadout-dev/loadout/internal/kernelfile"
+	"github.com/loadout-dev/loadout/internal/procstat"
 )
 
 // leafName is the name of the child group to which the processes of a delegated
@@ -86,8 +87,7 @@ func isOurs(pid int) bool {
 		if err != nil {
 			return true
 		}
-		_, rest, _ := strings.Cut(string(b[max(strings.LastIndexByte(string(b), ')'), 0):]), ") ")
-		f := strings.Fields(rest) // state, parent
+		f := procstat.Fields(string(b)) // state, parent
 		if len(f) < 2 {
 			return false
 		}

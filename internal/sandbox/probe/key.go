@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/loadout-dev/loadout/internal/kernelfile"
+	"github.com/loadout-dev/loadout/internal/procstat"
 	"github.com/loadout-dev/loadout/internal/sandbox/cgroup"
 	"github.com/loadout-dev/loadout/internal/sandbox/fileid"
 	"github.com/loadout-dev/loadout/internal/sandbox/stage"
@@ -217,13 +218,12 @@ func isBelow(path, dir string) bool { return path == dir || strings.HasPrefix(pa
 func (h *keyHash) addInit(root string) {
 	b, err := readSmall(root, "proc/1/stat")
 	h.fail(err)
-	_, rest, _ := strings.Cut(string(b[max(strings.LastIndexByte(string(b), ')'), 0):]), ") ")
-	f := strings.Fields(rest)
-	if len(f) < 20 {
+	_, start := procstat.Parse(string(b))
+	if start == "" {
 		h.fail(errors.New("cannot read the start time in /proc/1/stat"))
 		return
 	}
-	h.add("start of the first process", f[19])
+	h.add("start of the first process", start)
 }
 
 // addGroups adds what this process can do in the control groups in which those
