@@ -425,6 +425,8 @@ func TestConnectModel(t *testing.T) {
 		switch {
 		case strings.HasPrefix(r.URL.Path, "/denied"):
 			w.WriteHeader(http.StatusForbidden)
+		case strings.HasPrefix(r.URL.Path, "/missing"):
+			w.WriteHeader(http.StatusNotImplemented)
 		case strings.HasPrefix(r.URL.Path, "/page"):
 			io.WriteString(w, "<!doctype html>")
 		case strings.HasPrefix(r.URL.Path, "/broken"):
@@ -461,6 +463,7 @@ func TestConnectModel(t *testing.T) {
 		request("POST", "/models/offered", offered(server.URL, "right-key"), 200, `"items":["fake"]`),
 		request("POST", "/models/offered", offered(server.URL, "wrong-key"), 422, `"code":"model_key_rejected" & the server rejected the API key: 401 & "next":"check the key" & !wrong-key`),
 		request("POST", "/models/offered", offered(server.URL+"/denied", "right-key"), 422, `"code":"model_list" & 403`),
+		request("POST", "/models/offered", offered(server.URL+"/missing", "right-key"), 422, `"code":"model_list" & 501`),
 		request("POST", "/models/offered", offered(server.URL+"/page", "right-key"), 422, `"code":"model_list"`),
 		request("POST", "/models/offered", offered(server.URL+"/broken", "right-key"), 422, `"code":"model" & 500`),
 		request("POST", "/models/offered", offered("http://127.0.0.1:1", "right-key"), 422, `"code":"model_unreachable" & !right-key`),
@@ -477,7 +480,7 @@ func TestConnectModel(t *testing.T) {
 	if m := made[len(made)-1]; !m.Local || m.BaseURL != "https://models.example.com/v1" {
 		t.Errorf("the last model is %+v", m)
 	}
-	if want := []string{"GET Bearer right-key", "GET Bearer wrong-key", "GET Bearer right-key", "GET Bearer right-key", "GET Bearer right-key"}; !slices.Equal(keys, want) {
+	if want := []string{"GET Bearer right-key", "GET Bearer wrong-key", "GET Bearer right-key", "GET Bearer right-key", "GET Bearer right-key", "GET Bearer right-key"}; !slices.Equal(keys, want) {
 		t.Errorf("the server got %q, want %q", keys, want)
 	}
 	// The new address does not get the key of the previous one.

@@ -289,10 +289,19 @@ func privateAddress(reason string) error {
 func listProblem(err error, key string) error {
 	refused, ok := errors.AsType[*llm.StatusError](err)
 	_, unreachable := errors.AsType[*url.Error](err)
-	if ok && refused.Code == http.StatusForbidden || !ok && !unreachable {
+	if ok && hasNoList(refused.Code) || !ok && !unreachable {
 		return &api.Problem{Status: 422, Code: "model_list", Detail: "the server did not list its models: " + errorText(err, key), Next: "enter the name of a model"}
 	}
 	return modelProblem(err, key)
+}
+
+// hasNoList reports whether a status means that a server works, but lists no models.
+func hasNoList(code int) bool {
+	switch code {
+	case http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusTooManyRequests:
+		return false
+	}
+	return code < 500 || code == http.StatusNotImplemented
 }
 
 // modelProblem reports why a model cannot be used. The text may come from its
