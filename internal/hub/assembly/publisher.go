@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -47,20 +48,26 @@ type Publisher struct {
 // planPublishers selects the servers whose skills are used. Servers that Ghosts,
 // Bots and skills define are not among them.
 func (p *plan) planPublishers() {
-	names := map[string]string{} // by label
+	byLabel := map[string][]agents.Server{}
 	for _, s := range p.servers {
 		if !s.PublishesSkills() || s.Kind != agents.ServerKind && s.Owner != "" {
 			continue
 		}
 		label := s.SkillLabel()
-		switch other, taken := names[label]; {
-		case !skillname.IsPortable(label):
+		if !skillname.IsPortable(label) {
 			p.problems = append(p.problems, fmt.Sprintf("skills of MCP server %s: not used: its name has no form for a label; add a label to its configuration", s.Name))
-		case taken:
-			p.problems = append(p.problems, fmt.Sprintf("skills of MCP server %s: not used: its label %s is that of %s; add another label to its configuration", s.Name, label, other))
-		default:
-			names[label] = s.Name
-			p.publishers = append(p.publishers, s)
+			continue
+		}
+		byLabel[label] = append(byLabel[label], s)
+	}
+	for _, label := range slices.Sorted(maps.Keys(byLabel)) {
+		servers := byLabel[label]
+		if len(servers) == 1 {
+			p.publishers = append(p.publishers, servers[0])
+			continue
+		}
+		for _, s := range servers { // none of them, because a server must not take the place of another one
+			p.problems = append(p.problems, fmt.Sprintf("skills of MCP server %s: not used: %d servers have the label %s; give each another label in its configuration", s.Name, len(servers), label))
 		}
 	}
 }

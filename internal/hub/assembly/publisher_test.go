@@ -39,6 +39,23 @@ func TestTeamLeaderDoesNotEscapeServedSkills(t *testing.T) {
 	w.ask(w.ada, id, task, "Task not handed to work", "mcp.docs/acme/guide")
 }
 
+// Of servers with the same label, none is used: one could take the place of another, with
+// its approvals.
+func TestServersWithTheSameLabelPublishNothing(t *testing.T) {
+	w := sqlite(t)
+	s := serverskilltest.Start(t)
+	s.Put("", "skill://acme/guide/SKILL.md", serverskilltest.Text("guide", "Read it.\n"))
+	w.publish(s.URL, "skills: allow")
+	if w.open(assembly.Request{Principal: w.ada}).Publisher("docs") == nil {
+		t.Fatal("a server with its own label is not used")
+	}
+	w.apply(w.ada, fmt.Sprintf("kind: MCPServer\nmetadata: {name: aaa}\nspec: {url: %q, label: docs, skills: allow}\n", s.URL))
+	k := w.open(assembly.Request{Principal: w.ada})
+	if k.Publisher("docs") != nil || !strings.Contains(strings.Join(k.Problems, "\n"), "2 servers have the label docs") {
+		t.Errorf("one of the servers is used: %q", k.Problems)
+	}
+}
+
 // A model reads a skill of a server after the user approved its files, in this
 // conversation or always. If the server changes them, the user is asked again.
 func TestSkillsOfServersNeedApproval(t *testing.T) {
