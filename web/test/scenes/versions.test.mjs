@@ -171,6 +171,7 @@ test("saving a version says which one stays in use, and asks if another author w
   assert.equal(await dialog.getByText("immediately").count(), 0);
   await dialog.getByRole("button", { name: "Save version" }).press("Enter");
   await dialog.getByText("Version 2 was saved in the meantime.").waitFor();
+  assert.equal(await dialog.getByRole("link", { name: "Show changes" }).count(), 0); // its code was not reviewed
   await ada.screenshot({ path: join(pictures, "compose-faster.png") });
   await ada.setViewportSize({ width: 360, height: 740 });
   await fits(ada, "a version of another author");

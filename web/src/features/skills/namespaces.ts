@@ -56,3 +56,11 @@ export function mayAdd(namespace: string): boolean {
   if (readOnlyScopes().some(([n]) => n === namespace)) return false;
   return kind === "user" || (kind === "group" ? hasRole(id, "developer") : isAdmin.value);
 }
+
+/** mayAddVersion reports whether the user may add a version of a skill. */
+export function mayAddVersion({ namespace, createdBy }: Schema["Skill"]): boolean {
+  const [kind, id = ""] = namespace.split(":");
+  const user = me.value?.user.id ?? "";
+  if (kind === "user") return id === user || isAdmin.value;
+  return mayAdd(namespace) && (kind !== "group" || createdBy === user || hasRole(id, "maintainer"));
+}

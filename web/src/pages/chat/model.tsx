@@ -116,7 +116,7 @@ function Connect(props: { current?: Model; onConnected: (m: Model) => void; onCa
   const [address, setAddress] = useState(current?.base_url ?? "");
   const [key, setKey] = useState("");
   const [name, setName] = useState(current?.model ?? "");
-  const [window, setWindow] = useState(String(current?.window ?? ""));
+  const [window, setWindow] = useState(current?.base_url ? String(current.window ?? "") : "");
   const [names, setNames] = useState<string[]>();
   const [filter, setFilter] = useState("");
   const matching = names?.filter((n) => n === name || n.toLowerCase().includes(filter.trim().toLowerCase())) ?? [];
@@ -185,6 +185,7 @@ function Connect(props: { current?: Model; onConnected: (m: Model) => void; onCa
           onText={(p) =>
             change(() => {
               setProvider(p as Provider);
+              setWindow("");
               setAddress(addresses[p as Provider] ?? "");
             })
           }
@@ -197,7 +198,12 @@ function Connect(props: { current?: Model; onConnected: (m: Model) => void; onCa
             required
             maxLength={2048}
             placeholder="https://models.example.com/v1"
-            onText={(text) => change(() => setAddress(text))}
+            onText={(text) =>
+              change(() => {
+                setAddress(text);
+                setWindow(""); // of another server
+              })
+            }
           />
         )}
         <TextField

@@ -31,7 +31,7 @@ export function Notes({ work, again }: { work: Work; again?: () => Promise<void>
       {of && base !== undefined && newest > base && (
         <div class="note warn" role="status">
           {msg("compose.moved", { n: newest, base })}
-          {opened !== newest && (
+          {opened !== newest && !work.newest?.withheld && (
             <div>
               <a class="button small" href={composeOf(of.id, newest)}>
                 {msg("compose.openNewest", { n: newest })}

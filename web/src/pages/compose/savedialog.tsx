@@ -83,16 +83,18 @@ export function SaveDialog({ work, result, onClose }: Props) {
       {newer && (
         <div class="note warn" role="alert">
           {msg("compose.savedMeanwhile", { n: newer.number })}
-          <div>
-            <a
-              class="button small"
-              href={`${pageOf(work.of!.id)}?tab=versions&from=${work.opened}&to=${newer.number}`}
-              target="_blank"
-              rel="noopener"
-            >
-              {msg("skill.whatChanges")}
-            </a>
-          </div>
+          {!newer.withheld && (
+            <div>
+              <a
+                class="button small"
+                href={`${pageOf(work.of!.id)}?tab=versions&from=${work.opened}&to=${newer.number}`}
+                target="_blank"
+                rel="noopener"
+              >
+                {msg("skill.whatChanges")}
+              </a>
+            </div>
+          )}
         </div>
       )}
       {work.of ? <p>{becomes(work.of, known, c)}</p> : <Where work={work} />}
@@ -111,7 +113,9 @@ const isWaiting = (skill: Schema["SkillDetail"]) => skill.code && skill.review =
 
 /** becomes says which version is current after a save. */
 function becomes(skill: Schema["SkillDetail"], newest?: Schema["SkillVersion"], c?: Schema["Checked"]): string {
-  const held = newest?.state === "changes-requested" || (newest?.state === "pending" && !newest.code);
+  const held =
+    newest?.state === "changes-requested" ||
+    (newest?.needsApproval && (newest.state === "pending" || newest.state === "rejected"));
   const waits = c?.code && !c.runnable && !isWaiting(skill);
   if (!held && !waits) return msg("compose.becomes");
   return skill.review === "rejected" ? msg("compose.waits") : msg("compose.stays", { now: skill.number });

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
-import { mayAdd } from "../../features/skills/namespaces";
+import { mayAddVersion } from "../../features/skills/namespaces";
 import { composeOf } from "../../features/skills/skilladdress";
 import { api, got, useLoad } from "../../shared/api/client";
 import { findMsg, msg } from "../../shared/i18n/messages";
@@ -123,7 +123,7 @@ function Existing() {
                     {s.displayName && <span class="mono muted">{s.name}</span>}
                     <p class="small muted compose-clip">{s.description}</p>
                   </div>
-                  {mayAdd(s.namespace) && (
+                  {mayAddVersion(s) && (
                     <a
                       class="button small"
                       href={composeOf(s.id)}

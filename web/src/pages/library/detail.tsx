@@ -72,7 +72,7 @@ function SkillDetail({ skill, updates, again }: Pick<Looked, "skill" | "again"> 
       beside={skill.installable && <Install name={skill.name} />}
       lead={<Lead text={skill.description} />}
       actions={
-        <Buttons skill={skill} again={again} number={other ? Number(other) : skill.number}>
+        <Buttons skill={skill} again={again} number={other ? Number(other) : skill.number} withheld={shown?.withheld}>
           {shown && <TryVersion skill={skill} version={shown} />}
         </Buttons>
       }
@@ -126,8 +126,9 @@ function Buttons({
   skill,
   again,
   number,
+  withheld,
   children,
-}: Pick<Looked, "skill" | "again"> & { number: number; children: ComponentChildren }) {
+}: Pick<Looked, "skill" | "again"> & { number: number; withheld?: boolean; children: ComponentChildren }) {
   return (
     <>
       {can(skill, "skill.use") && (
@@ -137,7 +138,7 @@ function Buttons({
         </a>
       )}
       {children}
-      {can(skill, "skill.change") && (
+      {can(skill, "skill.change") && !withheld && (
         <a class="button" href={composeOf(skill.id, number === skill.number ? undefined : number)}>
           <Icon name="compose" />
           {msg("skill.edit")}

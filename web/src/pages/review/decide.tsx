@@ -12,9 +12,15 @@ import type { Loaded } from "./loaded";
 
 type Version = Schema["SkillVersion"];
 
-/** stopsUse reports whether a decision takes the current version from its users. */
-const stopsUse = (v: Version, decision: Schema["Decision"]["decision"]) =>
-  v.current && cleared(v) && decision !== "approved" && (decision !== "pending" || v.code || v.needsApproval);
+/**
+ * stopsUse reports whether a decision takes the current version from its users. Of code that awaits its review, they
+ * have the instructions until it is refused.
+ */
+const stopsUse = (v: Version, decision: Schema["Decision"]["decision"]) => {
+  if (!v.current || decision === "approved") return false;
+  if (cleared(v)) return decision !== "pending" || v.code || v.needsApproval;
+  return v.state === "pending" && decision !== "pending";
+};
 
 /**
  * nextCurrent returns the version that becomes current if a version no longer may be: the newest
