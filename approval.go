@@ -29,8 +29,8 @@ type ApprovalRequest struct {
 	Requested  policy.Bounds      // requested bounds, within the bounds of this runtime
 	Injections []policy.Injection // secrets that only the sandbox's proxy uses
 	Problems   []policy.Problem   // ignored parts of the skill's request
-	// AllowedTools are the allowed-tools of a skill of an MCP server. They count
-	// only after an approval of their own, which this request does not ask for.
+	// AllowedTools are the allowed-tools of a skill of an MCP server. They apply
+	// only after a separate approval, which this request does not include.
 	AllowedTools []string
 	// Services are the skill's servers and its provider. The installed packages
 	// of servers started by npx or uvx are in Needs; see

@@ -29,7 +29,7 @@ type Run struct {
 	Principal policy.Principal
 	ByUser    bool
 	Session   string // session ID, for grants that are valid in one session
-	// Skills are the skills of the conversation, as [session.Session.Acting]
+	// Skills are the skills of the conversation, as [session.Session.SkillsInContext]
 	// returns them. If one of them is a skill of an MCP server that is not
 	// approved, no script runs, because its text might have led the model to run
 	// the script. Skills is ignored if ByUser is set.
@@ -201,7 +201,7 @@ type Command struct {
 	Direct bool
 	// ApproveChanges is like that of [Run].
 	ApproveChanges func(ctx context.Context, changes []HeldChange) (bool, error)
-	// Skills are the skills of a conversation, as [session.Session.Acting]
+	// Skills are the skills of a conversation, as [session.Session.SkillsInContext]
 	// returns them. The command can read their files in /needs/NAME and, if they
 	// are approved, run their scripts and import their Python packages; see
 	// [Packages]. Of other skills, only documents and data in plain text are

@@ -168,12 +168,12 @@ func (r *Runtime) checkServedCode(ctx context.Context, a session.ActiveSkill, p 
 	if d.Effect == policy.Allow {
 		return nil
 	}
-	d.Reason = "it comes from an MCP server and its text is in this conversation, so code needs its approval: " + d.Reason
+	d.Reason = "the text of this skill of an MCP server is in the conversation, and running code needs an approval of the skill: " + d.Reason
 	return newRefusedError(&execution.RefusedError{Skill: a.Skill.Name, Decision: d})
 }
 
 // CheckCode returns a [*RefusedError] if one of the skills of a conversation, as
-// [session.Session.Acting] returns them, comes from an MCP server and the user did
+// [session.Session.SkillsInContext] returns them, comes from an MCP server and the user did
 // not approve the loaded version. Its text might have led the model to run code, so
 // no code must run then without asking the user. [Runtime.Run] and
 // [Runtime.Command] check the skills that they are given. principal and session
@@ -204,7 +204,7 @@ func (r *Runtime) listedDigest(ctx context.Context, id session.ID) string {
 }
 
 // grantedTools returns the allowed-tools of a skill of an MCP server if the user
-// approved that they count, for these files.
+// granted them for the files with this digest, and nil otherwise.
 func (r *Runtime) grantedTools(ctx context.Context, e *catalog.Entry, digest, session string) []string {
 	tools := r.catalog.RequestedTools(e)
 	if !r.hasToolsGrant(ctx, e.Name, digest, tools, session) {
@@ -217,8 +217,8 @@ func (r *Runtime) hasToolsGrant(ctx context.Context, name, digest string, tools 
 	return len(tools) > 0 && r.hasServedGrant(ctx, decision.ToolsSubject(name, digest, tools), session)
 }
 
-// hasServedGrant reports whether the user approved more than the use of a skill of
-// an MCP server.
+// hasServedGrant reports whether the user has given an additional grant for a skill
+// of an MCP server: for its allowed-tools, or for hidden characters.
 func (r *Runtime) hasServedGrant(ctx context.Context, subject policy.Digest, session string) bool {
 	if r.scripts == nil || r.scripts.Grants == nil {
 		return false
@@ -228,9 +228,9 @@ func (r *Runtime) hasServedGrant(ctx context.Context, subject policy.Digest, ses
 	return err == nil && g != nil && g.Principal == p && g.Subject == subject && g.Permissions.Call && !g.Expired(time.Now())
 }
 
-// AllowsTools reports whether the allowed-tools of an active skill count: the user
-// approved the loaded version, and it is the current one. Those of a skill of an MCP
-// server need an approval of their own, for exactly these files and tools.
+// AllowsTools reports whether the allowed-tools of an active skill apply. The user must
+// have approved the loaded version, and it must be the current one. A skill of an MCP
+// server also needs a grant for exactly these files and tools.
 func (r *Runtime) AllowsTools(ctx context.Context, a session.ActiveSkill, sessionID string) bool {
 	if !isServed(a.Skill) {
 		return r.newRunner(nil).IsTextApproved(ctx, a.Skill.Key(), a.Digest, execution.Caller{Session: sessionID})

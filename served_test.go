@@ -383,11 +383,11 @@ func TestCodeNeedsApprovalOfServedSkills(t *testing.T) {
 	defer s.Close()
 	code := map[string]func() error{
 		"command": func() error {
-			_, err := rt.Command(t.Context(), loadout.Command{Args: []string{"true"}, Skills: s.Acting()})
+			_, err := rt.Command(t.Context(), loadout.Command{Args: []string{"true"}, Skills: s.SkillsInContext()})
 			return err
 		},
 		"script of another skill": func() error {
-			_, err := rt.Run(t.Context(), loadout.Run{Skill: "own", Script: "run.sh", Skills: s.Acting()})
+			_, err := rt.Run(t.Context(), loadout.Run{Skill: "own", Script: "run.sh", Skills: s.SkillsInContext()})
 			return err
 		},
 	}

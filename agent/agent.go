@@ -53,9 +53,9 @@ type Tool struct {
 	checkLoad loadCheck
 }
 
-// Lazy returns the definition of t whose functions are those of the tool that open
-// returns. It keeps nothing of t's functions, so that the definition can be used for
-// another conversation. If open is nil, the tool cannot be called.
+// Lazy returns a copy of t that, when it is called, calls open and uses the functions
+// of the tool that open returns. The copy does not refer to the functions of t, so it
+// can be used for another conversation. If open is nil, the copy must not be called.
 func (t Tool) Lazy(open func() (Tool, error)) Tool {
 	t.Call = func(ctx context.Context, args json.RawMessage) (*Outcome, error) {
 		opened, err := open()
@@ -76,8 +76,8 @@ func (t Tool) Lazy(open func() (Tool, error)) Tool {
 	return t
 }
 
-// loadCheck returns the outcome of a call of load_skill that must not be made, or
-// nil.
+// A loadCheck returns nil if a call of load_skill may be made, and otherwise the
+// outcome to report instead.
 type loadCheck = func(ctx context.Context, skill string, args json.RawMessage) (*Outcome, error)
 
 // Outcome is the result of a call, for the model. A Text longer than 256 KiB is
@@ -198,8 +198,8 @@ func New(model llm.Model, s *session.Session, o *Options) *Agent {
 			continue
 		}
 		check = func(ctx context.Context, skill string, args json.RawMessage) (*Outcome, error) {
-			if !slices.ContainsFunc(s.Acting(), isServed) {
-				return nil, nil // without opening a tool that is opened at its first call
+			if !slices.ContainsFunc(s.SkillsInContext(), isServed) {
+				return nil, nil // a lazy tool need not be opened
 			}
 			return t.checkLoad(ctx, skill, args)
 		}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A definition that was made for one conversation uses the functions of another one.
-func TestLazyKeepsNothingOfTheFirstTool(t *testing.T) {
+// A lazy copy of a tool of one conversation calls the functions of another one.
+func TestLazyCopyUsesOnlyOpenedTool(t *testing.T) {
 	tool := func(of string) Tool {
 		answer := func() (*Outcome, error) { return &Outcome{Text: of}, nil }
 		return Tool{

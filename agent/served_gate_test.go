@@ -60,7 +60,7 @@ func (l *library) lastResult() string {
 
 // While the text of a skill of an MCP server is in the conversation and the user did
 // not approve the skill, each call of a tool that may do something needs approval.
-func TestToolsNeedApprovalWhileServedSkillsAct(t *testing.T) {
+func TestToolsNeedApprovalWhileServedSkillsAreInContext(t *testing.T) {
 	p := newGuide()
 	src := p.source("docs")
 	answer := func(approval.Request) *approval.Answer {
@@ -76,7 +76,7 @@ func TestToolsNeedApprovalWhileServedSkillsAct(t *testing.T) {
 			t.Errorf("%s: asked %d times for %d calls (%s); want %d for 2", when, got, len(l.shelf.called)-called, l.lastResult(), asked)
 		}
 		for _, about := range l.asked[before:] {
-			if asked == 2 && !strings.Contains(about.Reason, "skill mcp.docs/guide: it comes from an MCP server") {
+			if asked == 2 && !strings.Contains(about.Reason, "skill mcp.docs/guide: the text of this skill of an MCP server") {
 				t.Errorf("%s: asked because %q, want the skill", when, about.Reason)
 			}
 		}
@@ -106,8 +106,8 @@ func TestToolsNeedApprovalWhileServedSkillsAct(t *testing.T) {
 	expect("after its text left the conversation", 0, "put")
 }
 
-// The user decides on each read from one server while the text of a skill of another
-// one is in the conversation. The prompt names both.
+// While the text of a skill of one server is in the conversation, the user is asked
+// about each read from another server. The prompt names both servers.
 func TestReadsAcrossServersAreConfirmed(t *testing.T) {
 	p, other := newGuide(), newGuide()
 	outcome := approval.Declined
@@ -201,7 +201,7 @@ func TestPlainReadsLoadNoSkill(t *testing.T) {
 			t.Errorf("%s: result %q, %d files sent; want a refusal", file, got, p.sent)
 		}
 	}
-	if acting := l.session.Acting(); len(acting) != 0 {
+	if acting := l.session.SkillsInContext(); len(acting) != 0 {
 		t.Errorf("%v act, want no skill", acting)
 	}
 }

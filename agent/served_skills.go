@@ -19,7 +19,7 @@ import (
 // conversation has the text of a skill of an MCP server that the user did not
 // approve, and that may direct the model. It returns "" if there is none.
 func (c *toolCaller) confirmation(ctx context.Context) string {
-	err := c.rt.CheckCode(ctx, c.session.Acting(), policy.Principal{}, c.session.ID())
+	err := c.rt.CheckCode(ctx, c.session.SkillsInContext(), policy.Principal{}, c.session.ID())
 	refused, ok := errors.AsType[*loadout.RefusedError](err)
 	switch {
 	case err == nil:
@@ -59,13 +59,13 @@ func (c *toolCaller) checkLoad(ctx context.Context, skill string, args json.RawM
 func isServed(a session.ActiveSkill) bool { return skillname.IsServed(a.Skill.Name, a.Skill.Origin) }
 
 // checkOrigin asks the user about a call that reads a skill of an MCP server while
-// the conversation has the text of a skill of another one, which may have directed
-// the model to make the call. The answer counts for this call only. If the call must
-// not be made, checkOrigin returns its outcome.
+// the conversation has the text of a skill of another server, because that text may
+// have directed the model to make the call. The answer applies to this call only. If
+// the call must not be made, checkOrigin returns its outcome.
 func (c *toolCaller) checkOrigin(ctx context.Context, tool, ref string, args json.RawMessage) (*Outcome, error) {
 	acting := ""
 	to := skillname.ServerLabel(ref)
-	for _, a := range c.session.Acting() {
+	for _, a := range c.session.SkillsInContext() {
 		from := skillname.ServerLabel(a.Skill.Name)
 		if !isServed(a) {
 			continue

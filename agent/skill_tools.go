@@ -87,7 +87,7 @@ func SkillTools(ctx context.Context, rt *loadout.Runtime, s *session.Session, o 
 	opts.InvokedByUser = func(e *catalog.Entry) bool {
 		return slices.ContainsFunc(s.Active(), func(a session.ActiveSkill) bool { return a.Skill.Key() == e.Key() })
 	}
-	opts.ActiveSkills = s.Acting
+	opts.ActiveSkills = s.SkillsInContext
 	server := mcpserver.New(rt, &opts)
 	c, err := connect(ctx, server, caller.elicit)
 	if err != nil {

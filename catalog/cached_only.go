@@ -6,17 +6,17 @@ import (
 )
 
 // ErrNotFetched is returned for a file of a skill of an MCP server that is not in
-// the cache, if the context is one of [CachedOnly].
+// the cache, if the context comes from [CachedOnly].
 var ErrNotFetched = errors.New("file not fetched yet")
 
 type cachedOnlyKey struct{}
 
-// CachedOnly returns a context with which opened skills of MCP servers read only
-// files that were fetched earlier.
+// CachedOnly returns a copy of ctx with which skills of MCP servers read only files
+// that were fetched earlier.
 func CachedOnly(ctx context.Context) context.Context {
 	return context.WithValue(ctx, cachedOnlyKey{}, true)
 }
 
-// IsCachedOnly reports whether ctx is one of [CachedOnly]. Sources that fetch files
-// call it.
+// IsCachedOnly reports whether ctx comes from [CachedOnly]. Sources must call it
+// before they fetch a file.
 func IsCachedOnly(ctx context.Context) bool { return ctx.Value(cachedOnlyKey{}) != nil }

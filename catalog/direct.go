@@ -16,9 +16,9 @@ import (
 // their instructions and list their files with few system calls. Other skills
 // are read through [skill.Bundle], which confines symlinks to the skill.
 
-// readSymlinked reads the start of a symlinked file into the result of alloc for
-// its size. The target must be in the directory that contains the symlink, or below
-// it. If within is not nil, that directory must be inside that boundary.
+// readSymlinked reads the start of a symlinked file into the buffer that alloc
+// returns for its size. The target must be in the directory that contains the
+// symlink, or below it. If within is not nil, the directory must be inside it.
 func readSymlinked(path string, within *boundary, alloc func(size int64) []byte) (int, stamp, error) {
 	root, err := within.openRoot(filepath.Dir(path))
 	if err != nil {

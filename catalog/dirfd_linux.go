@@ -276,8 +276,8 @@ func (d *dirfd) readHead(name string, buf []byte) (n int, st stamp, err error) {
 	return d.readInto(name, func(int64) []byte { return buf })
 }
 
-// readInto is like readHead, but reads into the result of alloc for the size of the
-// file.
+// readInto is like readHead, but reads into the buffer that alloc returns for the
+// size of the file.
 func (d *dirfd) readInto(name string, alloc func(size int64) []byte) (n int, st stamp, err error) {
 	fd, err := openat(d.fd, name, unix.O_NOFOLLOW)
 	if errors.Is(err, unix.ELOOP) && !d.noLinks {

@@ -29,7 +29,8 @@ type listedFile struct {
 	mode     fs.FileMode
 }
 
-// maxPooledPaths is the size in bytes of the paths of a large skill.
+// maxPooledPaths is the maximum capacity, in bytes, of the paths of a list that is
+// reused.
 const maxPooledPaths = 64 << 10
 
 var fileLists = sync.Pool{New: func() any { return new(fileList) }}
@@ -74,7 +75,8 @@ func (l *fileList) walk(d *dirfd, from, to int) bool {
 	return l.read(d, from, to) && l.visit(d, from, to, first, len(l.entries))
 }
 
-// visit adds what is in the entries from first to last, which were read from d.
+// visit sets the sizes and modes of the files in entries[first:last], which were
+// read from d, and walks the directories among them.
 func (l *fileList) visit(d *dirfd, from, to, first, last int) bool {
 	for i := first; i < last; i++ {
 		e := l.entries[i]

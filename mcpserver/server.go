@@ -98,11 +98,11 @@ type Options struct {
 	// write to if a grant allows it; "" mounts none.
 	Workspace string
 	// ActiveSkills returns the skills of the conversation, as
-	// [session.Session.Acting] does. Files of a skill of an MCP server are used
-	// only in the version that was loaded, and while the conversation has the text
-	// of such a skill, scripts run only if it is approved. If ActiveSkills is nil,
-	// clients name the version in each call, because a server does not know what
-	// its clients have loaded.
+	// [session.Session.SkillsInContext] does. Files of a skill of an MCP server are used
+	// only in the loaded version. While the conversation has the text of such a
+	// skill, scripts run only if the skill is approved. If ActiveSkills is nil,
+	// clients must name the version in each call, because a server does not know
+	// which skills its clients have loaded.
 	ActiveSkills func() []session.ActiveSkill
 	// ApproveChanges asks the user about held changes of a script: see
 	// [loadout.Run]. If it is nil, clients with elicitation and a protocol

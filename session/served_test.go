@@ -24,9 +24,9 @@ func versions(all []session.ActiveSkill) string {
 	return strings.Join(out, ", ")
 }
 
-// A skill of an MCP server acts until its text has left the conversation, in each
-// version that was loaded. Other skills act while they are active.
-func TestServedSkillsActUntilTheirTextIsGone(t *testing.T) {
+// SkillsInContext returns each loaded version of a skill of an MCP server until its text has
+// left the conversation. It returns other skills while they are active.
+func TestServedSkillsStayInContextUntilTheirTextIsGone(t *testing.T) {
 	sh := &shelf{}
 	sh.put("own", "Mine.")
 	first := sh.putServed("guide", "One.").Digest[7:11]
@@ -52,11 +52,11 @@ func TestServedSkillsActUntilTheirTextIsGone(t *testing.T) {
 	}
 	expect := func(when, want string) {
 		t.Helper()
-		if got := versions(s.Acting()); got != want {
+		if got := versions(s.SkillsInContext()); got != want {
 			t.Errorf("%s: %q act, want %q", when, got, want)
 		}
 		again := open(t, log, sh)
-		if got := versions(again.Acting()); got != want {
+		if got := versions(again.SkillsInContext()); got != want {
 			t.Errorf("%s, in another process: %q act, want %q", when, got, want)
 		}
 		state := s.State()
@@ -65,8 +65,8 @@ func TestServedSkillsActUntilTheirTextIsGone(t *testing.T) {
 		if err == nil {
 			err = json.Unmarshal(saved, &restored)
 		}
-		if err != nil || !reflect.DeepEqual(state.Acting(), restored.Acting()) {
-			t.Errorf("%s, from a saved state: %q act, want %q (%v)", when, versions(restored.Acting()), want, err)
+		if err != nil || !reflect.DeepEqual(state.SkillsInContext(), restored.SkillsInContext()) {
+			t.Errorf("%s, from a saved state: %q act, want %q (%v)", when, versions(restored.SkillsInContext()), want, err)
 		}
 	}
 	load("guide")

@@ -265,10 +265,10 @@ func (s *Session) Active() []ActiveSkill {
 	return s.state.Active()
 }
 
-// Acting returns the skills that may direct the model: the active ones, and those of
-// MCP servers whose text the conversation still contains; see [State.Acting].
-func (s *Session) Acting() []ActiveSkill {
+// SkillsInContext returns the skills that may direct the model: the active ones, and those of
+// MCP servers whose text the conversation still contains; see [State.SkillsInContext].
+func (s *Session) SkillsInContext() []ActiveSkill {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.state.Acting()
+	return s.state.SkillsInContext()
 }

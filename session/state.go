@@ -132,12 +132,12 @@ func (s *State) servedWithout(gone func(servedLoad) bool) []servedLoad {
 	return out
 }
 
-// Acting returns the active skills and, of the skills of MCP servers, the loads
+// SkillsInContext returns the active skills and, of the skills of MCP servers, the loads
 // whose text the conversation still contains, in load order. Until its text has
 // left the conversation, such a skill may direct the model, even if it is no longer
-// active or another version of it is. Of a load that is not active, only the skill,
-// the digest and the sequence number are set.
-func (s *State) Acting() []ActiveSkill {
+// active or another version of it is. A load that is not active has only its skill,
+// digest and sequence number set.
+func (s *State) SkillsInContext() []ActiveSkill {
 	out := s.Active()
 	for _, l := range s.served {
 		if a, ok := s.active[l.Skill.Key()]; !ok || a.Digest != l.Digest {

@@ -38,7 +38,7 @@ func TestReadmeShowsResults(t *testing.T) {
 }
 
 // The figures that the program is held to. Each has a row with a goal.
-func TestRowsOfGoals(t *testing.T) {
+func TestGoalsHaveRows(t *testing.T) {
 	want := strings.Fields(`size build version mcp-17 mcp-10000 run run-cpu true-native python-native true-bwrap script-first script-next
 		scan restart rescan activation call-stdio call-http hub-idle`)
 	rows := map[string]row{}

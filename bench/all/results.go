@@ -18,12 +18,12 @@ type figure struct {
 	N      int     `json:"n"`
 }
 
-// result is what was last measured of a row.
+// result is the last measurement of a row.
 type result struct {
 	Unit string `json:"unit"`
 	figure
 	Limit *figure `json:"limit,omitempty"`
-	// LimitUnit is the unit of the limit of a ratio, which has none itself.
+	// LimitUnit is the unit of the limit of a ratio. The ratio itself has no unit.
 	LimitUnit string             `json:"limit_unit,omitempty"`
 	Peers     map[string]*figure `json:"peers,omitempty"` // those measured in the same run
 	Date      string             `json:"date"`
@@ -33,7 +33,7 @@ type result struct {
 	Machine   string             `json:"machine"`
 }
 
-// results maps keys of rows to what was last measured of them.
+// results maps the keys of rows to their last measurements.
 type results map[string]result
 
 const resultsFile = "results.json"

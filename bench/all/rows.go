@@ -89,7 +89,7 @@ var subjects = []subject{
 		{key: "run", figure: "`loadout run` of `exit 0`, wall", program: "sandbox", record: "wall: exit 0: loadout run", limit: "wall: exit 0: plain exec", peers: bwrap("wall: exit 0: plain bwrap"), goal: 40},
 		{key: "run-cpu", figure: "the same, CPU", program: "sandbox", record: "CPU: exit 0: loadout run", limit: "CPU: exit 0: plain exec", peers: bwrap("CPU: exit 0: plain bwrap"), goal: 25},
 		{key: "true-native", figure: "`true`, native", program: "sandbox", record: "wall: true: native", limit: "wall: true: plain exec", peers: bwrap("wall: true: plain bwrap"), goal: 8},
-		{key: "true-bwrap", figure: "`true`, back end bwrap", program: "sandbox", record: "wall: true: backend bwrap", limit: "wall: true: plain exec", peers: bwrap("wall: true: plain bwrap"), goal: 20},
+		{key: "true-bwrap", figure: "`true`, backend bwrap", program: "sandbox", record: "wall: true: backend bwrap", limit: "wall: true: plain exec", peers: bwrap("wall: true: plain bwrap"), goal: 20},
 		{key: "true-prepared", figure: "`true`, in a prepared sandbox", program: "sandbox", record: "wall: true: in a prepared sandbox", limit: "wall: true: plain exec"},
 		{key: "python-native", figure: "`python3 -c pass`, native, × limit", program: "sandbox", record: "wall: python3: native", of: ratio, limit: "wall: python3: plain exec", peers: bwrap("wall: python3: plain bwrap"), goal: 1.5},
 		{key: "python-prepared", figure: "`python3 -c pass`, in a prepared sandbox, × limit", program: "sandbox", record: "wall: python3: in a prepared sandbox", of: ratio, limit: "wall: python3: plain exec"},

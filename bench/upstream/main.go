@@ -120,10 +120,10 @@ func (s *site) newOurs(name, config string, more ...string) *way {
 		call: func(i int) map[string]any { return callToolParams(fmt.Sprintf("e%d__echo", i)) }}
 }
 
-// echoOnly returns the parameters for a program with one server, which does not rename its tool.
+// echoOnly returns the parameters for a program that has one server and does not rename its tool.
 func echoOnly(int) map[string]any { return echoParams("echo") }
 
-// newHTTPWays returns the ways over HTTP. The first one is the server of the others.
+// newHTTPWays returns the ways over HTTP. The first one calls the server that the others proxy.
 func (s *site) newHTTPWays(f flags) ([]*way, error) {
 	address := strings.TrimSuffix(strings.TrimPrefix(s.url, "http://"), "/mcp")
 	ways := []*way{{name: directHTTP, args: []string{s.echo, "-http", address}, url: s.url, call: echoOnly}}

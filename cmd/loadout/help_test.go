@@ -59,7 +59,7 @@ func output(t *testing.T, args []string) string {
 
 // A command that is created alone is the same as one that is created with all
 // others.
-func TestSingleCommandIsTheSame(t *testing.T) {
+func TestCommandCreatedAloneHasSameHelp(t *testing.T) {
 	all := (&app{}).command()
 	for _, f := range (&app{}).families(all) {
 		for _, s := range f.commands {

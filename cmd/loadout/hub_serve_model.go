@@ -75,10 +75,10 @@ func readsImages(c *config.Config) func(string) bool {
 	}
 }
 
-// hubPrices returns two functions: price returns the configured price of a
-// model, and window returns the context window of a model, or 0 if it is unknown:
-// the configured one of the configured model, else the one known for the name. Both
-// take the name that the model reports.
+// hubPrices returns two functions that take the name that a model reports. price
+// returns the configured price of the model. window returns the configured context
+// window for the configured model, which is 0 if none is set. For other models, it
+// returns the window known for the name, or 0 if it is unknown.
 func hubPrices(c *config.Config) (price func(string) (usage.Price, bool), window func(string) int) {
 	own := setup.ChooseModel(c, setup.ModelFlags{}).ReportedName()
 	return setup.Prices(c), func(name string) int {

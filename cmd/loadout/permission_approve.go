@@ -104,7 +104,7 @@ name of a tool revokes these approvals.`,
 	f.StringArrayVar(&o.digests, "digest", nil, "approve only if the skill has this `DIGEST`; repeat it for each dependency")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask for confirmation")
 	f.DurationVar(&o.expires, "expires", 0, "let the approval expire after `TIME`, such as 24h")
-	f.BoolVar(&o.allowedTools, "allowed-tools", false, "let the allowed-tools of a skill of an MCP server count")
+	f.BoolVar(&o.allowedTools, "allowed-tools", false, "grant the allowed-tools that a skill of an MCP server requests")
 	f.BoolVar(&o.workspace, "write-workspace", false, "allow writing to the workspace directory")
 	f.BoolVar(&o.host, "host-network", false, "allow the host network, without the host allowlist")
 	f.BoolVar(&o.unsandboxed, "unsandboxed", false, "allow the backend named process, which provides no isolation")

@@ -53,8 +53,8 @@ const (
 // different format or with a different label.
 var ErrDamaged = errors.New("damaged search index")
 
-// crcTable is not computed at start, which sandboxed processes of this program would
-// do too.
+// crcTable is computed at its first use. At package initialization, each sandboxed
+// process of this program would compute it too.
 var crcTable = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
 
 func checksum(b []byte) uint32 { return crc32.Checksum(b, crcTable()) }

@@ -295,7 +295,7 @@ func TestAddresses(t *testing.T) {
 }
 
 // A client signs in and selects the database of the address.
-func TestSignsIn(t *testing.T) {
+func TestClientSignsIn(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -23,8 +23,8 @@ const (
 	// pingInterval is the time between pings. If nothing arrives for twice
 	// this time, Redis is considered disconnected.
 	pingInterval = 3 * time.Second
-	// maxPause is the maximum delay between reconnection attempts, and the time that
-	// connecting may take in each of them.
+	// maxPause is the maximum delay between reconnection attempts, and the timeout
+	// for connecting in each attempt.
 	maxPause = 2 * time.Second
 	// requestTimeout is the time that a request may take.
 	requestTimeout = 3 * time.Second

@@ -134,7 +134,7 @@ func (b *conversationBuilder) openTools(ctx context.Context) error {
 		b.host.RecordListed(ctx, filepath.Join(project, ".loadout", "skills"), []string{name}) // the user agreed to save it
 		return rt.Catalog().Reload(ctx)
 	}
-	active := func() []session.ActiveSkill { return b.session.Acting() }
+	active := func() []session.ActiveSkill { return b.session.SkillsInContext() }
 	files := workspace.New(root, &workspace.Options{Run: newCommandRunner(rt, b.folder, own, approve, b.id, active), Own: own, Agree: approve.agreeCallback(), ReadOutput: func(link string) ([]byte, error) { return outputlink.Read(rt, link) },
 		Hint: b.explainSkillPath, Project: project, OnSave: onSave})
 	b.set, _, err = b.host.NewToolsetWith(ctx, b.config, rt, setup.ToolsetOptions{Files: b.flags.Files, Profile: b.profile, Rules: b.rules, Session: b.id, Folder: b.folder, Builtin: files})

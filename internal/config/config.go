@@ -149,8 +149,8 @@ func (in Input) Candidates() []string {
 	return out
 }
 
-// WatchedPaths returns all paths on which the result of Candidates, and the
-// existence of the files, depend. It reads no files.
+// WatchedPaths returns the paths that decide which files Candidates returns, and
+// whether they exist. It reads no files.
 func (in Input) WatchedPaths() []string {
 	var out []string
 	for d := in.WorkDir; ; d = filepath.Dir(d) {

@@ -20,16 +20,16 @@ func SubjectOf(name, origin, digest string) policy.Digest {
 	return policy.Digest("sha256:" + hex.EncodeToString(sum[:]))
 }
 
-// ToolsSubject returns the subject of the grant with which the user lets the
-// allowed-tools of a skill of an MCP server count. It depends on the skill, its
-// files and the tools, so that another version has no such grant.
+// ToolsSubject returns the subject of the user's grant of the allowed-tools that a
+// skill of an MCP server requests. It depends on the skill, its files and the tools,
+// so the grant does not apply to another version.
 func ToolsSubject(name, digest string, tools []string) policy.Digest {
 	return hashParts(append([]string{"served skill tools 1", name, digest}, tools...)...)
 }
 
-// HiddenTextSubject returns the subject of the grant with which the user lets models
-// read the hidden characters of a file of a skill of an MCP server. sha256 is the
-// hash of the file in hex.
+// HiddenTextSubject returns the subject of the user's grant that lets models read the
+// hidden characters in a file of a skill of an MCP server. sha256 is the hash of the
+// file in hex.
 func HiddenTextSubject(name, sha256 string) policy.Digest {
 	return hashParts("served skill hidden text 1", name, sha256)
 }

@@ -178,7 +178,7 @@ func (s *openedSkill) dir() string {
 		return mountpoint.Skill
 	}
 	name := url.QueryEscape(s.entry.Name)
-	if len(name) > maxServedDir { // of 255 in file systems
+	if len(name) > maxServedDir { // file systems allow 255 bytes
 		name = fmt.Sprintf("%s~%.16x", name[:maxServedDir], sha256.Sum256([]byte(name)))
 	}
 	return mountpoint.Needs + "/" + name

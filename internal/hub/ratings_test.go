@@ -88,7 +88,7 @@ func TestUsage(t *testing.T) {
 		wantEqual(t, list("/api/v1/skills/"+used+"/usage?days=1"), []use{last})
 		wantEqual(t, list("/api/v1/usage?days=7"), []use{{Name: "used", Loads: 3, Calls: 3, Errors: 1, Tokens: 30}, {Name: "young"}})
 		wantEqual(t, list("/api/v1/usage?days=1&namespace=default"), []use{{Name: "used", Loads: 2, Calls: 3, Errors: 1, Tokens: 20}, {Name: "young"}})
-		wantEqual(t, list("/api/v1/usage/unused?days=1"), []use{}) // the other one is too young to be missed
+		wantEqual(t, list("/api/v1/usage/unused?days=1"), []use{}) // the other skill is too new to be unused
 		ada.send(t, "GET", "/api/v1/usage?days=0", nil).wantProblem(t, 422, "invalid")
 	})
 }

@@ -36,8 +36,8 @@ func urisOf(entries []map[string]any) (uris []string) {
 }
 
 // The endpoint of everything has the skills of servers below their labels, with equal
-// files, digests, sizes and frontmatter. They are read once they are approved, and a copy
-// in the library stays apart.
+// files, digests, sizes and frontmatter. They can be read after their approval. A copy in
+// the library is a separate skill.
 func TestSkillsOfServersAreRepublished(t *testing.T) {
 	s := serverskilltest.Start(t)
 	files := map[string]string{

@@ -78,7 +78,7 @@ func TestFailedSource(t *testing.T) {
 		if s == nil || s.FailedSince.IsZero() || s.Error != "open "+g.URL+": "+g.Host()+" requires a credential and none is configured" {
 			t.Errorf("the check is %+v", s)
 		}
-		wantEqual(t, attentionOn(t, ada), []string(nil)) // one failure
+		wantEqual(t, attentionOn(t, ada), []string(nil)) // a single failure needs no attention
 
 		n.failedBefore(t, pdf, 11*time.Hour)
 		n.checkSources(t)

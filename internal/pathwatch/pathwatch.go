@@ -1,4 +1,4 @@
-// Package pathwatch tells whether paths may have changed, for one system call
+// Package pathwatch reports whether paths may have changed. It needs one system call
 // instead of one for each path.
 //
 // The kernel queues an event inside the system call that changes a file.

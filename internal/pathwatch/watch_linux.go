@@ -76,7 +76,7 @@ func (w *Watch) Changed() bool {
 			w.changed = w.isRelevant(w.buffer[:n])
 		}
 	}
-	w.changed = true // also if others cause events faster than they are read
+	w.changed = true // assume a change if events arrive faster than they are read
 	return true
 }
 
@@ -132,7 +132,7 @@ func (w *Watch) add(path string) error {
 			dir = at
 		case unix.S_IFLNK:
 			if symlinks++; symlinks > maxSymlinks {
-				return nil // the kernel refuses the path, until one of the links changes
+				return nil // the kernel refuses the path until one of the symlinks changes
 			}
 			target := make([]byte, unix.PathMax)
 			n, err := unix.Readlink(at, target)
@@ -199,8 +199,8 @@ var isLocal = map[uint32]bool{
 	unix.OVERLAYFS_SUPER_MAGIC: true,
 }
 
-// ignoreMissing returns nil for the error of a file that does not exist. If it
-// did a moment ago, its directory has an event.
+// ignoreMissing returns nil if err says that a file does not exist. If the file was
+// removed a moment ago, there is an event for its directory.
 func ignoreMissing(err error) error {
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
 		return nil

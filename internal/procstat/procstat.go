@@ -15,9 +15,9 @@ func Parse(stat string) (state, start string) {
 	return fields[0], fields[19]
 }
 
-// Fields returns the fields of the file from the third one on, the state. The
-// second one, the name of the program, is in parentheses and may contain any
-// character.
+// Fields returns the fields of the file, beginning with the third one, the state.
+// It skips the PID and the name of the program, which is in parentheses and may
+// contain any character.
 func Fields(stat string) []string {
 	return strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
 }

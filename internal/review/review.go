@@ -100,9 +100,9 @@ func (r *Review) Grant() policy.Grant {
 		Permissions: r.Permissions, Needs: r.Request.Needs, Scope: policy.Always}
 }
 
-// ServedGrants returns the grants for a skill of an MCP server that follow its
-// approval: that models may read the hidden characters that the user was shown and,
-// if tools is set, that its allowed-tools count.
+// ServedGrants returns the additional grants that come with the approval of a skill
+// of an MCP server: for the hidden characters that the user was shown and, if tools
+// is set, for its allowed-tools.
 func (r *Review) ServedGrants(tools bool) []policy.Grant {
 	if !r.isServed() {
 		return nil

@@ -98,7 +98,7 @@ func drawConstraint(t *rapid.T) string {
 
 // Masterminds's library accepts the same versions and constraints, with the same
 // result.
-func TestSameAsMasterminds(t *testing.T) {
+func TestMatchesMasterminds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		constraint, version := noise.Draw(t, "constraint"), noise.Draw(t, "version")
 		if rapid.IntRange(0, 3).Draw(t, "well-formed") > 0 {

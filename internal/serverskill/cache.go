@@ -165,11 +165,13 @@ func (c *Cache) open(create bool) *os.Root {
 	return root
 }
 
-// maxTemporaryAge is the age from which a temporary file is one that a crash left.
+// maxTemporaryAge is the age at which a temporary file is assumed to be left over
+// from a crash.
 const maxTemporaryAge = time.Hour
 
-// shrink removes the oldest files if they exceed a limit, and those that a crash
-// left. It returns the usage of the others, or nil if it is unknown.
+// shrink removes the oldest files if a limit is exceeded, and temporary files left
+// over from a crash. It returns the usage of the remaining files, or nil if it is
+// unknown.
 func shrink(root *os.Root, files int, limit int64) *usage {
 	all, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
@@ -194,7 +196,7 @@ func shrink(root *os.Root, files int, limit int64) *usage {
 	}
 	slices.SortFunc(infos, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
 	for _, i := range infos {
-		if !now.exceeds(files/2, limit/2) { // so that not every file removes another
+		if !now.exceeds(files/2, limit/2) { // make room for many files at once
 			break
 		}
 		_ = root.Remove(i.Name())

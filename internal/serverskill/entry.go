@@ -246,7 +246,7 @@ func (e *Entry) parseFrontmatter(v any) error {
 	if !skillname.IsPortable(name) {
 		return fmt.Errorf("name %q is not 1 to 64 lower-case letters, digits and single hyphens", short(name))
 	}
-	text, err := plainjson.Line(v) // no escapes for HTML, so that it is YAML, too, and does not grow
+	text, err := plainjson.Line(v) // without HTML escapes, the text is also valid YAML and does not grow
 	if err != nil {
 		return errors.New("frontmatter cannot be encoded")
 	}

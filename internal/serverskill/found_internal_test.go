@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Skills that somebody asked for by URI are forgotten when their entries have too many
-// bytes, however few they are.
+// Skills that were requested by URI are forgotten when their entries exceed the memory
+// limit, however few they are.
 func TestFoundSkillsAreBoundedByMemory(t *testing.T) {
 	s := &Source{entries: map[string]*Entry{}, found: map[string]*Entry{}}
 	for i := range 20 {

@@ -388,7 +388,7 @@ func (s *Source) Find(ctx context.Context, ref string) error {
 	return nil
 }
 
-// Limits of the skills that are known only because somebody asked for them.
+// Limits on unlisted skills, which are known only because they were requested by URI.
 const (
 	maxFound       = 1000
 	maxFoundMemory = 8 << 20 // bytes; a single entry may have more
@@ -529,7 +529,7 @@ func (s *Source) replace(ctx context.Context, held *Entry, cause error) error {
 }
 
 // update replaces the entry of a skill, or removes it if now is nil, and stores the
-// listing. A skill that the server does not list stays so.
+// listing. It does not add a skill that the server does not list to the listing.
 func (s *Source) update(dir string, now *Entry) {
 	s.mu.Lock()
 	l := *s.listing

@@ -669,8 +669,8 @@ func TestServerWithoutTheExtensionIsAskedNothing(t *testing.T) {
 	}
 }
 
-// A skill that the server does not list stays so when it changes, and a model that
-// names many URIs does not fill the memory.
+// A changed skill is not added to the listing if the server does not list it. Memory
+// use is bounded even if a model names many URIs.
 func TestFoundSkillsAreNotListed(t *testing.T) {
 	s, dir := newServer(), filepath.Join(t.TempDir(), "docs")
 	s.add("skill://pdf", "pdf")
@@ -708,7 +708,7 @@ func TestFoundSkillsAreNotListed(t *testing.T) {
 
 // The number of files in a cache is bounded, too, and temporary files that a crash
 // left are removed.
-func TestCacheHasFewFiles(t *testing.T) {
+func TestCacheFilesAreBounded(t *testing.T) {
 	s, dir := newServer(), filepath.Join(t.TempDir(), "docs")
 	s.add("skill://pdf", "pdf", "a.md", "A")
 	files := filepath.Join(dir, "files")

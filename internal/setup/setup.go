@@ -166,8 +166,9 @@ func (s *Setup) StateDir() string {
 // none.
 func (s *Setup) DataDir() string { return s.baseDir("", "XDG_DATA_HOME", ".local/share") }
 
-// baseDir returns the directory in the variable own, our directory in the one in the
-// variable xdg, or our directory in a directory of the home directory.
+// baseDir returns the value of the variable own, if it is set. Otherwise, it returns
+// the subdirectory loadout of the directory in the variable xdg or, if that is not
+// absolute, of the path inHome in the home directory.
 func (s *Setup) baseDir(own, xdg, inHome string) string {
 	if own != "" && s.Getenv(own) != "" {
 		return s.Getenv(own)

@@ -24,7 +24,7 @@ func (s *Setup) UsageFile() string {
 	return ""
 }
 
-// usageDelay is how long a program collects uses before it writes them.
+// usageDelay is the maximum time for which a program buffers uses.
 const usageDelay = 200 * time.Millisecond
 
 // NewUsageLog returns a usage log that is written in the background, so that

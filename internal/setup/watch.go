@@ -54,8 +54,9 @@ func (s *Setup) NewConfigWatcher(rt *loadout.Runtime, c *config.Config, set *Too
 	return f
 }
 
-// statConfigFiles returns the state of all configuration files, and of the files on
-// which the trust of a project depends: its rules may have to end.
+// statConfigFiles returns the states of all configuration files, and of the files on
+// which the trust of a project depends, because the rules of a project apply only
+// while the user trusts it.
 func (s *Setup) statConfigFiles() map[string]fileState {
 	out := map[string]fileState{}
 	in := s.ConfigInput()
@@ -93,8 +94,8 @@ func (f *ConfigWatcher) Start(ctx context.Context) (stop func()) {
 // Refresh reloads the configuration if one of its files changed. It sees each
 // change that was completed before the call. If the configuration cannot be
 // read, Refresh disables everything, because the change may have revoked any
-// permission. It sees mounts, and writes through a memory mapping, within
-// watchInterval of their end.
+// permission. It can miss a mount, or a write through a memory mapping, for up to
+// watchInterval.
 //
 // Between Start and stop, the kernel reports changes, if the system supports
 // that. Otherwise, Refresh stats all files.
@@ -137,9 +138,9 @@ func (f *ConfigWatcher) closePaths() {
 	}
 }
 
-// watchPaths watches the paths of the configuration, unless that is the case and
-// none of them changed. It reports whether one may have changed. The caller must
-// stat the files after it.
+// watchPaths starts watching the paths of the configuration, or restarts it if one
+// of them may have changed, which it reports. The caller must then stat the files,
+// because the watch does not report changes before its start.
 func (f *ConfigWatcher) watchPaths() (changed bool) {
 	if f.paths != nil {
 		if !f.paths.Changed() {
@@ -157,7 +158,7 @@ func (f *ConfigWatcher) watchPaths() (changed bool) {
 		f.unwatched = true
 		return changed
 	}
-	if f.setup.ConfigInput().WorkDir != in.WorkDir { // renamed meanwhile
+	if f.setup.ConfigInput().WorkDir != in.WorkDir { // the directory was renamed
 		paths.Close()
 		return changed // the next call tries again
 	}
@@ -165,12 +166,12 @@ func (f *ConfigWatcher) watchPaths() (changed bool) {
 	return changed
 }
 
-// update reloads the configuration if one of its files changed. A change that
-// left the size and the time of a file as they were is seen only by the kernel.
+// update reloads the configuration if one of its files changed. Only the kernel
+// reports a change that keeps the size and the modification time of a file.
 func (f *ConfigWatcher) update(ctx context.Context) error {
 	changed := f.watchPaths()
 	now := f.setup.statConfigFiles()
-	if f.paths != nil && !changed && !maps.Equal(now, f.stamps) { // such as a mount, which covers the watched files
+	if f.paths != nil && !changed && !maps.Equal(now, f.stamps) { // a mount may hide the watched files
 		f.closePaths()
 		f.watchPaths()
 		now = f.setup.statConfigFiles()
@@ -178,7 +179,7 @@ func (f *ConfigWatcher) update(ctx context.Context) error {
 	if !changed && maps.Equal(now, f.stamps) {
 		return f.failed
 	}
-	f.stamps, f.unwatched = now, false // what prevented watching may be over
+	f.stamps, f.unwatched = now, false // try to watch again
 	filter := catalog.Filter{Disabled: true}
 	quiet := *f.setup
 	quiet.Quiet = true

@@ -6,8 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pipeBuf is the number of bytes up to which Linux writes to a pipe completely or
-// not at all.
+// pipeBuf is the maximum size, in bytes, of an atomic write to a pipe on Linux.
 const pipeBuf = 4096
 
 // TryWrite writes b to the standard input of the process without waiting. It

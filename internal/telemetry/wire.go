@@ -9,7 +9,7 @@ import (
 )
 
 // message is a message in the protobuf wire format. Its methods append a field and
-// return the longer message. Except add, they omit the zero value, as proto3 does.
+// return the extended message. All except add omit zero values, as proto3 does.
 //
 // The generated types of the protocol would link the protobuf library, which takes
 // a megabyte and initializes itself whenever the program starts.

@@ -18,8 +18,8 @@ type SkillLimits struct {
 	Time   time.Duration
 }
 
-// The bounds of [SkillLimits]. The lower ones are such that a host still supports
-// a skill with 512 files and 16 MiB: its entry can have 4 MiB of JSON.
+// The bounds of [SkillLimits]. The entry of a skill with 512 files, which each host
+// must support, can have 4 MiB of JSON.
 const (
 	minSkillMegabytes = 4
 	maxSkillMegabytes = 64

@@ -226,9 +226,9 @@ type immediateWriter interface {
 	TryWrite(b []byte) (bool, error)
 }
 
-// tryWrite writes a line if that is possible without waiting, which saves the two
+// tryWrite writes a line if that is possible without waiting, and so avoids two
 // switches between goroutines. Otherwise, it returns false and counts the line as
-// queued: lines stay in order, so that no request follows its cancellation.
+// queued. Lines stay in order, so no cancellation precedes its request.
 func (c *stdioConn) tryWrite(line []byte) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

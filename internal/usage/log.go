@@ -99,9 +99,9 @@ func (l *Log) write(lines []byte) {
 	}
 }
 
-// collect adds a line to the collected ones. It returns false if those must be
-// written first: their size is limited to maxLine bytes, so that appending them
-// is atomic. After Close, it writes the line.
+// collect adds a line to the collected lines. It returns false if they must be
+// written first: together they have at most maxLine bytes, so that appending them
+// is atomic. After Close, collect writes the line at once.
 func (l *Log) collect(line []byte) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,5 +1,5 @@
-// An MCP server over HTTP with a tool that modifies and one that only reads, which can fail, and with
-// skills. It implements enough of protocol 2025-11-25, without sessions.
+// An MCP server over HTTP with a tool that modifies, a tool that only reads and can fail, and skills. It
+// implements the necessary parts of protocol 2025-11-25, without sessions.
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";

@@ -41,9 +41,9 @@ export class Team {
   }
 
   /**
-   * stage makes a user with a role in a group, in which another user is too. The group has a skill with a pending
-   * version and comments, a server and a team. The user has a conversation, which is shared, a token and a secret.
-   * It returns a window of the user, which has options, and pages from which links lead to the others.
+   * stage creates a user with a role in a group, and another member. The group has a skill with a pending version
+   * and comments, a server and a team. The user has a shared conversation, a token and a secret. stage returns a
+   * window of the user, opened with the options, and the pages from which links lead to all others.
    */
   async stage(role, options) {
     const { root, gates } = this;
@@ -137,7 +137,7 @@ export class Team {
     };
   }
 
-  /** grant makes the user of a role, or gives back what a click took from it. */
+  /** grant creates the user of a role, or restores its rights and password. */
   async grant(role, group) {
     const { root } = this;
     let user = (await this.ask(root, "GET", "/users?limit=100")).items.find((u) => u.name === role)?.id;
@@ -152,7 +152,7 @@ export class Team {
   }
 }
 
-/** pattern is a path without what differs between two pages of one kind. */
+/** pattern replaces the IDs in a path, so that all pages of one kind have the same pattern. */
 export const pattern = (path) =>
   path
     .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, "ID")

@@ -1,5 +1,5 @@
-// The pages of a hub with accounts, which an administrator who owns a group reaches by links, and those without a sign-in: each draws,
-// fits and is accessible. The screenshots are kept.
+// Each page of a hub with accounts draws, fits and is accessible: the pages that an administrator who owns a group
+// reaches by links, and those without a sign-in. The screenshots are kept.
 //   LOADOUT_TEST_VIEWS=all   all sizes, schemes and languages; else one of them
 import assert from "node:assert/strict";
 import { mkdir } from "node:fs/promises";
@@ -58,7 +58,7 @@ for (const view of views("360-dark-zh-CN")) {
       const path = queue.shift();
       await check(page, path, view).catch((error) => faults.push(error.message));
       for (const link of await links(page)) {
-        if (known.has(pattern(link)) || link.startsWith("/docs")) continue; // the docs are text of the same form
+        if (known.has(pattern(link)) || link.startsWith("/docs")) continue; // the docs share one layout
         known.add(pattern(link));
         queue.push(link);
       }

@@ -32,7 +32,7 @@ func (o *OIDC) Issuer() string { return o.opts.Issuer }
 // the provider cannot be reached.
 func (o *OIDC) CheckAccessToken(ctx context.Context, token, resource string) (*Identity, Scopes, error) {
 	if !o.isFor(token, resource) {
-		return nil, 0, ErrInvalidCredentials // most tokens for others cost no request to the provider
+		return nil, 0, ErrInvalidCredentials // rejects most tokens for other services without a request to the provider
 	}
 	_, provider, err := o.connect(ctx)
 	if err != nil {

@@ -79,7 +79,7 @@ type conversation struct {
 	mu      sync.Mutex     // guards the fields below
 	closers []func() error // functions for close to call, in opening order
 	closed  bool
-	consent *consentContext // nil before the tools are created
+	served  *approvalContext // nil before the tools are created
 }
 
 // openConversation opens a conversation's setup and model.
@@ -257,7 +257,7 @@ func (t *conversation) tools(ctx context.Context, c *chat.ToolContext) ([]agent.
 
 // baseTools returns the tools of skills, servers and the working directory.
 func (t *conversation) baseTools(ctx context.Context, c *chat.ToolContext, s *session.Session) ([]agent.Tool, error) {
-	t.setConsentContext(c, s)
+	t.setApprovalContext(c, s)
 	client := &clientaction.Client{Approvals: c.Approvals, Session: c.ID, Principal: c.User}
 	o := &agent.SkillToolOptions{Tools: t.setup.Tools, Principal: c.User, Approvals: c.Approvals,
 		Elicit: client.Elicit(approver.NewElicitationHandler(c.Approvals, c.ID, c.User, elicitTimeout)),

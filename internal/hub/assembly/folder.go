@@ -91,7 +91,7 @@ func (t *conversation) commandRunner(dir string, s *session.Session) runFunc {
 		if err := chownToSandbox(dir); err != nil {
 			return nil, err
 		}
-		ran, err := rt.Command(ctx, loadout.Command{Args: args, Folder: dir, Writable: true, Direct: true, Skills: s.Acting(), Session: s.ID(), Timeout: timeout})
+		ran, err := rt.Command(ctx, loadout.Command{Args: args, Folder: dir, Writable: true, Direct: true, Skills: s.SkillsInContext(), Session: s.ID(), Timeout: timeout})
 		if err != nil {
 			return nil, firstLine(err)
 		}

@@ -30,7 +30,7 @@ type plan struct {
 	selected           []string             // names of the available skills; nil means all
 	settingsNamespaces []store.Namespace
 	servers            []agents.Server
-	publishers         []agents.Server               // those of servers whose skills are used, with different labels
+	publishers         []agents.Server               // servers whose skills are used; their labels differ
 	values             map[string]upstream.Variables // values of variables, by server name
 	platform           agents.PlatformScope          // sources of platform values for skills
 	platformStamp      string                        // changes with these values and their grants

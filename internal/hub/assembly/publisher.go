@@ -42,7 +42,7 @@ type Publisher struct {
 	skills    *publishedSkills    // source without the skills that the settings hide
 	server    *upstream.Server    // nil if values of variables are missing
 	unset     []upstream.UnsetVariable
-	unwatched func() // ends the subscription to the pool
+	unwatched func() // unsubscribes from the pool
 }
 
 // planPublishers selects the servers whose skills are used. Servers that Ghosts,
@@ -55,7 +55,7 @@ func (p *plan) planPublishers() {
 		}
 		label := s.SkillLabel()
 		if !skillname.IsPortable(label) {
-			p.problems = append(p.problems, fmt.Sprintf("skills of MCP server %s: not used: its name has no form for a label; add a label to its configuration", s.Name))
+			p.problems = append(p.problems, fmt.Sprintf("skills of MCP server %s: not used: no label can be derived from its name; add a label to its configuration", s.Name))
 			continue
 		}
 		byLabel[label] = append(byLabel[label], s)
@@ -66,7 +66,7 @@ func (p *plan) planPublishers() {
 			p.publishers = append(p.publishers, servers[0])
 			continue
 		}
-		for _, s := range servers { // none of them, because a server must not take the place of another one
+		for _, s := range servers { // use none, because one server could inherit the approvals of another
 			p.problems = append(p.problems, fmt.Sprintf("skills of MCP server %s: not used: %d servers have the label %s; give each another label in its configuration", s.Name, len(servers), label))
 		}
 	}
@@ -160,7 +160,7 @@ func (s *sharedSource) Do(ctx context.Context, what string, f func(context.Conte
 	return p.Do(ctx, what, func(ctx context.Context, conn *upstream.Conn) error { return f(ctx, conn) })
 }
 
-// closeSource releases the source. Without open setups, it is forgotten.
+// closeSource releases the source. It removes the source if no open setup uses it.
 func (p *Publisher) closeSource() {
 	if p.shared == nil {
 		return

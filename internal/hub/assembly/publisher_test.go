@@ -39,8 +39,8 @@ func TestTeamLeaderDoesNotEscapeServedSkills(t *testing.T) {
 	w.ask(w.ada, id, task, "Task not handed to work", "mcp.docs/acme/guide")
 }
 
-// Of servers with the same label, none is used: one could take the place of another, with
-// its approvals.
+// If several servers have the same label, the skills of none of them are used, because one
+// server could replace another and inherit its approvals.
 func TestServersWithTheSameLabelPublishNothing(t *testing.T) {
 	w := sqlite(t)
 	s := serverskilltest.Start(t)
@@ -91,7 +91,7 @@ func TestSkillsOfServersNeedApproval(t *testing.T) {
 	const guide = "mcp.docs/acme/guide"
 	id := w.begin(w.ada, "")
 	ask(id, approval.Answer{Outcome: approval.Declined}, load(guide), 1, "it comes from the MCP server docs, and is not approved")
-	if !strings.Contains(questions[0], "a skill of the MCP server docs") || !strings.Contains(questions[0], "a.md (6 bytes)") {
+	if !strings.Contains(questions[0], "the MCP server docs, a third party, publishes this skill") || !strings.Contains(questions[0], "a.md (6 bytes)") {
 		t.Errorf("asked %q", questions)
 	}
 	if reads := s.Requests("resources/read"); len(reads) > 0 {

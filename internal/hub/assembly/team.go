@@ -40,7 +40,7 @@ func (t *conversation) handOffTool(c *chat.ToolContext) agent.Tool {
 		}
 		// The text of a skill of a server may direct the leader, and a member's
 		// conversation does not have that skill.
-		if err := t.setup.Runtime.CheckCode(ctx, c.Session.Acting(), policy.Principal{}, c.Session.ID()); err != nil {
+		if err := t.setup.Runtime.CheckCode(ctx, c.Session.SkillsInContext(), policy.Principal{}, c.Session.ID()); err != nil {
 			return &agent.Outcome{Text: fmt.Sprintf("Task not handed to %s: %v", in.Member, firstLine(err)), Error: true, Denied: true}, nil
 		}
 		if members[i].Confirm {

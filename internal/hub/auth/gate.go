@@ -169,9 +169,9 @@ func (d *Gate) identifyToken(ctx context.Context, text string, v *api.Request) e
 	return nil
 }
 
-// identifyAccessToken sets the principal for an access token of the provider, which
-// must be for the MCP endpoint of the request. It has the user's account after a
-// first sign-in. The token runs code only with that scope.
+// identifyAccessToken sets the principal for an access token of the provider. The
+// token must be issued for the MCP endpoint of the request, and its user must have
+// signed in before. The principal can run code only if the token has the scope run.
 func (d *Gate) identifyAccessToken(ctx context.Context, r *http.Request, token string, v *api.Request) error {
 	id, scopes, err := d.OIDC.CheckAccessToken(ctx, token, d.public+r.URL.EscapedPath())
 	if err != nil {

@@ -182,8 +182,8 @@ type embeddedImages struct {
 	bytes  int
 }
 
-// add adds an image, and reports whether the export contains it. It does not if imports
-// would leave the image out because of earlier ones.
+// add adds an image, and reports whether the export contains it. add leaves out an image
+// with which the export would exceed the limits of an import.
 func (m *embeddedImages) add(ref string, data []byte) bool {
 	if m.count == maxImportedImages || m.bytes+len(data) > maxExportedImages {
 		m.hashes[ref] = ""

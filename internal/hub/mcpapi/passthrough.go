@@ -28,7 +28,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// Limits of what is passed on.
+// Limits on what a server's skills endpoint passes on, and names in its results.
 const (
 	maxPassedBytes   = 32 << 20 // of a page of skills/list
 	maxPassedSkills  = 10_000   // in a page
@@ -62,7 +62,7 @@ type passthrough struct {
 }
 
 // newPassthrough opens the endpoint for the skills of the server with the label
-// key.at.name. A server that the principal may not use is not found.
+// key.at.name. It returns [store.ErrNotFound] if the principal may not use the server.
 func (h *Handlers) newPassthrough(ctx context.Context, p account.Principal, key slotKey, made state) (*endpoint, error) {
 	k, err := h.Assemblies.Open(ctx, assembly.Request{Principal: p})
 	if err != nil {

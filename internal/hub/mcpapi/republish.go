@@ -68,9 +68,9 @@ func (t *passthrough) get(ctx context.Context, _ string, req mcp.Request) (mcp.R
 	return t.getSkill(ctx, ss, paramsOf(req))
 }
 
-// usable returns the servers whose skills are republished. A server whose label is the
-// first segment of the URI of another skill is not: its skills have only an endpoint of
-// their own.
+// usable returns the servers whose skills are republished. It omits a server whose label
+// is the first segment of the URI of another skill. Such a server has only its own
+// endpoint.
 func (r *republisher) usable() []*passthrough {
 	c := r.e.setup.Runtime.Catalog()
 	return slices.DeleteFunc(slices.Clone(r.all), func(t *passthrough) bool {
@@ -141,8 +141,8 @@ func (r *republisher) list(ctx context.Context, method string, req mcp.Request, 
 	return r.withNext(res, label)
 }
 
-// withNext adds the cursor of the first page of the server that follows a label to the
-// last page before it.
+// withNext adds a cursor to a last page. The cursor is that of the first page of the
+// server whose label follows after.
 func (r *republisher) withNext(res mcp.Result, after string) (mcp.Result, error) {
 	data, err := json.Marshal(res)
 	out := &passedResult{}

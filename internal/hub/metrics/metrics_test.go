@@ -46,7 +46,7 @@ func expect(t *testing.T, m *Metrics, lines ...string) {
 
 // Dashboards and alerts use the names, labels, types, units and buckets of all
 // metrics.
-func TestMetricsStayTheSame(t *testing.T) {
+func TestMetricsMatchFile(t *testing.T) {
 	const file = "testdata/metrics.txt"
 	synctest.Test(t, func(t *testing.T) {
 		m := New("v1.2.3")

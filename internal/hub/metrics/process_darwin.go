@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readProcess cannot tell the memory of the process, which needs cgo.
+// readProcess omits the memory of the process, which only cgo can read.
 func readProcess() processValues {
 	v := processValues{}
 	if p, err := unix.SysctlKinfoProc("kern.proc.pid", os.Getpid()); err == nil {
@@ -18,7 +18,7 @@ func readProcess() processValues {
 		v["process_cpu_seconds_total"] = time.Duration(usage.Stime.Nano() + usage.Utime.Nano()).Seconds()
 	}
 	if dir, err := os.Open("/dev/fd"); err == nil {
-		// ReadDir fails, because it inspects each file.
+		// ReadDir would fail, because it calls stat for each file.
 		if names, err := dir.Readdirnames(0); err == nil {
 			v["process_open_fds"] = float64(len(names) - 1) // without dir
 		}

@@ -137,8 +137,8 @@ func TestCopyCommand(t *testing.T) {
 	}
 }
 
-// Only errors that may be due to the group cause another start without it.
-func TestGroupErrors(t *testing.T) {
+// A process is started again without the group only if the error may be due to it.
+func TestIsGroupError(t *testing.T) {
 	for err, want := range map[error]bool{
 		syscall.ENOSYS: true, &os.PathError{Op: "fork/exec", Err: syscall.EOPNOTSUPP}: true,
 		syscall.EAGAIN: false, syscall.ENOMEM: false, syscall.ENOEXEC: false, exec.ErrNotFound: false,

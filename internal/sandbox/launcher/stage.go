@@ -122,9 +122,9 @@ func (p *Stage) start(cfg *Config) error {
 	return start(p.command) // the stage is attached later
 }
 
-// isGroupError reports whether a process could not be started possibly because of
-// its control group: the kernel lacks clone3 or a filter denies it, or the group
-// cannot have processes.
+// isGroupError reports whether err, from starting a process, may be due to its
+// control group: the kernel lacks clone3, a filter denies it, or the group cannot
+// have processes.
 func isGroupError(err error) bool {
 	return slices.ContainsFunc([]syscall.Errno{
 		syscall.ENOSYS, syscall.EPERM, syscall.EBADF, syscall.E2BIG, syscall.EINVAL, syscall.EBUSY, syscall.EACCES, syscall.EOPNOTSUPP, syscall.ENODEV,

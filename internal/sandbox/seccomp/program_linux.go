@@ -66,8 +66,8 @@ const failed = 0xff
 // does not pass.
 type test []instruction
 
-// equals tests the low 32 bits of an argument. The kernel ignores the other bits of
-// arguments that are no addresses or sizes.
+// equals tests the low 32 bits of an argument. The kernel ignores the other bits
+// unless the argument is an address or a size.
 func equals(arg int, value uint32) test {
 	return test{loadLow(arg), {Code: jumpEqual, Jf: failed, K: value}}
 }

@@ -154,8 +154,8 @@ var values = []uint64{0, 1, 2, 7, unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD, u
 	unix.MAP_SHARED, unix.MAP_ANONYMOUS, unix.MAP_SHARED | unix.MAP_ANONYMOUS, unix.MAP_SHARED_VALIDATE | unix.MAP_ANONYMOUS, unix.SO_SNDBUF, unix.SO_RCVBUFFORCE,
 	unix.CLONE_NEWNS, unix.CLONE_NEWUSER, unix.CLONE_NEWCGROUP, unix.CLONE_VM | unix.CLONE_THREAD, queryPersonality, 1<<32 - 1, 1 << 32, 1<<63 | unix.CLONE_NEWPID}
 
-// The programs and those of another compiler have the same verdict for each call,
-// with arguments that matter, and for numbers that no call has yet.
+// Our programs and those of another compiler return the same verdict for each system
+// call, for all arguments in rules, and for unassigned numbers.
 func TestVerdictsEqualReference(t *testing.T) {
 	for name, k := range map[string]kind{
 		"isolated": {isolated: true, unix: true}, "isolated without Unix sockets": {isolated: true},

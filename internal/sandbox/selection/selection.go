@@ -107,9 +107,9 @@ type choice struct {
 	since, expires time.Time
 }
 
-// isValid reports whether the choice can still be used. A record is valid no longer
-// if the clock is set back, because the comparison of times with monotonic readings
-// ignores the clock, and that with the time of the record does not.
+// isValid reports whether the choice can still be used. Setting the clock back does
+// not prolong the use of a record: isValid compares both monotonic and wall clock
+// times, and rejects a record from the future.
 func (c *choice) isValid() bool {
 	if c.b == nil || c.expires.IsZero() {
 		return c.b != nil

@@ -173,7 +173,7 @@ func (s *Server) record(method, account, uri string) {
 }
 
 func notFound(uri string) error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there is no " + uri}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "unknown resource " + uri}
 }
 
 // list returns the page with one skill that follows the cursor, an index.

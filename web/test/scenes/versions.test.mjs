@@ -6,7 +6,7 @@ import { accessible, fits, pictures } from "../browser.mjs";
 import { skill, zip } from "../hub.mjs";
 import { password, say, scene, signIn, window_ } from "../scene.mjs";
 
-/** crew starts a hub with a group: ada uploads to it, ben reviews. as sends a request of a user. */
+/** crew starts a hub with a group to which ada uploads and in which ben reviews. as sends a request as a user. */
 async function crew(t) {
   const hub = await scene(t, { accounts: true });
   const root = await window_(t, hub);
@@ -43,7 +43,7 @@ async function crew(t) {
       zip(files, name),
       "application/zip",
     );
-  /** narrow opens a dark, narrow and Chinese window of a user, in which axe runs. */
+  /** narrow opens a narrow window for a user, dark and in Chinese, and runs axe in it. */
   const narrow = async (name) => {
     const page = await window_(t, hub, { width: 360, height: 740, scheme: "dark", language: "zh-CN", axe: true });
     page.allowed = [/status of 401/];
@@ -112,7 +112,7 @@ test("requested changes: the skill's page says so, and the version is edited fro
   assert.equal(await ada.getByText("was saved after").count(), 0);
   await ada.screenshot({ path: join(pictures, "edit-version.png"), fullPage: true });
 
-  await ada.goto(`/compose/${id}`); // the current version has no part of the second
+  await ada.goto(`/compose/${id}`); // the current version, which lacks the changes of version 2
   await ada.getByText("Version 2 was saved after version 1, from which you started.").waitFor();
   await ada.getByRole("link", { name: "Edit version 2" }).press("Enter");
   await ada.getByText("You are editing version 2.").waitFor();

@@ -91,7 +91,7 @@ export function useShortcut(name: ShortcutName, action: Action | undefined) {
   latest.current = action;
   const on = !!action;
   useLayoutEffect(() => {
-    // as soon as it is drawn: users press the key right then
+    // A layout effect, because users may press the key as soon as the component is drawn.
     if (!on) return;
     const mine = () => latest.current?.();
     actions.set(name, [...(actions.get(name) ?? []), mine]);

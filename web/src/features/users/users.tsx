@@ -31,7 +31,7 @@ async function all<T>(ask: (after?: string) => Promise<Pages<T>>): Promise<T[]> 
   }
 }
 
-/** again loads the users again, for example after a new one. If that fails, the names stay as they are. */
+/** again reloads the users, for example after one was added. If that fails, the known names stay. */
 export function again(): Promise<void> {
   const found = all((after) => got(api.GET("/api/v1/users", { params: { query: { limit: 500, after } } })));
   return (asked = found.then(
@@ -40,7 +40,7 @@ export function again(): Promise<void> {
   ));
 }
 
-/** regroup loads the groups again, for example after a new one. */
+/** regroup reloads the groups, for example after one was added. */
 export function regroup(): Promise<void> {
   const found = all((after) => got(api.GET("/api/v1/groups", { params: { query: { limit: 500, after } } })));
   return (askedGroups = found.then(

@@ -150,12 +150,12 @@ function LimitFields({ limits, sessions, onChange }: LimitFieldsProps) {
 interface LimitFieldProps {
   label: string;
   value: number;
-  /** The value of 1 in the field. */
+  /** The value that 1 in the field stands for. */
   unit?: number;
   onValue: (value: number) => void;
 }
 
-/** LimitField edits a limit. An empty field changes nothing, and the form refuses it, because 0 means no limit. */
+/** LimitField edits a limit. An empty field is invalid and does not change it, because 0 means no limit. */
 function LimitField({ label, value, unit = 1, onValue }: LimitFieldProps) {
   const [typed, type] = useState({ text: String(value / unit), value });
   return (

@@ -29,7 +29,7 @@ function Own() {
   const [editing, setEditing] = useState(false);
   const closed = useRef(false); // the form was cancelled, so the button that opened it gets the focus
   const opener = useRef<HTMLDivElement>(null);
-  const roomy = useMedia("(min-width: 60rem) and (min-height: 36rem)"); // the form fits above the message input
+  const fits = useMedia("(min-width: 60rem) and (min-height: 36rem)"); // the form fits above the message input
   const open = () => setEditing(true);
   useEffect(() => {
     if (closed.current) opener.current?.querySelector("button")?.focus();
@@ -38,7 +38,7 @@ function Own() {
   const model = useModels("")?.[0];
   if (!model) return null;
   if (isDemo(model) && !isAdmin.value) return <p class="note">{msg("chat.noModelAsk")}</p>;
-  if (isDemo(model) && !roomy && !editing)
+  if (isDemo(model) && !fits && !editing)
     return (
       <div class="note stack">
         <p>{msg("chat.noModel")}</p>
@@ -201,7 +201,7 @@ function Connect(props: { current?: Model; onConnected: (m: Model) => void; onCa
             onText={(text) =>
               change(() => {
                 setAddress(text);
-                setWindow(""); // of another server
+                setWindow(""); // it was that of a model of the previous server
               })
             }
           />

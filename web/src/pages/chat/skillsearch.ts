@@ -31,7 +31,7 @@ async function get() {
 /** The newest usable skills of users. */
 const newest = signal<Skill[]>();
 
-/** useNewestSkills returns the newest usable skills of users once they are loaded, in a large library too. */
+/** useNewestSkills returns the newest usable skills of users once they are loaded. It works in large libraries too. */
 export function useNewestSkills(): Skill[] | undefined {
   const known = skills.value;
   useEffect(() => {

@@ -17,7 +17,7 @@ export interface StoredDraft {
   touched: boolean;
 }
 
-/** The limit of the size of a draft. Their number is limited by the storage of the browser alone. */
+/** The maximum size of a draft. Only the storage of the browser limits the number of drafts. */
 const mostLetters = 1_500_000;
 
 /** A copy in memory, in case the browser refuses storage. */

@@ -16,9 +16,8 @@ import "./compose.css";
 void import("../../shared/content/codemirror").catch(() => {}); // the editor tries again
 
 /**
- * Compose shows the start page, a draft (?draft=KEY), which starts from a template (&template=ID) or
- * as a copy (&copy=SKILL), or a skill by its ID (?version=NUMBER).
- * Nothing is stored before the first change.
+ * Compose shows the start page, a draft (?draft=KEY) or a skill by its ID (?version=NUMBER). A draft
+ * starts from a template (&template=ID) or as a copy (&copy=SKILL). It is stored at its first change.
  */
 export default function Compose() {
   const { path, query } = useLocation();

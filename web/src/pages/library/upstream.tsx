@@ -111,7 +111,7 @@ function PendingVersion({ skill, version: v, again }: Omit<NewerProps, "updates"
   );
 }
 
-/** Requested says that a reviewer requested changes to a version, and which. */
+/** Requested shows a reviewer's request for changes to a version, with the note. */
 export function Requested({ skill, version: v }: { skill: Skill; version: Version }) {
   return (
     <Line

@@ -13,8 +13,8 @@ import type { Loaded } from "./loaded";
 type Version = Schema["SkillVersion"];
 
 /**
- * stopsUse reports whether a decision takes the current version from its users. Of code that awaits its review, they
- * have the instructions until it is refused.
+ * stopsUse reports whether a decision takes the current version out of use. While code is awaiting review, users can
+ * use the instructions of its version, until a reviewer rejects it.
  */
 const stopsUse = (v: Version, decision: Schema["Decision"]["decision"]) => {
   if (!v.current || decision === "approved") return false;
@@ -23,8 +23,8 @@ const stopsUse = (v: Version, decision: Schema["Decision"]["decision"]) => {
 };
 
 /**
- * nextCurrent returns the version that becomes current if a version no longer may be: the newest
- * earlier one that is cleared, or else the newest later one.
+ * nextCurrent returns the version that replaces a current version that is no longer allowed: the
+ * newest earlier version that is cleared or, if there is none, the newest later one.
  */
 async function nextCurrent(skill: string, number: number): Promise<Version | undefined> {
   let later: Version | undefined;

@@ -41,7 +41,7 @@ export function Secrets() {
   ];
   if (isAdmin.value) owners.push(["public", msg("settings.everybody")]);
   useEffect(() => {
-    if (!query.name) return; // with a name, the user comes from what needs the secret
+    if (!query.name) return; // a link from a resource that needs a secret contains its name
     const name = query.name.slice(0, 256);
     void ownerOf(query.owner).then((o) => {
       setOwner(owners.some(([id]) => id === o) ? o : "default");
@@ -222,7 +222,7 @@ function SetSecret({
 }: {
   owner: string;
   name: string;
-  /** The name of a new secret that the user came for. */
+  /** The name of the missing secret in the link that the user followed. */
   asked: string;
   onKept: () => void;
   onClose: () => void;

@@ -22,7 +22,7 @@ export async function packagesOf(files: File[]): Promise<Package[]> {
   return [...packages, ...folders(loose)];
 }
 
-/** nameIn returns the name in the front matter of a SKILL.md, which is that of its folder. */
+/** nameIn returns the name in the frontmatter of a SKILL.md, which must also be that of its folder. */
 async function nameIn(f: File): Promise<string> {
   const [, name] = /^name:\s*["']?([\w.-]+)/m.exec(await f.slice(0, 64 << 10).text()) ?? [];
   return name ?? "skill";

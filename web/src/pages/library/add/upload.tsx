@@ -255,7 +255,7 @@ function NameTaken({ upload, taken: { skill_id: skill, mayAddVersion } }: { uplo
   );
 }
 
-/** Changelog is a field for what the author says that changed. */
+/** Changelog is a field for the author's description of the changes. */
 const Changelog = ({ value, onText }: { value: string; onText: (text: string) => void }) => (
   <TextField
     label={msg("add.changelog")}

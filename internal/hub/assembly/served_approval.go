@@ -30,8 +30,8 @@ const (
 	requestedOfHub = "request to the hub"
 )
 
-// PublisherOf returns the label of the MCP server whose skill an error refuses. ok is
-// false for other errors.
+// PublisherOf returns the label of the MCP server that publishes the skill that err
+// refuses to use. ok is false if err has another cause.
 func PublisherOf(err error) (label string, ok bool) {
 	refused, is := errors.AsType[*loadout.RefusedError](err)
 	if !is || refused.Call != nil {
@@ -42,36 +42,36 @@ func PublisherOf(err error) (label string, ok bool) {
 	return label, ok && below
 }
 
-// consentContext is where a conversation asks for consent.
-type consentContext struct {
+// approvalContext is where a conversation asks for the approval of a skill.
+type approvalContext struct {
 	tools   *chat.ToolContext
 	session string // ID
 }
 
-// setConsentContext sets where loadSkill asks the user.
-func (t *conversation) setConsentContext(c *chat.ToolContext, s *session.Session) {
+// setApprovalContext sets where loadSkill asks the user.
+func (t *conversation) setApprovalContext(c *chat.ToolContext, s *session.Session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.consent = &consentContext{c, s.ID()}
+	t.served = &approvalContext{c, s.ID()}
 }
 
 // loadSkill asks the user about a skill of an MCP server that needs approval, and loads
 // the skill; see [agent.Options.LoadSkill]. If the user declines, the load is refused.
 func (t *conversation) loadSkill(ctx context.Context, name string, load func() (*session.LoadResult, error)) (*session.LoadResult, error) {
 	t.mu.Lock()
-	c := t.consent
+	c := t.served
 	t.mu.Unlock()
 	if c != nil {
-		if err := t.requestConsent(ctx, c, name); err != nil {
+		if err := t.requestApproval(ctx, c, name); err != nil {
 			return nil, err
 		}
 	}
 	return load()
 }
 
-// requestConsent asks the user to approve a skill of an MCP server that needs it, for a
+// requestApproval asks the user to approve a skill of an MCP server that needs it, for a
 // session or always.
-func (t *conversation) requestConsent(ctx context.Context, c *consentContext, name string) error {
+func (t *conversation) requestApproval(ctx context.Context, c *approvalContext, name string) error {
 	req, err := t.setup.servedRequest(ctx, name, c.session)
 	if err != nil || req == nil {
 		return err
@@ -103,7 +103,7 @@ func (k *Setup) servedRequest(ctx context.Context, name, session string) (*loado
 	return req, err
 }
 
-// maxDescribed is the maximum number of files that a question names.
+// maxDescribed is the maximum number of files that a prompt names.
 const maxDescribed = 20
 
 // describeServed describes what the user approves: the files of a skill or, if other
@@ -132,7 +132,7 @@ func (k *Setup) describeServed(ctx context.Context, e *catalog.Entry, m skill.Ma
 	if more := len(lines) - maxDescribed; more > 0 {
 		lines = append(lines[:maxDescribed], fmt.Sprintf("and %d more", more))
 	}
-	text := fmt.Sprintf("it is a skill of the MCP server %s, a third party, and is %s. Files: %s", e.Server, what, strings.Join(lines, ", "))
+	text := fmt.Sprintf("the MCP server %s, a third party, publishes this skill, which is %s. Files: %s", e.Server, what, strings.Join(lines, ", "))
 	text += ". Digest: " + m.Digest() // an answer is for these files, even if it is used after a restart
 	return untrusted.New(text).Visible(), nil
 }
@@ -173,14 +173,14 @@ func (k *Setup) recordApproval(ctx context.Context, req *loadout.ApprovalRequest
 		Details: map[string]string{"grant": g.ID, "scope": string(g.Scope), "presence": g.Presence}})
 }
 
-// ReviewSkill returns the question about a skill of an MCP server that needs approval;
+// ReviewSkill returns the prompt for a skill of an MCP server that needs approval;
 // see [mcpserver.Options.ReviewSkill].
 func (k *Setup) ReviewSkill(ctx context.Context, name string) (*mcpserver.SkillReview, error) {
 	req, err := k.servedRequest(ctx, name, "")
 	if err != nil || req == nil {
 		return nil, err
 	}
-	return &mcpserver.SkillReview{Text: fmt.Sprintf("Let the agent read and use the skill %s? %s", req.Entry.Name, req.Reason), Digest: req.Digest,
+	return &mcpserver.SkillReview{Text: fmt.Sprintf("Let the agent read and use the skill %s? Note that %s", req.Entry.Name, req.Reason), Digest: req.Digest,
 		Approve: func(ctx context.Context, scope policy.Scope, presence string) error {
 			g := policy.Grant{By: k.base.policyPrincipal, Scope: scope, Presence: presence}
 			if scope == policy.ForSession { // connections have no session for skills
