@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Schema } from "../../shared/api/client";
 import { type FormSchema, SchemaForm } from "../../shared/content";
 import { defaults, problems } from "../../shared/content/form";
@@ -23,7 +23,7 @@ export function Question({ ask, onDone }: { ask: ApprovalRequest; onDone?: () =>
     onDone?.();
   };
   useShortcut("request", byKeys ? focusRequest : undefined);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (box.current!.closest("dialog")) box.current!.focus();
   }, []);
   return (

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { api, got, type Schema } from "../../shared/api/client";
 import { hasRole, isAdmin } from "../../shared/api/me";
 import { moment } from "../../shared/i18n/format";
@@ -125,7 +125,7 @@ export function InviteDialog({ group, onMade, onClose }: InviteDialogProps) {
 function MadeLink({ made }: { made: Made }) {
   const address = `${location.origin}/invite/${made.link}`;
   const input = useRef<HTMLInputElement>(null);
-  useEffect(() => input.current?.focus(), []); // the button that had the focus is gone
+  useLayoutEffect(() => input.current?.focus(), []); // the button that had the focus is gone
   return (
     <>
       <p role="status">{msg("invite.made", { count: made.uses })}</p>

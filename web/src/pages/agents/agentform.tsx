@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { allAgents, type Agent, may, refOf, talkTo, withRights } from "../../features/resources/agents";
 import { AgentServers } from "../../features/resources/agentservers";
@@ -228,7 +228,7 @@ const focusHeading = () =>
 /** useFocusOnFault moves the focus to the first field with a fault. */
 function useFocusOnFault(faults: Fault[]) {
   const form = useRef<HTMLFormElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (faults.length) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
   }, [faults]);
   return form;

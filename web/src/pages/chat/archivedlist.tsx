@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { msg } from "../../shared/i18n/messages";
 import { Button, Waiting } from "../../shared/ui";
 import { type ListProps, MoreSessions, Rows } from "./sessionlist";
@@ -8,7 +8,7 @@ import { archived, listOf, showArchived } from "./sessions";
 export default function ArchivedList(props: ListProps) {
   const list = listOf(archived);
   const back = useRef<HTMLDivElement>(null);
-  useEffect(() => back.current?.querySelector("button")?.focus(), []); // the button that opened the list is gone
+  useLayoutEffect(() => back.current?.querySelector("button")?.focus(), []); // the button that opened the list is gone
   return (
     <section aria-label={msg("chat.archived")}>
       <div ref={back}>

@@ -1,4 +1,4 @@
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { isKey, useShortcut } from "../../features/shortcuts/keys";
 import { size } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
@@ -81,7 +81,7 @@ export function Composer(props: ComposerProps) {
   const stop = useEscape(busy ? onStop : undefined);
   useGrow(area, draft.text);
   useShortcut("focus", () => area.current?.focus());
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!quiet && matchMedia("(hover: hover)").matches) area.current?.focus({ preventScroll: true }); // don't open an on-screen keyboard
   }, [id]);
   const key = (e: KeyboardEvent) => {

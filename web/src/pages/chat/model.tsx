@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Submit, useSend } from "../../features/users/form";
 import { api, got, Refusal } from "../../shared/api/client";
 import { isAdmin, ways } from "../../shared/api/me";
@@ -31,7 +31,7 @@ function Own() {
   const opener = useRef<HTMLDivElement>(null);
   const fits = useMedia("(min-width: 60rem) and (min-height: 36rem)"); // the form fits above the message input
   const open = () => setEditing(true);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (closed.current) opener.current?.querySelector("button")?.focus();
     closed.current = false;
   }, [editing]);
@@ -161,10 +161,10 @@ function Connect(props: { current?: Model; onConnected: (m: Model) => void; onCa
     onConnected(connected);
   });
   const form = useRef<HTMLFormElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (onCancel) form.current?.querySelector("select")?.focus(); // its button is gone
   }, []);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (names) (form.current?.elements.namedItem("model") as HTMLElement | null)?.focus();
   }, [names]);
   return (

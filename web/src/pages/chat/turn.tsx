@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { InlineAsk } from "../../features/approvals/inline";
 import { isPending } from "../../features/approvals/requests";
 import { Markdown } from "../../shared/content";
@@ -84,7 +84,7 @@ function MessageText({ session, turn, over, switcher, actions }: MessageTextProp
   const said = useRef<HTMLDivElement>(null);
   const foot = useRef<HTMLDivElement>(null);
   const sent = useRef<boolean>(undefined);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (edited || sent.current === undefined) return;
     const next = sent.current ? said.current : foot.current?.querySelector<HTMLElement>("button:last-child");
     next?.focus();

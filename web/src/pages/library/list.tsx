@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useAddress, type Address } from "../../features/skills/skilladdress";
 import { msg } from "../../shared/i18n/messages";
 import { stored } from "../../shared/i18n/storage";
@@ -109,7 +109,7 @@ const focusSkill = (n: number) =>
 function useFocusAfter(value: unknown) {
   const ref = useRef<HTMLSpanElement>(null);
   const before = useRef(value);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (before.current !== value && document.activeElement === document.body)
       ref.current?.focus({ preventScroll: true });
     before.current = value;

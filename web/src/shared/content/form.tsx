@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { msg } from "../i18n/messages";
 import { Button } from "../ui";
 import { Fields } from "./form-fields";
@@ -74,7 +74,7 @@ function useWrong(
 ): Record<string, string> {
   const said = useRef({ errors, value });
   if (said.current.errors !== errors) said.current = { errors, value };
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (errors && Object.keys(errors).length) box.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
   }, [errors]);
   const own = problems(schema, value);

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { msg } from "../i18n/messages";
 import { Button } from "./button";
 import type { IconName } from "./icon";
@@ -21,7 +21,7 @@ export function Menu({ label = msg("ui.moreActions"), icon = "more", text, place
   const [open, setOpen] = useState(false);
   const ref = useRef<HTMLDivElement>(null);
   const items = () => [...(ref.current?.querySelectorAll<HTMLElement>('[role="menuitem"]:not(:disabled)') ?? [])];
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!open) return;
     items()[0]?.focus();
     const away = (e: Event) => !ref.current?.contains(e.target as Node) && setOpen(false);

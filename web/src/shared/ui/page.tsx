@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 
 let drawn = false;
 
@@ -20,7 +20,7 @@ interface PageProps {
 export function Page({ title, beside, lead, actions, wide, children }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   useTitle(title);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (drawn) heading.current?.focus({ preventScroll: true });
     drawn = true;
   }, []);
