@@ -106,11 +106,20 @@ func (r *Runtime) decideServed(ctx context.Context, e *catalog.Entry, m skill.Ma
 			return policy.Decision{}, err
 		}
 	}
+	return r.decideServedRun(ctx, e.Name, e.Origin, m.Digest(), policy.Principal{}, session), nil
+}
+
+// decideServedRun decides whether the user approved a version of a skill of an MCP
+// server. The zero principal means that of the runtime.
+func (r *Runtime) decideServedRun(ctx context.Context, name, origin, digest string, p policy.Principal, session string) policy.Decision {
 	if r.scripts == nil || r.scripts.Grants == nil {
-		return policy.Decision{Effect: policy.Deny, Code: decision.NotApproved, Reason: "not approved"}, nil
+		return policy.Decision{Effect: policy.Deny, Code: decision.NotApproved, Reason: "not approved"}
 	}
-	q := decision.RunRequest{Principal: r.scripts.principal(), Session: session, Subject: decision.SubjectOf(e.Name, e.Origin, m.Digest()), Name: e.Name, Origin: e.Origin, Enabled: true}
-	return decision.ForRun(ctx, r.scripts.Grants, q).Decision, nil
+	if p == (policy.Principal{}) {
+		p = r.scripts.principal()
+	}
+	q := decision.RunRequest{Principal: p, Session: session, Subject: decision.SubjectOf(name, origin, digest), Name: name, Origin: origin, Enabled: true}
+	return decision.ForRun(ctx, r.scripts.Grants, q).Decision
 }
 
 // IsServedApproved reports whether a model may read a skill of an MCP server
@@ -131,14 +140,11 @@ func (r *Runtime) checkServedRun(ctx context.Context, ref, script string, c exec
 	if err != nil {
 		return err
 	}
-	if c.Principal == (policy.Principal{}) {
-		c.Principal = r.scripts.principal()
-	}
-	d := decision.ForRun(ctx, r.scripts.Grants, decision.RunRequest{Principal: c.Principal, Session: c.Session, Subject: decision.SubjectOf(e.Name, e.Origin, m.Digest()), Name: e.Name, Origin: e.Origin, Enabled: true})
+	d := r.decideServedRun(ctx, e.Name, e.Origin, m.Digest(), c.Principal, c.Session)
 	if d.Effect == policy.Allow {
 		return nil
 	}
-	refused := newRefusedError(&execution.RefusedError{Skill: e.Name, Decision: d.Decision})
+	refused := newRefusedError(&execution.RefusedError{Skill: e.Name, Decision: d})
 	if r.approve == nil {
 		return refused
 	}
@@ -152,17 +158,11 @@ func isServed(id session.ID) bool { return skillname.IsServed(id.Name, id.Origin
 // of a skill of an MCP server that a conversation has loaded. Its text might have
 // led the model to run code, so none runs without that approval.
 func (r *Runtime) checkServedCode(ctx context.Context, a session.ActiveSkill, p policy.Principal, session string) error {
-	q := decision.RunRequest{Principal: p, Session: session, Subject: decision.SubjectOf(a.Skill.Name, a.Skill.Origin, a.Digest), Name: a.Skill.Name, Origin: a.Skill.Origin, Enabled: true}
-	d := policy.Decision{Effect: policy.Deny, Code: decision.NotApproved, Reason: "not approved"}
-	if r.scripts != nil && r.scripts.Grants != nil {
-		if p == (policy.Principal{}) {
-			q.Principal = r.scripts.principal()
-		}
-		d = decision.ForRun(ctx, r.scripts.Grants, q).Decision
-		if now := r.listedDigest(ctx, a.Skill); d.Effect == policy.Allow && now != "" && now != a.Digest {
-			// Another list of files revokes the approval, unless it is approved, too.
-			q.Subject = decision.SubjectOf(a.Skill.Name, a.Skill.Origin, now)
-			d = decision.ForRun(ctx, r.scripts.Grants, q).Decision
+	d := r.decideServedRun(ctx, a.Skill.Name, a.Skill.Origin, a.Digest, p, session)
+	if d.Effect == policy.Allow {
+		// Another list of files revokes the approval, unless it is approved, too.
+		if now := r.listedDigest(ctx, a.Skill); now != "" && now != a.Digest {
+			d = r.decideServedRun(ctx, a.Skill.Name, a.Skill.Origin, now, p, session)
 		}
 	}
 	if d.Effect == policy.Allow {

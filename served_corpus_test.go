@@ -13,6 +13,7 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/serverskill"
+	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -171,7 +172,7 @@ func TestAttacksOfServers(t *testing.T) {
 			attack.server(a)
 			grants := policy.NewMemoryStore()
 			rt, err := loadout.New(t.Context(), &loadout.Options{Scripts: &loadout.Scripts{Grants: grants, Bounds: policy.Bounds{Network: []string{"*"}, Secrets: []string{"*"}, WorkspaceWrite: true}}, Sources: []catalog.Source{
-				serverskill.New(serverskill.Options{Label: "evil", Ask: true, Wait: true, Connector: a, Limits: serverskill.Limits{Pages: 20}}),
+				serverskill.New(serverskill.Options{Label: "evil", Ask: true, Wait: true, Connector: a, Limits: upstream.SkillLimits{Pages: 20}}),
 				catalog.NewFS("user", catalog.User, fstest.MapFS{"helper/SKILL.md": {Data: []byte(strings.Replace(helperText, "See", "Local", 1))}}),
 			}})
 			if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/approver"
+	"github.com/loadout-dev/loadout/internal/rpcmessage"
 )
 
 // approveChanges returns a function that asks the user about held changes of a
@@ -19,7 +20,7 @@ func (s *Server) approveChanges(req *mcp.CallToolRequest) func(context.Context, 
 	}
 	// The modern protocol asks by repeating the call, which would run the
 	// script again.
-	if longLivedSession(req) == nil || !canElicit(req) || req.ProtocolVersion() >= modernVersion {
+	if longLivedSession(req) == nil || !canElicit(req) || req.ProtocolVersion() >= rpcmessage.ModernVersion {
 		return nil
 	}
 	return func(ctx context.Context, changes []loadout.HeldChange) (bool, error) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout/internal/rpcmessage"
 	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/tools"
 )
@@ -72,7 +73,7 @@ func (s *Server) newGrowth(sdk *mcp.Server) *toolGrowth {
 func canGrow(req mcp.Request) bool {
 	ss := longLivedSession(req)
 	versioned, ok := req.(interface{ ProtocolVersion() string })
-	return ok && ss != nil && ss.InitializeParams() != nil && versioned.ProtocolVersion() < modernVersion
+	return ok && ss != nil && ss.InitializeParams() != nil && versioned.ProtocolVersion() < rpcmessage.ModernVersion
 }
 
 // callWithGrowth routes calls to additional tools through call_tool. After a

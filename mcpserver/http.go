@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout/internal/address"
+	"github.com/loadout-dev/loadout/internal/rpcmessage"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -117,7 +118,7 @@ func (o *HTTPOptions) endpoint(sdk func() *mcp.Server, logger *slog.Logger) http
 // isModern reports whether a request has protocol version 2026-07-28 or later.
 // Its clients send the version with each request and no session ID.
 func isModern(r *http.Request) bool {
-	return r.Header.Get("MCP-Protocol-Version") >= modernVersion && r.Header.Get("Mcp-Session-Id") == ""
+	return r.Header.Get("MCP-Protocol-Version") >= rpcmessage.ModernVersion && r.Header.Get("Mcp-Session-Id") == ""
 }
 
 // Protect returns a handler that refuses requests with a foreign Host or Origin

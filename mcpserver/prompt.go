@@ -10,6 +10,7 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
+	"github.com/loadout-dev/loadout/internal/rpcmessage"
 	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/internal/skilltext"
 	"github.com/loadout-dev/loadout/internal/untrusted"
@@ -77,9 +78,9 @@ func (s *Server) getPrompt(ctx context.Context, e *catalog.Entry, arguments []st
 			return nil, err
 		}
 		if refused, ok := errors.AsType[*loadout.RefusedError](err); ok {
-			return nil, invalidParams("%s", s.refusalText(refused))
+			return nil, rpcmessage.InvalidParams("%s", s.refusalText(refused))
 		}
-		return nil, invalidParams("%s", s.errorText(err))
+		return nil, rpcmessage.InvalidParams("%s", s.errorText(err))
 	}
 	s.reportLoad(ctx, all)
 	m := all[len(all)-1]

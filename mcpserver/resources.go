@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/rpcmessage"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -45,7 +46,7 @@ func (s *Server) serveSkills(next mcp.MethodHandler) mcp.MethodHandler {
 				if err != nil {
 					return nil, err
 				}
-				if get.ProtocolVersion() >= modernVersion {
+				if get.ProtocolVersion() >= rpcmessage.ModernVersion {
 					res = completePrompt(res)
 				}
 				return res, nil
@@ -140,7 +141,7 @@ func skillOffset(cursor string) (skip int, ours bool, err error) {
 		return 0, false, nil
 	}
 	if skip, err = decodeCursor(encoded); err != nil {
-		return 0, true, invalidParams("%v", err)
+		return 0, true, rpcmessage.InvalidParams("%v", err)
 	}
 	return skip, true, nil
 }
@@ -220,7 +221,7 @@ func (s *Server) notifyLists(sdk *mcp.Server, before, now *catalog.Snapshot) {
 	}
 	if !slices.Equal(before.Skills(), now.Skills()) {
 		sdk.AddPrompt(&mcp.Prompt{Name: changedPrompt}, func(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-			return nil, invalidParams("unknown prompt %q", changedPrompt)
+			return nil, rpcmessage.InvalidParams("unknown prompt %q", changedPrompt)
 		})
 		sdk.RemovePrompts(changedPrompt)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout/internal/rpcmessage"
 	"github.com/loadout-dev/loadout/internal/sources"
 )
 
@@ -46,7 +47,7 @@ func (s *Server) handlesRoots(req mcp.Request) bool {
 		return false // HTTP, with several clients
 	}
 	p := ss.InitializeParams()
-	return p != nil && p.ProtocolVersion < modernVersion && p.Capabilities != nil && p.Capabilities.RootsV2 != nil
+	return p != nil && p.ProtocolVersion < rpcmessage.ModernVersion && p.Capabilities != nil && p.Capabilities.RootsV2 != nil
 }
 
 // askRoots asks the client of req for its roots in the background. If the roots

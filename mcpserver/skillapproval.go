@@ -1,8 +1,10 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -19,9 +21,9 @@ type SkillReview struct {
 	// all that it needs, and the permissions. An answer counts only if the digest
 	// is the same as when the user was asked.
 	Digest policy.Digest
-	// Approve stores the approval: for one run, for a day (policy.ForSession) or
-	// always. presence is the [policy.Grant.Presence].
-	Approve func(ctx context.Context, scope policy.Scope, presence string) error
+	// Approve stores the approval. scope is policy.Once or policy.Always. expires is
+	// the [policy.Grant.Expires], and presence the [policy.Grant.Presence].
+	Approve func(ctx context.Context, scope policy.Scope, expires time.Time, presence string) error
 }
 
 // maxDeclined is the maximum number of declined versions that a server remembers.
@@ -49,11 +51,11 @@ func (s *Server) approveSkill(ctx context.Context, req *mcp.CallToolRequest) *mc
 	}
 	switch {
 	case a.verdict == approved:
-		scope := a.keep
-		if scope == "" {
-			scope = policy.Once
+		scope, expires := cmp.Or(a.keep, policy.Once), time.Time{}
+		if scope == policy.ForSession { // connections have no session for skills
+			scope, expires = policy.Always, time.Now().Add(24*time.Hour)
 		}
-		if err := r.Approve(ctx, scope, presenceOf(req)); err != nil {
+		if err := r.Approve(ctx, scope, expires, presenceOf(req)); err != nil {
 			s.log.Warn("could not store an approval", "skill", name, "error", err)
 		}
 	case a.verdict == denied:

@@ -12,12 +12,12 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/filetype"
+	"github.com/loadout-dev/loadout/internal/rpcmessage"
 	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/internal/skillpath"
 	"github.com/loadout-dev/loadout/internal/untrusted"
@@ -111,8 +111,6 @@ func onServer[P, R any](method func(*Server, context.Context, *mcp.ServerSession
 var skillTemplate = &mcp.ResourceTemplate{URITemplate: scheme + "{+path}", Name: "skill-file", Title: "File of a skill",
 	Description: "A file of a skill, by the skill's path and the file's path inside it."}
 
-const modernVersion = "2026-07-28"
-
 // cacheFields returns the cache fields for the request's protocol version.
 func cacheFields(ss *mcp.ServerSession, meta map[string]any) cacheable {
 	version, _ := meta[mcp.MetaKeyProtocolVersion].(string)
@@ -121,15 +119,11 @@ func cacheFields(ss *mcp.ServerSession, meta map[string]any) cacheable {
 			version = p.ProtocolVersion
 		}
 	}
-	if version < modernVersion {
+	if version < rpcmessage.ModernVersion {
 		return cacheable{}
 	}
 	ttl := cacheMillis
 	return cacheable{&ttl, cacheScope}
-}
-
-func invalidParams(format string, args ...any) error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
 }
 
 func (s *Server) listSkills(ctx context.Context, ss *mcp.ServerSession, p *listSkillsParams) (*listSkillsResult, error) {
@@ -138,7 +132,7 @@ func (s *Server) listSkills(ctx context.Context, ss *mcp.ServerSession, p *listS
 	}
 	at, err := decodeCursor(p.Cursor)
 	if err != nil {
-		return nil, invalidParams("%v", err)
+		return nil, rpcmessage.InvalidParams("%v", err)
 	}
 	v := s.view()
 	res := &listSkillsResult{ResultType: "complete", Skills: []*skillEntry{}, cacheable: cacheFields(ss, p.GetMeta())}
@@ -160,22 +154,22 @@ func (s *Server) listSkills(ctx context.Context, ss *mcp.ServerSession, p *listS
 
 func (s *Server) getSkill(ctx context.Context, ss *mcp.ServerSession, p *uriParams) (*getSkillResult, error) {
 	if p == nil || p.URI == "" {
-		return nil, invalidParams("skills/get needs the uri of a skill's SKILL.md")
+		return nil, rpcmessage.InvalidParams("skills/get needs the uri of a skill's SKILL.md")
 	}
 	v := s.view()
 	e, inside, ok := v.find(p.URI)
 	if !ok || !skillpath.IsSkillFile(inside) {
-		return nil, invalidParams("no skill is served at %s", p.URI)
+		return nil, rpcmessage.InvalidParams("no skill is served at %s", p.URI)
 	}
 	entry, err := s.entry(ctx, v, e)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, err
 		}
-		return nil, invalidParams("the skill at %s cannot be served: %s", p.URI, s.errorText(err))
+		return nil, rpcmessage.InvalidParams("the skill at %s cannot be served: %s", p.URI, s.errorText(err))
 	}
 	if entry.URI != p.URI {
-		return nil, invalidParams("no skill is served at %s", p.URI)
+		return nil, rpcmessage.InvalidParams("no skill is served at %s", p.URI)
 	}
 	res := &getSkillResult{ResultType: "complete", Skill: entry, cacheable: cacheFields(ss, p.GetMeta())}
 	if res.TTLMs != nil {
@@ -283,16 +277,16 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 	uri := req.Params.URI
 	e, inside, ok := s.view().find(uri)
 	if !ok || inside == "" {
-		return nil, invalidParams("no file of a skill is served at %s", uri)
+		return nil, rpcmessage.InvalidParams("no file of a skill is served at %s", uri)
 	}
 	b, err := s.rt.Catalog().Open(ctx, e)
 	if err != nil {
-		return nil, invalidParams("%s cannot be read: %s", uri, s.errorText(err))
+		return nil, rpcmessage.InvalidParams("%s cannot be read: %s", uri, s.errorText(err))
 	}
 	defer b.Close()
 	data, err := readWhole(b.FS, inside)
 	if err != nil {
-		return nil, invalidParams("%s is not served: %v", uri, err)
+		return nil, rpcmessage.InvalidParams("%s is not served: %v", uri, err)
 	}
 	c := &mcp.ResourceContents{URI: uri, MIMEType: resourceType(inside, data)}
 	if filetype.IsText(data) {
@@ -304,7 +298,7 @@ func (s *Server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 		warning, err := s.rt.CheckText(ctx, e, inside, string(data))
 		if refused, ok := errors.AsType[*loadout.RefusedError](err); ok {
 			s.reportRefusal(useFile, e)
-			return nil, invalidParams("%s", s.refusalText(refused))
+			return nil, rpcmessage.InvalidParams("%s", s.refusalText(refused))
 		}
 		if warning != "" { // the text must match the digest in skills/list
 			c.Meta = mcp.Meta{"dev.loadout/warning": warning}
@@ -369,11 +363,11 @@ func resourceType(name string, data []byte) string {
 // readDirectory lists the immediate children of a directory in a skill.
 func (s *Server) readDirectory(ctx context.Context, _ *mcp.ServerSession, p *uriParams) (*readDirectoryResult, error) {
 	if p == nil || p.URI == "" {
-		return nil, invalidParams("resources/directory/read needs the uri of a directory")
+		return nil, rpcmessage.InvalidParams("resources/directory/read needs the uri of a directory")
 	}
 	at, err := decodeCursor(p.Cursor)
 	if err != nil {
-		return nil, invalidParams("%v", err)
+		return nil, rpcmessage.InvalidParams("%v", err)
 	}
 	children, err := s.children(ctx, p.URI)
 	if err != nil {
@@ -390,16 +384,16 @@ func (s *Server) children(ctx context.Context, uri string) ([]*mcp.Resource, err
 	v := s.view()
 	e, inside, ok := v.find(uri)
 	if !ok {
-		return nil, invalidParams("%s is not a directory resource", uri)
+		return nil, rpcmessage.InvalidParams("%s is not a directory resource", uri)
 	}
 	b, err := s.rt.Catalog().Open(ctx, e)
 	if err != nil {
-		return nil, invalidParams("%s cannot be read: %s", uri, s.errorText(err))
+		return nil, rpcmessage.InvalidParams("%s cannot be read: %s", uri, s.errorText(err))
 	}
 	defer b.Close()
 	files, _, err := skill.List(b.FS)
 	if err != nil {
-		return nil, invalidParams("%s cannot be read: %s", uri, s.errorText(err))
+		return nil, rpcmessage.InvalidParams("%s cannot be read: %s", uri, s.errorText(err))
 	}
 	root := v.uriOf(e) + "/"
 	if inside != "" {
@@ -424,7 +418,7 @@ func (s *Server) children(ctx context.Context, uri string) ([]*mcp.Resource, err
 		out = append(out, child)
 	}
 	if len(out) == 0 && inside != "" {
-		return nil, invalidParams("%s is not a directory resource", uri)
+		return nil, rpcmessage.InvalidParams("%s is not a directory resource", uri)
 	}
 	return out, nil
 }

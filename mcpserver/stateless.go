@@ -75,7 +75,7 @@ func (h *statelessHandler) serve(w http.ResponseWriter, r *http.Request, body []
 // isOrdinary reports whether the headers are those of a stateless call.
 func (h *statelessHandler) isOrdinary(r *http.Request) bool {
 	version := r.Header.Get("MCP-Protocol-Version")
-	if r.Method != http.MethodPost || version != modernVersion && (!h.legacy || version >= modernVersion) || r.Header.Get("Mcp-Session-Id") != "" || r.Header.Get("Last-Event-ID") != "" {
+	if r.Method != http.MethodPost || version != rpcmessage.ModernVersion && (!h.legacy || version >= rpcmessage.ModernVersion) || r.Header.Get("Mcp-Session-Id") != "" || r.Header.Get("Last-Event-ID") != "" {
 		return false
 	}
 	if version != "" && statelessParams[version] == nil {
@@ -94,7 +94,7 @@ func (h *statelessHandler) isOrdinary(r *http.Request) bool {
 // request decodes a call. ok is false if the SDK must handle it.
 func (h *statelessHandler) request(defs *definitions, r *http.Request, body []byte) (call *jsonrpc.Request, req mcp.Request, ok bool) {
 	call, isCall := rpcmessage.DecodePlain(body).(*jsonrpc.Request)
-	if !isCall || !call.IsCall() || len(call.Params) == 0 && r.Header.Get("MCP-Protocol-Version") == modernVersion {
+	if !isCall || !call.IsCall() || len(call.Params) == 0 && r.Header.Get("MCP-Protocol-Version") == rpcmessage.ModernVersion {
 		return nil, nil, false
 	}
 	version := r.Header.Get("MCP-Protocol-Version")
@@ -131,8 +131,8 @@ func (h *statelessHandler) request(defs *definitions, r *http.Request, body []by
 		p := &mcp.ListResourcesParams{}
 		req, ok = &mcp.ListResourcesRequest{Session: ss, Params: p, Extra: extra}, decodeParams(call.Params, p)
 	}
-	return call, req, ok && (version < modernVersion || matchesHeaders(r.Header, call.Method, name, req.GetParams().GetMeta())) &&
-		(version >= modernVersion || req.GetParams().GetMeta()[mcp.MetaKeyProtocolVersion] == nil)
+	return call, req, ok && (version < rpcmessage.ModernVersion || matchesHeaders(r.Header, call.Method, name, req.GetParams().GetMeta())) &&
+		(version >= rpcmessage.ModernVersion || req.GetParams().GetMeta()[mcp.MetaKeyProtocolVersion] == nil)
 }
 
 // paramNames lists the parameter names that [decodeParams] accepts.
@@ -169,7 +169,7 @@ func matchesHeaders(h http.Header, method, name string, meta map[string]any) boo
 		}
 	}
 	//lint:ignore SA1019 clients may still ask for logs, which the SDK then sends
-	if meta[mcp.MetaKeyLogLevel] != nil || meta[mcp.MetaKeyProtocolVersion] != modernVersion || h.Get("Mcp-Method") != method {
+	if meta[mcp.MetaKeyLogLevel] != nil || meta[mcp.MetaKeyProtocolVersion] != rpcmessage.ModernVersion || h.Get("Mcp-Method") != method {
 		return false
 	}
 	return name == "" || h.Get("Mcp-Name") == name
@@ -179,7 +179,7 @@ func matchesHeaders(h http.Header, method, name string, meta map[string]any) boo
 // some errors as JSON with an HTTP status, and everything else as a server-sent
 // event.
 func (h *statelessHandler) answer(w http.ResponseWriter, r *http.Request, id jsonrpc.ID, res mcp.Result, err error) {
-	modern := r.Header.Get("MCP-Protocol-Version") == modernVersion
+	modern := r.Header.Get("MCP-Protocol-Version") == rpcmessage.ModernVersion
 	w.Header().Set("Cache-Control", "no-cache, no-transform")
 	var data []byte
 	if err == nil {

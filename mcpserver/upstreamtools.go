@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout"
+	"github.com/loadout-dev/loadout/internal/rpcmessage"
 	"github.com/loadout-dev/loadout/internal/skilltext"
 	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/internal/toolresult"
@@ -260,7 +261,7 @@ func (s *Server) call(ctx context.Context, req *mcp.CallToolRequest, name string
 		defer done()
 		c.Progress = tell
 	}
-	if longLivedSession(req) != nil && canElicit(req) && req.ProtocolVersion() < modernVersion {
+	if longLivedSession(req) != nil && canElicit(req) && req.ProtocolVersion() < rpcmessage.ModernVersion {
 		c.Elicit = req.Session.Elicit
 	}
 	res, err := set.Call(toolresult.WithForwarding(ctx, &s.memory), c)

@@ -84,7 +84,7 @@ func (s *Set) summarize(servers []*server) []ServerSummary {
 func (s *Set) summary(sv *server, denied string) ServerSummary {
 	out := s.summaryWithoutProblem(sv, denied)
 	if sv.Server == nil {
-		out.Problem = sv.describeUnset()
+		out.Problem = upstream.JoinUnset(sv.unset)
 	} else if state, err := sv.Failure(); err != nil && (state == upstream.Dead || state == upstream.Degraded) {
 		out.Problem = err.Error()
 	}

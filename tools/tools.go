@@ -310,27 +310,17 @@ func (s *Set) allServers() []*server {
 
 func (sv *server) status() upstream.Status {
 	if sv.Server == nil {
-		return upstream.Status{Name: sv.name, Transport: sv.config.Type, State: upstream.NotConfigured, Error: sv.describeUnset()}
+		return upstream.Status{Name: sv.name, Transport: sv.config.Type, State: upstream.NotConfigured, Error: upstream.JoinUnset(sv.unset)}
 	}
 	st := sv.Status()
 	st.Name = sv.name
 	return st
 }
 
-// describeUnset lists the variables without a value and explains how to set
-// them.
-func (sv *server) describeUnset() string {
-	var parts []string
-	for _, u := range sv.unset {
-		parts = append(parts, u.String())
-	}
-	return strings.Join(parts, "; ")
-}
-
 // notConfigured returns the problem to report for a server with a variable that
 // has no value.
 func (sv *server) notConfigured() string {
-	return "MCP server " + sv.name + " is not configured: " + sv.describeUnset()
+	return "MCP server " + sv.name + " is not configured: " + upstream.JoinUnset(sv.unset)
 }
 
 // Tool is a tool in a [Set].

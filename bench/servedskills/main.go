@@ -24,6 +24,7 @@ import (
 	"github.com/loadout-dev/loadout/bench/internal/measure"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/serverskill"
+	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
 const (
@@ -103,7 +104,7 @@ func measureLists(ctx context.Context, dir string, published []*publisher, decod
 		}},
 		{list, func() error {
 			for _, p := range published {
-				l, err := serverskill.List(ctx, p, serverskill.Limits{})
+				l, err := serverskill.List(ctx, p, upstream.SkillLimits{})
 				if err != nil || len(l.Entries) != entries || l.Partial != "" {
 					return fmt.Errorf("listed %+v, %w", l, err)
 				}

@@ -129,17 +129,14 @@ func truncateList[T any](list []T, summarize func(more int) T) []T {
 	return append(list[:most:most], summarize(len(list)-most))
 }
 
-// Candidates returns the paths of all configuration files that Load looks for,
-// including those that do not exist.
-func (in Input) Candidates() []string {
+// NamedFiles returns the paths of all configuration files that Load reads, including
+// those that do not exist, except for the project's, which [ProjectFile] searches for.
+func (in Input) NamedFiles() []string {
 	var out []string
 	if in.Operator != nil && in.Operator.Path() != "" {
 		out = append(out, in.Operator.Path())
 	}
 	if f := UserFile(in); f != "" {
-		out = append(out, f)
-	}
-	if f, _ := ProjectFile(in.WorkDir); f != "" {
 		out = append(out, f)
 	}
 	if in.File != "" {
@@ -149,27 +146,16 @@ func (in Input) Candidates() []string {
 	return out
 }
 
-// WatchedPaths returns the paths that decide which files Candidates returns, and
-// whether they exist. It reads no files.
+// WatchedPaths returns the paths of NamedFiles, and those that decide what
+// [ProjectFile] finds. It reads no files.
 func (in Input) WatchedPaths() []string {
-	var out []string
+	out := in.NamedFiles()
 	for d := in.WorkDir; ; d = filepath.Dir(d) {
 		out = append(out, filepath.Join(d, ".git"), filepath.Join(d, FileName), filepath.Join(d, ".loadout", FileName))
 		if d == filepath.Dir(d) {
-			break
+			return out
 		}
 	}
-	if in.Operator != nil && in.Operator.Path() != "" {
-		out = append(out, in.Operator.Path())
-	}
-	if f := UserFile(in); f != "" {
-		out = append(out, f)
-	}
-	if in.File != "" {
-		l := loader{in: in}
-		out = append(out, l.resolvePath(in.File, in.WorkDir))
-	}
-	return out
 }
 
 // IsSet reports whether a key has a value from any source but the defaults.

@@ -57,7 +57,7 @@ func TestOperatorPolicy(t *testing.T) {
 			if p := c.Policy; !slices.Equal(p.Approved, tt.approved) || !slices.Equal(p.Rules, tt.rules) || p.Threshold != tt.want || c.Managed() != (tt.presence != "") {
 				t.Errorf("policy %+v", p)
 			}
-			if len(c.Notes) != map[bool]int{true: 2}[c.Managed()] || c.Files[0] != in.Operator.Path() || in.Candidates()[0] != in.Operator.Path() {
+			if len(c.Notes) != map[bool]int{true: 2}[c.Managed()] || c.Files[0] != in.Operator.Path() || in.NamedFiles()[0] != in.Operator.Path() {
 				t.Errorf("notes %v, files %v", c.Notes, c.Files)
 			}
 		})

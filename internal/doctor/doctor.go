@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/loadout-dev/loadout/catalog"
@@ -161,11 +160,7 @@ func CheckServers(all []*upstream.Config, problems []string, v upstream.Variable
 			known = upstream.Variables{User: v.User, Workspace: v.Workspace, HowToSet: v.HowToSet}
 		}
 		if _, unset := s.Resolve(known); len(unset) > 0 {
-			var texts []string
-			for _, u := range unset {
-				texts = append(texts, u.String())
-			}
-			out.NotConfigured = append(out.NotConfigured, Server{s.Name, s.File, strings.Join(texts, "; ")})
+			out.NotConfigured = append(out.NotConfigured, Server{s.Name, s.File, upstream.JoinUnset(unset)})
 		}
 	}
 	return out

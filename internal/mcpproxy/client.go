@@ -11,10 +11,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
-// modernVersion is the first version of the modern protocol. Older versions are
-// legacy.
-const modernVersion = "2026-07-28"
-
 // legacyClient holds the session of a legacy client and its own connection to
 // each upstream server.
 type legacyClient struct {

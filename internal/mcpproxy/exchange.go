@@ -18,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/loadout-dev/loadout/internal/plainjson"
+	"github.com/loadout-dev/loadout/internal/rpcmessage"
 	"github.com/loadout-dev/loadout/internal/toolresult"
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
@@ -172,7 +173,7 @@ func (s *Server) authorizeAccess(ctx context.Context, t target, kind string) err
 		return nil
 	}
 	if err := s.opts.AuthorizeAccess(ctx, t.up.Name, kind, t.name); err != nil {
-		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
+		return rpcmessage.InvalidParams("%v", err)
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/internal/rpcmessage"
 )
 
 // Maximum number of items and pages in a server's list.
@@ -178,7 +180,7 @@ func checkCursor(cursor string) error {
 	if cursor == "" {
 		return nil
 	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "unknown cursor: this list has one page"}
+	return rpcmessage.InvalidParams("unknown cursor: this list has one page")
 }
 
 func (s *Server) listTools(ctx context.Context, in *inboundRequest, p *mcp.ListToolsParams) (*mcp.ListToolsResult, error) {

@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout/internal/rpcmessage"
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
@@ -101,7 +102,7 @@ func (v transportOpener) Open(ctx context.Context, o *OpenOptions) (*Conn, error
 		return nil, fmt.Errorf("connect: %w", err)
 	}
 	era := upstream.Legacy
-	if s.InitializeResult().ProtocolVersion >= modernVersion {
+	if s.InitializeResult().ProtocolVersion >= rpcmessage.ModernVersion {
 		era = upstream.Modern
 	}
 	return &Conn{Session: s, Era: era, NotificationCount: notices, Close: s.Close}, nil

@@ -13,6 +13,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/internal/rpcmessage"
 )
 
 // pendingCalls holds the calls to legacy servers that await input from modern
@@ -86,7 +88,7 @@ func (h *pendingCalls) remove(handle, digest string) (*pendingCall, error) {
 	defer h.mu.Unlock()
 	w := h.calls[handle]
 	if w == nil || w.digest != digest {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "unknown or expired requestState; repeat the request without it"}
+		return nil, rpcmessage.InvalidParams("unknown or expired requestState; repeat the request without it")
 	}
 	delete(h.calls, handle)
 	w.timer.Stop()

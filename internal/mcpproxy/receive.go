@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout/internal/rpcmessage"
 	"github.com/loadout-dev/loadout/internal/toolresult"
 )
 
@@ -89,7 +90,7 @@ type clientInfo interface {
 func (s *Server) newInbound(ctx context.Context, ss *mcp.ServerSession, req clientInfo) *inboundRequest {
 	in := &inboundRequest{ctx: ctx, ss: ss, meta: requestMeta(req)}
 	// Requests of both eras may arrive on the same connection.
-	if v, _ := in.meta[mcp.MetaKeyProtocolVersion].(string); v >= modernVersion {
+	if v, _ := in.meta[mcp.MetaKeyProtocolVersion].(string); v >= rpcmessage.ModernVersion {
 		in.modern = true
 		in.caps = forwardedCapabilities(req.ClientCapabilities())
 		return in

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/yosida95/uritemplate/v3"
 
+	"github.com/loadout-dev/loadout/internal/rpcmessage"
 	"github.com/loadout-dev/loadout/internal/upstream"
 )
 
@@ -227,7 +227,7 @@ func (s *Server) routeTool(ctx context.Context, in *inboundRequest, name string)
 }
 
 func unknownError(kind, name string) error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown %s %q", kind, name)}
+	return rpcmessage.InvalidParams("unknown %s %q", kind, name)
 }
 
 func (s *Server) routePrompt(ctx context.Context, in *inboundRequest, name string) (target, error) {

@@ -4,11 +4,12 @@ package mcpproxy
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/internal/rpcmessage"
 )
 
 // subscribe subscribes a client to a resource or, if on is false, unsubscribes
@@ -75,7 +76,7 @@ func (u *upstreamServer) addSubscription(ctx context.Context, l *upstreamConn, c
 		return refused.err
 	case before == 0 && len(counts) >= maxSubscriptions:
 		u.mu.Unlock()
-		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("too many subscriptions to server %s (limit %d)", u.Name, maxSubscriptions)}
+		return rpcmessage.InvalidParams("too many subscriptions to server %s (limit %d)", u.Name, maxSubscriptions)
 	case before == 0 || several:
 		counts[uri]++
 	}

@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/semver"
+
+	"github.com/loadout-dev/loadout/internal/skillfile"
 )
 
 // Format is the version of the index format that this program reads and writes.
@@ -88,7 +90,7 @@ func (r Release) check() error {
 		return fmt.Errorf("release %s has too many files (%d, limit %d)", r.Version, len(r.Files), maxFiles)
 	}
 	for _, f := range r.Files {
-		if len(f.SHA256) != 64 || strings.Trim(f.SHA256, "0123456789abcdef") != "" {
+		if !skillfile.IsHash(f.SHA256) {
 			return fmt.Errorf("release %s: %.100q is not a SHA-256 checksum", r.Version, f.SHA256)
 		}
 	}

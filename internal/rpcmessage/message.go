@@ -7,10 +7,20 @@ package rpcmessage
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
+
+// ModernVersion is the first version of the modern MCP protocol, which has no sessions.
+// Older versions are legacy.
+const ModernVersion = "2026-07-28"
+
+// InvalidParams returns the error for a request with invalid parameters.
+func InvalidParams(format string, args ...any) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
+}
 
 // DecodePlain decodes a request or a result whose ID is an integer or a simple
 // string. It returns nil for other messages and for invalid messages, which the

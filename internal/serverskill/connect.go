@@ -46,3 +46,16 @@ func (c own) Do(ctx context.Context, what string, f func(context.Context, Conn) 
 	defer conn.Close()
 	return conn.Do(ctx, config, what, func(ctx context.Context, conn *upstream.Conn) error { return f(ctx, conn) })
 }
+
+// ListWhenConnected makes a source list the skills of a pool's server again when the
+// server has connected and the listing is old, until cancel is called.
+func ListWhenConnected(p *upstream.Pool, server *upstream.Server, s *Source) (cancel func()) {
+	return p.Subscribe(func(changed *upstream.Server) {
+		if changed != server {
+			return
+		}
+		if state, _ := changed.Failure(); state == upstream.Ready {
+			s.ListIfOld()
+		}
+	})
+}

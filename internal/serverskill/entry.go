@@ -348,7 +348,7 @@ func parseResource(v any, root string) (r Resource, err error) {
 		return r, fmt.Errorf("%s: %s", short(r.URI), why)
 	}
 	digest, _ := fields["digest"].(string)
-	if r.SHA256, ok = strings.CutPrefix(digest, "sha256:"); !ok || !isHash(r.SHA256) {
+	if r.SHA256, ok = strings.CutPrefix(digest, "sha256:"); !ok || !skillfile.IsHash(r.SHA256) {
 		return r, fmt.Errorf("%s has no digest of the form sha256: and 64 lower-case hexadecimal digits", short(r.URI))
 	}
 	size, _ := fields["size"].(json.Number)
@@ -356,10 +356,6 @@ func parseResource(v any, root string) (r Resource, err error) {
 		return r, fmt.Errorf("%s has no size in bytes", short(r.URI))
 	}
 	return r, nil
-}
-
-func isHash(s string) bool {
-	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 // Find returns the file at a path inside the skill.

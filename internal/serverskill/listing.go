@@ -33,30 +33,15 @@ type Connector interface {
 
 // ErrNotServed is returned for a server that does not declare the Skills
 // extension.
-var ErrNotServed = errors.New("the server publishes no skills: it does not declare " + extension)
+var ErrNotServed = errors.New("the server publishes no skills: it does not declare " + upstream.SkillsExtension)
 
-const extension = "io.modelcontextprotocol/skills"
-
-// Limits bound the listing of a server. The zero value means the defaults.
-type Limits struct {
-	Pages   int           // 1,000
-	Entries int           // 10,000
-	Bytes   int           // of the results of skills/list as JSON; 32 MiB
-	Time    time.Duration // one minute
-}
-
-// LimitsOf returns the limits that a server's configuration sets.
-func LimitsOf(c *upstream.Config) Limits {
-	l := c.SkillLimits
-	return Limits{Pages: l.Pages, Entries: l.Skills, Bytes: l.Bytes, Time: l.Time}
-}
-
-func (l Limits) orDefault() Limits {
+// withDefaults replaces zero fields with the default limits.
+func withDefaults(l upstream.SkillLimits) upstream.SkillLimits {
 	if l.Pages <= 0 {
 		l.Pages = 1000
 	}
-	if l.Entries <= 0 {
-		l.Entries = 10_000
+	if l.Skills <= 0 {
+		l.Skills = 10_000
 	}
 	if l.Bytes <= 0 {
 		l.Bytes = 32 << 20
@@ -95,11 +80,11 @@ type page struct {
 
 // List lists the skills of a server. It fetches no files. If it reaches a limit
 // or a later page fails, the listing is partial.
-func List(ctx context.Context, c Conn, limits Limits) (*Listing, error) {
+func List(ctx context.Context, c Conn, limits upstream.SkillLimits) (*Listing, error) {
 	if !c.ServesSkills() {
 		return nil, ErrNotServed
 	}
-	limits = limits.orDefault()
+	limits = withDefaults(limits)
 	ctx, cancel := context.WithTimeoutCause(ctx, limits.Time, fmt.Errorf("listing not complete after %v", limits.Time))
 	defer cancel()
 	l := &Listing{At: time.Now(), TTL: defaultTTL}
@@ -128,8 +113,8 @@ func List(ctx context.Context, c Conn, limits Limits) (*Listing, error) {
 		if n == 1 && p.TTLMs != nil {
 			l.TTL = ttl(*p.TTLMs)
 		}
-		if !l.add(p.Skills, seen, limits.Entries) {
-			l.Partial = fmt.Sprintf("too many skills (limit %d)", limits.Entries)
+		if !l.add(p.Skills, seen, limits.Skills) {
+			l.Partial = fmt.Sprintf("too many skills (limit %d)", limits.Skills)
 			return l, nil
 		}
 		switch {

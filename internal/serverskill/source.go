@@ -15,6 +15,7 @@ import (
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/internal/untrusted"
+	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -49,7 +50,7 @@ type Options struct {
 	Ask       bool
 	Connector Connector
 	Cache     *Cache // nil caches in memory
-	Limits    Limits
+	Limits    upstream.SkillLimits
 	// Wait is whether List asks the server if no listing is stored. Otherwise
 	// Watch does, in the background.
 	Wait   bool
@@ -120,9 +121,9 @@ func (s *Source) SetConnector(c Connector) {
 	s.connector = c
 }
 
-// Connected notes that a connection to the server was opened. Watch then lists
-// the skills again if the listing is out of date.
-func (s *Source) Connected() {
+// ListIfOld makes Watch list the skills again, in the background, if the time to live
+// of the listing is over. It does not wait.
+func (s *Source) ListIfOld() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
@@ -248,7 +249,7 @@ func (s *Source) refresh(ctx context.Context) (*Listing, error) {
 	}
 	s.setFailure(nil)
 	if old := s.current(); old != nil && l.Partial != "" {
-		l.keep(old, s.o.Limits.orDefault().Entries)
+		l.keep(old, withDefaults(s.o.Limits).Skills)
 	}
 	s.mu.Lock()
 	s.set(l)
@@ -583,7 +584,7 @@ func (s *Source) Watch(ctx context.Context, changed func()) error {
 		delete(s.watchers, id)
 	}()
 	if s.current() == nil {
-		s.Connected()
+		s.ListIfOld()
 	}
 	for {
 		select {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/serverskill"
+	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/loadouttest"
 )
 
@@ -361,26 +362,26 @@ func TestListingIsBounded(t *testing.T) {
 	}
 	n := 0
 	for name, test := range map[string]struct {
-		limits  serverskill.Limits
+		limits  upstream.SkillLimits
 		list    func(cursor string) (string, error)
 		entries int
 		partial string
 	}{
-		"endless pages": {serverskill.Limits{Pages: 5}, func(string) (string, error) {
+		"endless pages": {upstream.SkillLimits{Pages: 5}, func(string) (string, error) {
 			n++
 			return fmt.Sprintf(`{"skills":[%s],"nextCursor":"c%d"}`, entryOf(n), n), nil
 		}, 5, "too many pages"},
-		"repeated cursor": {serverskill.Limits{}, func(string) (string, error) { return `{"skills":[` + entryOf(1) + `],"nextCursor":"same"}`, nil }, 1, "repeats"},
-		"many entries": {serverskill.Limits{Entries: 2}, func(string) (string, error) {
+		"repeated cursor": {upstream.SkillLimits{}, func(string) (string, error) { return `{"skills":[` + entryOf(1) + `],"nextCursor":"same"}`, nil }, 1, "repeats"},
+		"many entries": {upstream.SkillLimits{Skills: 2}, func(string) (string, error) {
 			return `{"skills":[` + entryOf(1) + `,` + entryOf(2) + `,` + entryOf(3) + `]}`, nil
 		}, 2, "too many skills"},
-		"many bytes": {serverskill.Limits{Bytes: 1000}, func(cursor string) (string, error) {
+		"many bytes": {upstream.SkillLimits{Bytes: 1000}, func(cursor string) (string, error) {
 			if cursor == "" {
 				return `{"skills":[` + entryOf(1) + `],"nextCursor":"b"}`, nil
 			}
 			return `{"skills":["` + strings.Repeat("x", 2000) + `"]}`, nil
 		}, 1, "too large"},
-		"failing page": {serverskill.Limits{}, func(cursor string) (string, error) {
+		"failing page": {upstream.SkillLimits{}, func(cursor string) (string, error) {
 			if cursor == "" {
 				return `{"skills":[` + entryOf(1) + `],"nextCursor":"b"}`, nil
 			}
@@ -403,7 +404,7 @@ func TestListingIsBounded(t *testing.T) {
 		t.Errorf("skills %s, problems %v; want the valid one, and a problem for each other", names(c), c.Snapshot().Problems())
 	}
 	s.served = false
-	if _, err := serverskill.List(t.Context(), s, serverskill.Limits{}); !errors.Is(err, serverskill.ErrNotServed) || s.lists != 1 {
+	if _, err := serverskill.List(t.Context(), s, upstream.SkillLimits{}); !errors.Is(err, serverskill.ErrNotServed) || s.lists != 1 {
 		t.Errorf("a server without the extension: %v, asked %d times", err, s.lists-1)
 	}
 }

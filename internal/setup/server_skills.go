@@ -1,11 +1,9 @@
 package setup
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -60,7 +58,7 @@ func (s *Setup) serverSkills(c *config.Config, wait bool) []catalog.Source {
 		}
 		names[label] = server.Name
 		o := serverskill.Options{Label: label, Name: server.Name, Ask: server.Skills != upstream.SkillsAllow, Wait: wait, Logger: s.Logger(), Cache: &serverskill.Cache{},
-			Limits: serverskill.LimitsOf(server)}
+			Limits: server.SkillLimits}
 		if cache != "" {
 			o.Cache.Dir = serverskill.CacheDir(cache, label, digests[server])
 			kept = append(kept, o.Cache.Dir)
@@ -68,7 +66,7 @@ func (s *Setup) serverSkills(c *config.Config, wait bool) []catalog.Source {
 		o.Connector = serverskill.OwnConnection(s.newDialer(c, s.ServerFiles), func() (*upstream.Config, error) {
 			resolved, unset := server.Resolve(s.ServerVariables(c))
 			if resolved == nil {
-				return nil, errors.New(joinUnset(server, unset))
+				return nil, fmt.Errorf("server %q is not configured: %s", server.Name, upstream.JoinUnset(unset))
 			}
 			return resolved, nil
 		})
@@ -80,14 +78,6 @@ func (s *Setup) serverSkills(c *config.Config, wait bool) []catalog.Source {
 		}
 	}
 	return out
-}
-
-func joinUnset(c *upstream.Config, unset []upstream.UnsetVariable) string {
-	var parts []string
-	for _, u := range unset {
-		parts = append(parts, u.String())
-	}
-	return fmt.Sprintf("server %q is not configured: %s", c.Name, strings.Join(parts, "; "))
 }
 
 // newDialer returns a dialer for the user's servers. given are the files of
@@ -103,7 +93,6 @@ func (s *Setup) newDialer(c *config.Config, given []string) *upstream.Dialer {
 func (t *Toolset) shareConnections(rt *loadout.Runtime) (stop func()) {
 	var ends []func()
 	pool := toolset.Pool(t.Set)
-	byServer := map[*upstream.Server]*serverskill.Source{}
 	for _, src := range rt.Catalog().Sources() {
 		source, ok := src.(*serverskill.Source)
 		if !ok {
@@ -114,18 +103,8 @@ func (t *Toolset) shareConnections(rt *loadout.Runtime) (stop func()) {
 			continue
 		}
 		server := pool.Server(resolved, "")
-		byServer[server] = source
 		source.SetConnector(serverskill.SharedConnection(server))
-		ends = append(ends, func() { source.SetConnector(nil); server.Release() })
-	}
-	if len(ends) > 0 {
-		ends = append(ends, pool.Subscribe(func(changed *upstream.Server) {
-			if source := byServer[changed]; source != nil {
-				if state, _ := changed.Failure(); state == upstream.Ready {
-					source.Connected()
-				}
-			}
-		}))
+		ends = append(ends, func() { source.SetConnector(nil); server.Release() }, serverskill.ListWhenConnected(pool, server, source))
 	}
 	return func() {
 		for _, end := range slices.Backward(ends) {

@@ -145,12 +145,9 @@ func (s *Setup) SkillReviewer(rt *loadout.Runtime, c *config.Config, format Form
 		if err != nil {
 			return nil, err
 		}
-		return &mcpserver.SkillReview{Text: q.Text, Digest: policy.Digest(fmt.Sprintf("sha256:%x", sha256.Sum256(permits))), Approve: func(ctx context.Context, scope policy.Scope, presence string) error {
+		return &mcpserver.SkillReview{Text: q.Text, Digest: policy.Digest(fmt.Sprintf("sha256:%x", sha256.Sum256(permits))), Approve: func(ctx context.Context, scope policy.Scope, expires time.Time, presence string) error {
 			g := g
-			g.Presence, g.Scope = presence, scope
-			if scope == policy.ForSession { // connections have no session for skills
-				g.Scope, g.Expires = policy.Always, time.Now().Add(24*time.Hour)
-			}
+			g.Presence, g.Scope, g.Expires = presence, scope, expires
 			kept, err := s.GrantStore().Put(ctx, g)
 			if err != nil {
 				return err

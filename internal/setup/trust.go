@@ -50,17 +50,20 @@ func (s *Setup) isTrustedFile(file string, data []byte) bool {
 	return p.Trusted && p.Covers(file, data)
 }
 
-// trustPaths returns the files of the project that contains the working directory on
-// which its trust depends, other than its configuration file: the record of the trust,
-// and the project's list of servers, whose change ends the trust.
-func (s *Setup) trustPaths(dir string) []string {
+// projectPaths returns the configuration file of the project that contains dir, and the
+// files on which the project's trust depends: its record, and the project's list of
+// servers, whose change ends the trust.
+func (s *Setup) projectPaths(dir string) []string {
 	own, _ := config.ProjectFile(dir)
 	store := s.TrustStore()
-	if own == "" || store == nil {
+	switch {
+	case own == "":
 		return nil
+	case store == nil:
+		return []string{own}
 	}
 	project := config.ProjectDir(own)
-	out := []string{filepath.Join(project, ".mcp.json")}
+	out := []string{own, filepath.Join(project, ".mcp.json")}
 	if record := store.Path(project); record != "" {
 		out = append(out, record)
 	}

@@ -60,7 +60,7 @@ func (s *Setup) NewConfigWatcher(rt *loadout.Runtime, c *config.Config, set *Too
 func (s *Setup) statConfigFiles() map[string]fileState {
 	out := map[string]fileState{}
 	in := s.ConfigInput()
-	for _, p := range append(in.Candidates(), s.trustPaths(in.WorkDir)...) {
+	for _, p := range append(in.NamedFiles(), s.projectPaths(in.WorkDir)...) {
 		if fi, err := os.Stat(p); err == nil {
 			out[p] = fileState{size: fi.Size(), time: fi.ModTime().UnixNano(), mode: fi.Mode()}
 		} else {
@@ -153,7 +153,7 @@ func (f *ConfigWatcher) watchPaths() (changed bool) {
 		return changed
 	}
 	in := f.setup.ConfigInput()
-	paths, err := pathwatch.New(append(in.WatchedPaths(), f.setup.trustPaths(in.WorkDir)...))
+	paths, err := pathwatch.New(append(in.WatchedPaths(), f.setup.projectPaths(in.WorkDir)...))
 	if err != nil {
 		f.unwatched = true
 		return changed

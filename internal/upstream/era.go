@@ -7,12 +7,11 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/loadout-dev/loadout/internal/rpcmessage"
 )
 
-const (
-	modernVersion = "2026-07-28"
-	legacyVersion = "2025-11-25" // last version that starts with initialize
-)
+const legacyVersion = "2025-11-25" // last version that starts with initialize
 
 // maxEras is the maximum number of servers whose protocol era is remembered.
 const maxEras = 4096
@@ -75,7 +74,7 @@ func nextAttempt(p attempt, typ, requested string, l *link, err error) (attempt,
 }
 
 func sessionEra(s *mcp.ClientSession) string {
-	if r := s.InitializeResult(); r != nil && r.ProtocolVersion >= modernVersion {
+	if r := s.InitializeResult(); r != nil && r.ProtocolVersion >= rpcmessage.ModernVersion {
 		return Modern
 	}
 	return Legacy

@@ -81,6 +81,15 @@ func (u UnsetVariable) String() string {
 	return fmt.Sprintf("%s has no value for %s: %s", u.Where, u.reference(), u.Hint)
 }
 
+// JoinUnset returns the problems of variables and their solutions on one line.
+func JoinUnset(unset []UnsetVariable) string {
+	texts := make([]string, len(unset))
+	for i, u := range unset {
+		texts[i] = u.String()
+	}
+	return strings.Join(texts, "; ")
+}
+
 func (u UnsetVariable) reference() string {
 	switch u.Kind {
 	case FromInput:

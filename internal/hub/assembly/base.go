@@ -206,7 +206,7 @@ func (b *base) applySettings(ctx context.Context) {
 // refresh updates the catalog to the current revision in the database.
 func (b *base) refresh(ctx context.Context) error {
 	for _, p := range b.publishers {
-		p.source.Connected() // lists its skills in the background if the list is old
+		p.source.ListIfOld()
 	}
 	revisions, err := b.assembler.o.DB.Revisions(ctx)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/loadout-dev/loadout/catalog"
@@ -18,7 +17,6 @@ import (
 	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/upstream"
-	"github.com/loadout-dev/loadout/skill"
 )
 
 // cachedSkillBytes is the maximum size of the files of a server's skills that a
@@ -39,7 +37,7 @@ type Publisher struct {
 	base      *base
 	shared    *sharedSource
 	source    *serverskill.Source // of shared
-	skills    *publishedSkills    // source without the skills that the settings hide
+	skills    *visibleSkills      // source without the skills that the settings hide
 	server    *upstream.Server    // nil if values of variables are missing
 	unset     []upstream.UnsetVariable
 	unwatched func() // unsubscribes from the pool
@@ -89,16 +87,9 @@ func (b *base) openPublishers(ctx context.Context) error {
 		if err := p.openSource(resolved); err != nil {
 			return err
 		}
-		p.skills = &publishedSkills{filteredSource: newFilteredSource(p.source, nil, nil), source: p.source}
+		p.skills = &visibleSkills{filteredSource: newFilteredSource(p.source, nil, nil), source: p.source}
 		if p.server != nil {
-			p.unwatched = b.assembler.pool.Subscribe(func(changed *upstream.Server) {
-				if changed != p.server {
-					return
-				}
-				if state, _ := changed.Failure(); state == upstream.Ready {
-					p.source.Connected()
-				}
-			})
+			p.unwatched = serverskill.ListWhenConnected(b.assembler.pool, p.server, p.source)
 		}
 		if s.In.Group() == "" {
 			continue
@@ -125,7 +116,7 @@ type sharedSource struct {
 // resolved, or nil.
 func (p *Publisher) openSource(resolved *upstream.Config) error {
 	b := p.base
-	text, err := json.Marshal([]any{b.principal.User, p.Label, p.Server.Skills, p.Server.SkillLimits, p.Server.Digest(), p.Server.ID, resolved, len(p.unset), b.plan.stamps[p.Server.Name]})
+	text, err := json.Marshal([]any{b.principal.User, p.Label, p.Server.Skills, p.Server.SkillLimits, p.Server.Digest(), p.Server.ID, resolved, b.plan.stamps[p.Server.Name]})
 	if err != nil {
 		return fmt.Errorf("encode MCP server %q: %w", p.Server.Name, err)
 	}
@@ -138,7 +129,7 @@ func (p *Publisher) openSource(resolved *upstream.Config) error {
 	if s == nil {
 		s = &sharedSource{key: key}
 		s.source = serverskill.New(serverskill.Options{Label: p.Label, Name: p.Server.Name, Ask: p.Server.Skills != upstream.SkillsAllow, Connector: s,
-			Limits: serverskill.LimitsOf(p.Server.Config), Cache: &serverskill.Cache{MaxMemory: cachedSkillBytes}, Logger: k.o.Logger})
+			Limits: p.Server.SkillLimits, Cache: &serverskill.Cache{MaxMemory: cachedSkillBytes}, Logger: k.o.Logger})
 		k.sources[key] = s
 	}
 	s.mu.Lock()
@@ -193,11 +184,7 @@ var ErrNotConfigured = errors.New("not configured")
 // [serverskill.ErrNotServed] if the server publishes no skills.
 func (p *Publisher) Do(ctx context.Context, what string, f func(context.Context, *upstream.Conn) error) error {
 	if p.server == nil {
-		var missing []string
-		for _, u := range p.unset {
-			missing = append(missing, u.String())
-		}
-		return fmt.Errorf("%s: MCP server %q: %w: %s", what, p.Server.Name, ErrNotConfigured, strings.Join(missing, "; "))
+		return fmt.Errorf("%s: MCP server %q: %w: %s", what, p.Server.Name, ErrNotConfigured, upstream.JoinUnset(p.unset))
 	}
 	return p.server.Do(ctx, what, func(ctx context.Context, c *upstream.Conn) error {
 		if !c.ServesSkills() {
@@ -235,52 +222,5 @@ func (k *Setup) Publisher(label string) *Publisher {
 	return nil
 }
 
-// Publishers returns the servers whose skills the setup uses, sorted by name.
+// Publishers returns the servers whose skills the setup uses, sorted by label.
 func (k *Setup) Publishers() []*Publisher { return k.base.publishers }
-
-// publishedSkills is a [catalog.ServerSource] without the skills that the settings
-// of its group hide.
-type publishedSkills struct {
-	*filteredSource
-	source *serverskill.Source
-}
-
-var _ catalog.ServerSource = (*publishedSkills)(nil)
-
-// List implements [catalog.Source].
-func (s *publishedSkills) List(ctx context.Context) (catalog.Listing, error) {
-	l, err := s.source.List(ctx)
-	if err != nil {
-		return catalog.Listing{}, err
-	}
-	var shown []*catalog.Entry
-	for _, e := range l.Entries {
-		if s.hiddenReason(e) == "" {
-			shown = append(shown, e)
-		}
-	}
-	l.Entries = shown
-	return l, nil
-}
-
-// Server implements [catalog.ServerSource].
-func (s *publishedSkills) Server() string { return s.source.Server() }
-
-// CheckApproval implements [catalog.ServerSource].
-func (s *publishedSkills) CheckApproval(ctx context.Context, e *catalog.Entry, session string, a catalog.Approvals) error {
-	if why := s.hiddenReason(e); why != "" {
-		return &catalog.NotFoundError{Ref: e.Name, Reason: why}
-	}
-	return s.source.CheckApproval(ctx, e, session, a)
-}
-
-// Head implements [catalog.ServerSource].
-func (s *publishedSkills) Head(e *catalog.Entry) (*skill.Skill, error) {
-	if why := s.hiddenReason(e); why != "" {
-		return nil, &catalog.NotFoundError{Ref: e.Name, Reason: why}
-	}
-	return s.source.Head(e)
-}
-
-// Find implements [catalog.ServerSource].
-func (s *publishedSkills) Find(ctx context.Context, ref string) error { return s.source.Find(ctx, ref) }

@@ -72,7 +72,7 @@ func (h *Handlers) capabilities(ctx context.Context, in *struct {
 		return nil, err
 	}
 	p := account.FromContext(ctx)
-	e, err := h.endpoints.acquire(ctx, p.LimitedTo(mcpScopes|account.ScopeChat), at)
+	e, err := h.endpoints.acquire(ctx, p.LimitedTo(agentScopes), at)
 	if err != nil {
 		return nil, err
 	}

@@ -113,7 +113,7 @@ func (h *Handlers) createGrant(ctx context.Context, in *struct{ Body grantReques
 		return nil, err
 	}
 	// The agent is opened with all of the user's scopes, regardless of the token.
-	p.Scopes = mcpScopes | account.ScopeChat
+	p.Scopes = agentScopes
 	e, err := h.endpoints.acquire(ctx, p, at)
 	if err != nil {
 		return nil, err

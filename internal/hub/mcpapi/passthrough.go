@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -18,14 +17,12 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/assembly"
+	"github.com/loadout-dev/loadout/internal/rpcmessage"
 	"github.com/loadout-dev/loadout/internal/serverskill"
-	"github.com/loadout-dev/loadout/internal/skillfile"
-	"github.com/loadout-dev/loadout/internal/skilltext"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/mcpserver"
-	"github.com/loadout-dev/loadout/skill"
 )
 
 // Limits on what a server's skills endpoint passes on, and names in its results.
@@ -40,7 +37,6 @@ const (
 	metaServer       = metaPrefix + "server"   // label of the server, as the hub assigned it
 	metaApproval     = metaPrefix + "approval" // state, and since when
 	metaWarning      = metaPrefix + "warning"  // hidden characters in a file
-	modernVersion    = "2026-07-28"
 	privateCacheOnly = "private"
 )
 
@@ -111,7 +107,7 @@ func (t *passthrough) serve(next mcp.MethodHandler) mcp.MethodHandler {
 		defer forget()
 		ctx, stop, err := t.h.Agents.WithKillSwitch(ctx, t.e.settingNamespaces()...)
 		if off, isOff := errors.AsType[*agents.DisabledError](err); isOff {
-			return nil, invalidParams("%v; ask an administrator", off)
+			return nil, rpcmessage.InvalidParams("%v; ask an administrator", off)
 		}
 		if err != nil {
 			return nil, err
@@ -159,7 +155,7 @@ func newResult(ss *mcp.ServerSession, meta map[string]any, ttl json.RawMessage) 
 	if version == "" && ss != nil && ss.InitializeParams() != nil {
 		version = ss.InitializeParams().ProtocolVersion
 	}
-	if version < modernVersion {
+	if version < rpcmessage.ModernVersion {
 		return r
 	}
 	r.fields["cacheScope"], r.fields["ttlMs"] = json.RawMessage(`"`+privateCacheOnly+`"`), json.RawMessage("0")
@@ -175,7 +171,7 @@ func (t *passthrough) listSkills(ctx context.Context, ss *mcp.ServerSession, p *
 		p = &skillParams{}
 	}
 	if len(p.Cursor) > maxPassedCursor {
-		return nil, invalidParams("cursor too long (%d bytes, limit %d)", len(p.Cursor), maxPassedCursor)
+		return nil, rpcmessage.InvalidParams("cursor too long (%d bytes, limit %d)", len(p.Cursor), maxPassedCursor)
 	}
 	var raw json.RawMessage
 	err := t.publisher.Do(ctx, "list skills", func(ctx context.Context, c *upstream.Conn) (err error) {
@@ -304,11 +300,11 @@ func (t *passthrough) forgetURI(uri string) {
 
 func (t *passthrough) getSkill(ctx context.Context, ss *mcp.ServerSession, p *skillParams) (*passedResult, error) {
 	if p == nil || p.URI == "" {
-		return nil, invalidParams("skills/get needs the uri of a skill's SKILL.md")
+		return nil, rpcmessage.InvalidParams("skills/get needs the uri of a skill's SKILL.md")
 	}
 	uri, ok := t.serverURI(p.URI)
 	if !ok {
-		return nil, invalidParams("no skill is served at %s", shorten(p.URI))
+		return nil, rpcmessage.InvalidParams("no skill is served at %s", shorten(p.URI))
 	}
 	raw, ttl, err := t.fetchEntry(ctx, uri)
 	if err != nil {
@@ -320,7 +316,7 @@ func (t *passthrough) getSkill(ctx context.Context, ss *mcp.ServerSession, p *sk
 	}
 	out, e, err := t.pass(raw, approvals)
 	if err != nil || e.URI != uri {
-		return nil, invalidParams("no skill is served at %s", shorten(p.URI))
+		return nil, rpcmessage.InvalidParams("no skill is served at %s", shorten(p.URI))
 	}
 	res := newResult(ss, p.GetMeta(), ttl)
 	res.fields["skill"] = out
@@ -331,7 +327,7 @@ func (t *passthrough) getSkill(ctx context.Context, ss *mcp.ServerSession, p *sk
 // live.
 func (t *passthrough) fetchEntry(ctx context.Context, uri string) (entry, ttl json.RawMessage, err error) {
 	if _, err := serverskill.ParseURI(uri); err != nil {
-		return nil, nil, invalidParams("no skill is served at %s", shorten(uri))
+		return nil, nil, rpcmessage.InvalidParams("no skill is served at %s", shorten(uri))
 	}
 	var raw json.RawMessage
 	err = t.publisher.Do(ctx, "get skill", func(ctx context.Context, c *upstream.Conn) (err error) {
@@ -348,143 +344,57 @@ func (t *passthrough) fetchEntry(ctx context.Context, uri string) (entry, ttl js
 	return res["skill"], res["ttlMs"], nil
 }
 
-// readResource passes on a file of a skill. Other resources of the server are not
-// served: what a user may read there is a decision about tools.
-func (t *passthrough) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-	uri, ok := t.serverURI(req.Params.URI)
-	if !ok {
-		return nil, invalidParams("%s is not a file of a skill of this server", shorten(req.Params.URI))
+// serverURI returns the URI at the server of a URI of the endpoint. ok is false if there
+// is none.
+func (t *passthrough) serverURI(uri string) (at string, ok bool) {
+	if t.prefix == "" {
+		return uri, true
 	}
-	e, err := t.findFile(ctx, uri)
-	if err != nil {
-		return nil, err
-	}
-	if err := t.checkApproval(ctx, e); err != nil { // the remembered entry may be old
-		t.forget(e)
-		if e, err = t.findFile(ctx, uri); err == nil {
-			err = t.checkApproval(ctx, e)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	var c *mcp.ResourceContents
-	err = t.publisher.Do(ctx, "read a file of a skill", func(ctx context.Context, conn *upstream.Conn) (err error) {
-		c, err = conn.ReadSkillResource(ctx, uri)
-		return err
-	})
-	switch {
-	case err != nil:
-		return nil, passedError(err)
-	case c.URI != uri:
-		return nil, fmt.Errorf("read %s: the server answered with another resource", shorten(uri))
-	case len(c.Text) > skillfile.PortableBytes || len(c.Blob) > skillfile.PortableBytes:
-		return nil, fmt.Errorf("read %s: file too large (limit %d bytes)", shorten(uri), skillfile.PortableBytes)
-	case c.Text == "" && c.Blob == nil:
-		c.Blob = []byte{} // the SDK would omit an empty text
-	}
-	if err := t.verify(e, uri, c); err != nil {
-		return nil, err
-	}
-	out := *c
-	out.URI = req.Params.URI
-	out.Meta = withoutOurs(c.Meta)
-	out.Meta[metaServer] = t.publisher.Label
-	if warning := skilltext.HiddenWarning("the file", untrusted.Inspect(c.Text)); warning != "" {
-		out.Meta[metaWarning] = warning
-	}
-	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{&out}, Cacheable: mcp.Cacheable{CacheScope: privateCacheOnly}}, nil
+	path, ok := strings.CutPrefix(uri, t.prefix)
+	at = serverskill.URIOf(path)
+	return at, ok && path != "" && serverskill.PathOf(at) == path
 }
 
-// findFile returns the entry of the server that lists a file. Another node may have
-// passed on the entry, so unknown entries are requested, from the directory of the
-// file upwards.
-func (t *passthrough) findFile(ctx context.Context, uri string) (*serverskill.Entry, error) {
-	refused := invalidParams("%s is not a file of a skill of this server", shorten(uri))
-	if len(uri) > maxPassedURI {
-		return nil, refused
-	}
-	roots := parentURIs(uri)
-	if e := t.findKnown(roots, uri); e != nil {
-		return e, nil
-	}
-	for _, root := range roots {
-		raw, _, err := t.fetchEntry(ctx, root+"/"+skill.FileName)
-		if wire, ok := errors.AsType[*jsonrpc.Error](err); ok && wire.Code == jsonrpc.CodeInvalidParams {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		e, err := serverskill.ParseEntry(raw)
-		if err != nil || e.URI != root+"/"+skill.FileName || t.publisher.HiddenReason(e) != "" {
-			continue
-		}
-		t.remember(e)
-		if listsFile(e, uri) {
-			return e, nil
-		}
-	}
-	return nil, refused
-}
-
-func (t *passthrough) findKnown(roots []string, uri string) *serverskill.Entry {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, root := range roots {
-		if e := t.known[root+"/"+skill.FileName]; listsFile(e, uri) && t.publisher.HiddenReason(e) == "" {
-			return e
-		}
-	}
-	return nil
-}
-
-// parentURIs returns the directories of a file that may be the root of its skill,
-// nearest first.
-func parentURIs(uri string) []string {
-	var out []string
-	scheme, rest, ok := strings.Cut(uri, "://")
-	if _, err := url.PathUnescape(rest); !ok || err != nil || strings.ContainsAny(rest, "?#") {
+// mapURIs replaces the URIs of an entry by those of the endpoint.
+func (t *passthrough) mapURIs(entry map[string]json.RawMessage) error {
+	if t.prefix == "" {
 		return nil
 	}
-	for len(out) < maxParentSkills {
-		i := strings.LastIndexByte(rest, '/')
-		if i <= 0 {
-			break
-		}
-		rest = rest[:i]
-		out = append(out, scheme+"://"+rest)
+	if err := t.mapURI(entry); err != nil {
+		return err
 	}
-	return out
+	var resources []map[string]json.RawMessage
+	if json.Unmarshal(entry["resources"], &resources) != nil {
+		return nil // dynamic
+	}
+	for _, r := range resources {
+		if err := t.mapURI(r); err != nil {
+			return err
+		}
+	}
+	var err error
+	entry["resources"], err = json.Marshal(resources)
+	return err
 }
 
-// listsFile reports whether a file belongs to an entry, which may be nil. The files of
-// a dynamic entry are those below its root.
-func listsFile(e *serverskill.Entry, uri string) bool {
-	switch {
-	case e == nil:
-		return false
-	case e.Dynamic:
-		rest, below := strings.CutPrefix(uri, strings.TrimSuffix(e.URI, skill.FileName))
-		unescaped, err := url.PathUnescape(rest)
-		return below && err == nil && fs.ValidPath(unescaped)
+func (t *passthrough) mapURI(fields map[string]json.RawMessage) error {
+	var uri string
+	err := json.Unmarshal(fields["uri"], &uri)
+	if err == nil {
+		fields["uri"], err = json.Marshal(t.prefix + serverskill.PathOf(uri))
 	}
-	return slices.ContainsFunc(e.Resources, func(r serverskill.Resource) bool { return r.URI == uri })
+	return err
 }
 
 // passedError converts an error of the server for a client. Its text has no secrets.
 func passedError(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return invalidParams("%v", err)
+		return rpcmessage.InvalidParams("%v", err)
 	case errors.Is(err, serverskill.ErrNotServed):
 		return &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: err.Error()}
 	}
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
-}
-
-func invalidParams(format string, args ...any) error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
 }
 
 // shorten shortens a URI of a client for an error, and makes it visible.

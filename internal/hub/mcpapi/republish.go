@@ -8,8 +8,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/loadout-dev/loadout/internal/hub/api"
-	"github.com/loadout-dev/loadout/internal/hub/assembly"
+	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/rpcmessage"
 	"github.com/loadout-dev/loadout/internal/serverskill"
 )
 
@@ -35,7 +35,6 @@ func (h *Handlers) republish(e *endpoint) mcp.Middleware {
 	for _, p := range e.setup.Publishers() {
 		r.all = append(r.all, &passthrough{h: h, e: e, publisher: p, prefix: "skill://" + p.Label + "/", known: map[string]*serverskill.Entry{}})
 	}
-	slices.SortFunc(r.all, func(a, b *passthrough) int { return strings.Compare(a.publisher.Label, b.publisher.Label) })
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			switch method {
@@ -53,6 +52,9 @@ func (h *Handlers) republish(e *endpoint) mcp.Middleware {
 
 // paramsOf returns the parameters of a request, whose type may belong to another package.
 func paramsOf(req mcp.Request) *skillParams {
+	if read, ok := req.GetParams().(*mcp.ReadResourceParams); ok {
+		return &skillParams{URI: read.URI}
+	}
 	p := &skillParams{}
 	if given := req.GetParams(); given != nil {
 		if data, err := json.Marshal(given); err == nil {
@@ -68,33 +70,22 @@ func (t *passthrough) get(ctx context.Context, _ string, req mcp.Request) (mcp.R
 	return t.getSkill(ctx, ss, paramsOf(req))
 }
 
-// usable returns the servers whose skills are republished. It omits a server whose label
-// is the first segment of the URI of another skill. Such a server has only its own
-// endpoint.
-func (r *republisher) usable() []*passthrough {
-	c := r.e.setup.Runtime.Catalog()
-	return slices.DeleteFunc(slices.Clone(r.all), func(t *passthrough) bool {
-		label := t.publisher.Label
-		if c.Snapshot().ByName(label) != nil {
-			return true
-		}
-		for _, s := range c.Sources() {
-			if s.Origin() == label {
-				return true
-			}
-		}
-		return false
-	})
+// isUsable reports whether the skills of a server are republished. They are not if the
+// label of the server is the first segment of the URI of another skill. Such a server has
+// only its own endpoint.
+func (r *republisher) isUsable(t *passthrough) bool {
+	label, c := t.publisher.Label, r.e.setup.Runtime.Catalog()
+	return c.Snapshot().ByName(label) == nil &&
+		!slices.ContainsFunc(c.Sources(), func(s catalog.Source) bool { return s.Origin() == label })
 }
 
 // find returns the server to which a URI belongs, or nil.
 func (r *republisher) find(uri string) *passthrough {
-	for _, t := range r.usable() {
-		if strings.HasPrefix(uri, t.prefix) {
-			return t
-		}
+	i := slices.IndexFunc(r.all, func(t *passthrough) bool { return strings.HasPrefix(uri, t.prefix) })
+	if i < 0 || !r.isUsable(r.all[i]) {
+		return nil
 	}
-	return nil
+	return r.all[i]
 }
 
 // list returns a page of skills/list: the pages of the endpoint's own skills come first,
@@ -111,12 +102,11 @@ func (r *republisher) list(ctx context.Context, method string, req mcp.Request, 
 		return r.withNext(res, "")
 	}
 	label, cursor, _ := strings.Cut(rest, ":")
-	usable := r.usable()
-	at := slices.IndexFunc(usable, func(t *passthrough) bool { return t.publisher.Label == label })
+	at := slices.IndexFunc(r.all, func(t *passthrough) bool { return t.publisher.Label == label && r.isUsable(t) })
 	if at < 0 {
-		return nil, invalidParams("unknown cursor")
+		return nil, rpcmessage.InvalidParams("unknown cursor")
 	}
-	t := usable[at]
+	t := r.all[at]
 	res, err := t.serve(func(ctx context.Context, _ string, req mcp.Request) (mcp.Result, error) {
 		ss, _ := req.GetSession().(*mcp.ServerSession)
 		return t.listSkills(ctx, ss, &skillParams{ParamsBase: p.ParamsBase, Cursor: cursor})
@@ -156,97 +146,11 @@ func (r *republisher) withNext(res mcp.Result, after string) (mcp.Result, error)
 		return out, nil // of the endpoint's own skills
 	}
 	delete(out.fields, "nextCursor")
-	for _, t := range r.usable() {
-		if t.publisher.Label > after {
+	for _, t := range r.all {
+		if t.publisher.Label > after && r.isUsable(t) {
 			out.fields["nextCursor"], err = json.Marshal(publishedCursor + t.publisher.Label + ":")
 			break
 		}
 	}
 	return out, err
-}
-
-// serverURI returns the URI at the server of a URI of the endpoint. ok is false if there
-// is none.
-func (t *passthrough) serverURI(uri string) (at string, ok bool) {
-	if t.prefix == "" {
-		return uri, true
-	}
-	path, ok := strings.CutPrefix(uri, t.prefix)
-	at = serverskill.URIOf(path)
-	return at, ok && path != "" && serverskill.PathOf(at) == path
-}
-
-// mapURIs replaces the URIs of an entry by those of the endpoint.
-func (t *passthrough) mapURIs(entry map[string]json.RawMessage) error {
-	if t.prefix == "" {
-		return nil
-	}
-	if err := t.mapURI(entry); err != nil {
-		return err
-	}
-	var resources []map[string]json.RawMessage
-	if json.Unmarshal(entry["resources"], &resources) != nil {
-		return nil // dynamic
-	}
-	for _, r := range resources {
-		if err := t.mapURI(r); err != nil {
-			return err
-		}
-	}
-	var err error
-	entry["resources"], err = json.Marshal(resources)
-	return err
-}
-
-func (t *passthrough) mapURI(fields map[string]json.RawMessage) error {
-	var uri string
-	err := json.Unmarshal(fields["uri"], &uri)
-	if err == nil {
-		fields["uri"], err = json.Marshal(t.prefix + serverskill.PathOf(uri))
-	}
-	return err
-}
-
-// checkApproval returns an error if the skills are republished and the user must approve
-// this one first. Clients of this endpoint may let models read resources. Those of the
-// server's own endpoint ask their users themselves, as the extension requires.
-func (t *passthrough) checkApproval(ctx context.Context, e *serverskill.Entry) error {
-	if t.prefix == "" {
-		return nil
-	}
-	approvals, err := t.publisher.ReadApprovals(ctx)
-	if err != nil {
-		return err
-	}
-	switch state, _ := approvals.State(e); state {
-	case assembly.NotApproved:
-		return invalidParams("the skill is not approved. The user can review it on the page of the MCP server in the hub, and approve it there, or with POST %s/published-skills/%s/approve", api.Prefix, t.publisher.Label)
-	case assembly.Changed:
-		return invalidParams("the skill has changed since it was approved. The user can review it on the page of the MCP server in the hub, and approve it there, or with POST %s/published-skills/%s/approve", api.Prefix, t.publisher.Label)
-	}
-	return nil
-}
-
-// verify returns an error if a file of a republished skill is not that of the entry, so
-// that only what the user approved is read. Clients of the server's own endpoint verify
-// files themselves.
-func (t *passthrough) verify(e *serverskill.Entry, uri string, c *mcp.ResourceContents) error {
-	if t.prefix == "" || e.Dynamic {
-		return nil
-	}
-	data := c.Blob
-	if data == nil {
-		data = []byte(c.Text)
-	}
-	for _, r := range e.Resources {
-		if r.URI != uri {
-			continue
-		}
-		if err := r.Verify(data); err != nil {
-			t.forget(e) // the next read requests the current entry
-			return invalidParams("the skill has changed on its server: %v; list it again", err)
-		}
-		return nil
-	}
-	return invalidParams("%s is not a file of the skill", shorten(uri))
 }

@@ -14,6 +14,10 @@ import (
 // requires a token with [account.ScopeRun].
 const mcpScopes = account.ScopeMCP | account.ScopeRun
 
+// agentScopes are the scopes with which the API opens an agent, to show or change what
+// the user permits to it.
+const agentScopes = mcpScopes | account.ScopeChat
+
 // mountEndpoints registers the MCP endpoints. Clients send a token with each
 // request; cookies are not accepted. Both protocol versions are served without
 // sessions, so that any node can answer any request.

@@ -17,6 +17,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/assembly"
 	"github.com/loadout-dev/loadout/internal/hub/auth"
 	"github.com/loadout-dev/loadout/internal/hub/metrics"
+	"github.com/loadout-dev/loadout/internal/rpcmessage"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/mcpserver"
 	"github.com/loadout-dev/loadout/policy"
@@ -128,7 +129,7 @@ func (h *Handlers) recordConnection(ctx context.Context, e *endpoint, req mcp.Re
 			said["client"] = truncate(p.ClientInfo.Name + " " + p.ClientInfo.Version)
 		}
 	default:
-		said["protocol"] = "2026-07-28"
+		said["protocol"] = rpcmessage.ModernVersion
 	}
 	details, err := json.Marshal(said)
 	if err != nil {

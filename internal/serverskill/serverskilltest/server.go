@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -18,10 +19,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/skill"
 )
-
-const extension = "io.modelcontextprotocol/skills"
 
 // Server is an MCP server. What it publishes depends on the account of the client,
 // which is its bearer token, or "". A resource whose URI ends in /SKILL.md is a skill
@@ -120,7 +120,7 @@ func (r *result) MarshalJSON() ([]byte, error) { return json.Marshal(r.fields) }
 
 func (s *Server) newServer(account string) *mcp.Server {
 	caps := &mcp.ServerCapabilities{Resources: &mcp.ResourceCapabilities{}}
-	caps.AddExtension(extension, map[string]any{})
+	caps.AddExtension(upstream.SkillsExtension, map[string]any{})
 	sdk := mcp.NewServer(&mcp.Implementation{Name: "publisher", Version: "1"}, &mcp.ServerOptions{Capabilities: caps})
 	must := func(err error) {
 		if err != nil {
@@ -204,7 +204,7 @@ func (s *Server) entry(account, uri string) map[string]any {
 	root := strings.TrimSuffix(uri, "SKILL.md")
 	name := root[strings.LastIndexByte(strings.TrimSuffix(root, "/"), '/')+1 : len(root)-1]
 	var resources []any
-	for _, file := range sortedKeys(s.files[account]) {
+	for _, file := range slices.Sorted(maps.Keys(s.files[account])) {
 		if strings.HasPrefix(file, root) {
 			text := s.files[account][file]
 			resources = append(resources, map[string]any{"uri": file, "digest": fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(text))), "size": len(text)})
@@ -219,14 +219,5 @@ func (s *Server) entry(account, uri string) map[string]any {
 	if s.meta != nil {
 		out["_meta"] = s.meta
 	}
-	return out
-}
-
-func sortedKeys(m map[string]string) []string {
-	var out []string
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
 	return out
 }
