@@ -270,7 +270,7 @@ func (s *scan) list(d *dirfd, n, old *node, rel string, inside bool) error {
 			return isReservedDir(sub.name) || slices.Contains(links, sub.name) && !d.hasDir(sub.name) // a symlink may lead outside the skill
 		})
 	} else {
-		s.reportCodeManifests(d, n, python, rel)
+		s.reportCodeManifests(d, n, python)
 	}
 	if old != nil {
 		n.reuse(old)
@@ -464,7 +464,7 @@ func (s *scan) parseHead(at location, file, folder string) (*skill.Skill, skill.
 // reportCodeManifests reports Python modules that declare a skill in code,
 // which is a format of an earlier system. It parses them as text and never
 // executes them.
-func (s *scan) reportCodeManifests(d *dirfd, n *node, files []string, rel string) {
+func (s *scan) reportCodeManifests(d *dirfd, n *node, files []string) {
 	for _, name := range files[:min(len(files), 20)] {
 		size, _, err := d.readHead(name, s.head[:fullHead])
 		if err != nil || !bytes.Contains(s.head[:size], []byte("SKILL_MANIFEST")) {

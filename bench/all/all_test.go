@@ -111,7 +111,7 @@ func TestEndOrphans(t *testing.T) {
 	if err := endOrphans(0); err == nil || !strings.Contains(err.Error(), "left process") {
 		t.Errorf("error %v, want the process", err)
 	}
-	if left, err := children(); err != nil || len(left) > 0 {
+	if left, err := measure.Children(); err != nil || len(left) > 0 {
 		t.Errorf("left %v, %v", left, err)
 	}
 	if err := endOrphans(0); err != nil {

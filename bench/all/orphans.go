@@ -6,12 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/loadout-dev/loadout/bench/internal/measure"
 	"golang.org/x/sys/unix"
 )
 
@@ -27,7 +26,7 @@ func adoptOrphans() error {
 // within the given time. It returns an error that names them.
 func endOrphans(grace time.Duration) (err error) {
 	for end := time.Now().Add(grace); ; time.Sleep(10 * time.Millisecond) {
-		left, errList := children()
+		left, errList := measure.Children()
 		if errList != nil || len(left) == 0 {
 			return errors.Join(err, errList)
 		}
@@ -41,20 +40,4 @@ func endOrphans(grace time.Duration) (err error) {
 			_, _ = syscall.Wait4(pid, nil, 0, nil)
 		}
 	}
-}
-
-// children returns the IDs of the child processes.
-func children() (pids []int, err error) {
-	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", os.Getpid()))
-	for _, f := range files {
-		text, _ := os.ReadFile(f) // a thread may have exited
-		for word := range strings.FieldsSeq(string(text)) {
-			pid, err := strconv.Atoi(word)
-			if err != nil {
-				return nil, err
-			}
-			pids = append(pids, pid)
-		}
-	}
-	return pids, err
 }

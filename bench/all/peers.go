@@ -67,12 +67,8 @@ func (p peers) install(ctx context.Context, dir string) error {
 func (p peers) args(names []string) []string {
 	var args []string
 	for _, name := range names {
-		switch program := p[name]; {
-		case program == "":
-		case name == "mcp-proxy":
-			args = append(args, "-mcp-proxy", program)
-		default:
-			args = append(args, "-peer", name+"="+program)
+		if p[name] != "" {
+			args = append(args, "-peer", name+"="+p[name])
 		}
 	}
 	return args

@@ -27,12 +27,13 @@ var programs = map[string]program{
 	"mcp":     {name: "mcp", args: []string{"-skills", "sk-10000", "-idle", "sk-17"}, rounds: "-calls", many: 100, quick: 20, passes: 1},
 	"upstream": {name: "upstream", args: []string{"-starts", "5"}, rounds: "-rounds", many: 5, quick: 1,
 		peers: []string{"mcp-proxy", "docker"}},
-	"idle":  {name: "hub", args: []string{"-idle"}, rounds: "-rounds", many: 3, quick: 1},
-	"hub":   {name: "hub", args: []string{"-mcp", "-n", "1000", "-users", "20", "-on", "SQLite"}, rounds: "-rounds", many: 3, quick: 1, passes: 1},
-	"turns": {name: "hub", args: []string{"-turns", "50", "-on", "SQLite"}, rounds: "-rounds", many: 1, quick: 1, passes: 1},
-	"scan":  {name: "scan", args: []string{"-speed", "sk-1000"}, rounds: "-rounds", many: 3, quick: 1, passes: 1},
-	"zip":   {name: "zip", args: []string{"-skills", "sk-1000"}, rounds: "-rounds", many: 5, quick: 1, passes: 1},
-	"add":   {name: "add", args: []string{"-skills", "sk-1000", "-n", "100"}, rounds: "-rounds", many: 2, quick: 1, passes: 1},
+	"served": {name: "servedskills", rounds: "-rounds", many: 7, quick: 1, passes: 1},
+	"idle":   {name: "hub", args: []string{"-idle"}, rounds: "-rounds", many: 3, quick: 1},
+	"hub":    {name: "hub", args: []string{"-mcp", "-n", "1000", "-users", "20", "-on", "SQLite"}, rounds: "-rounds", many: 3, quick: 1, passes: 1},
+	"turns":  {name: "hub", args: []string{"-turns", "50", "-on", "SQLite"}, rounds: "-rounds", many: 1, quick: 1, passes: 1},
+	"scan":   {name: "scan", args: []string{"-speed", "sk-1000"}, rounds: "-rounds", many: 3, quick: 1, passes: 1},
+	"zip":    {name: "zip", args: []string{"-skills", "sk-1000"}, rounds: "-rounds", many: 5, quick: 1, passes: 1},
+	"add":    {name: "add", args: []string{"-skills", "sk-1000", "-n", "100"}, rounds: "-rounds", many: 2, quick: 1, passes: 1},
 }
 
 // skillSets lists the generated directories with the number of their skills. Files other than
@@ -133,6 +134,12 @@ var subjects = []subject{
 			peers: map[string]string{"mcp-proxy": "calls: peer mcp-proxy, HTTP to stdio: sixteen callers"}},
 		{key: "first-result", figure: "from exec to the first tool result of a server, saved listing", program: "upstream", record: "first result: `loadout mcp`, saved listing", limit: "first result: baseline: the server itself"},
 		{key: "fifty", figure: "50 servers configured, 3 used: memory with its servers (Pss)", program: "upstream", record: "50 servers, 3 used: Pss with its servers"},
+	}},
+	{"Skills of MCP servers", []row{
+		{key: "served-list", figure: "list and check 20 servers with 500 skills, CPU, × limit", program: "served", record: "list and check all skills", of: ratio, limit: "baseline: decode the JSON of the lists", goal: 3},
+		{key: "served-catalog", figure: "the same, into a catalog, CPU, × limit", program: "served", record: "the same, into a catalog, with the lists stored", of: ratio, limit: "baseline: decode the JSON of the lists"},
+		{key: "served-restart", figure: "catalog of a new process, from the stored lists, CPU, × limit", program: "served", record: "catalog of a new process, from the stored lists", of: ratio, limit: "baseline: decode the JSON of the lists"},
+		{key: "served-read", figure: "read of a cached file of 15 KB, disk, CPU, added to that of a local skill", program: "served", record: "the same from the cache on disk", of: added, limit: "baseline: read a file of 15 KB of a local skill", goal: 200},
 	}},
 	{"Hub", []row{
 		{key: "hub-idle", figure: "idle hub, resident", program: "idle", record: "memory of the node: empty, idle, resident", goal: 50},

@@ -19,18 +19,20 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/loadout-dev/loadout/bench/internal/measure"
 )
 
 func main() {
-	dirs := measure.DirsFlag("dir", "`directory` of skills (repeatable)")
+	dirs := measure.ListFlag("dir", "`directory` of skills (repeatable)")
 	rounds := flag.Int("rounds", 7, "number of rounds")
-	peers := measure.DirsFlag("peer", "`NAME=PROGRAM` to compare with (repeatable)")
+	peers := measure.PeersFlag()
 	once := flag.String("once", "", "print the memory after a scan of -dir: \"catalog\" or \"baseline\"; for internal use")
 	measure.Main("catalog", true, func() error {
 		switch {
@@ -39,11 +41,11 @@ func main() {
 		case *once != "":
 			return scanOnce(*once, (*dirs)[0])
 		}
-		return run(*dirs, *peers, *rounds)
+		return run(*dirs, peers, *rounds)
 	})
 }
 
-func run(dirs, peers []string, rounds int) (err error) {
+func run(dirs []string, peers map[string]string, rounds int) (err error) {
 	var benches []*bench
 	for _, dir := range dirs {
 		b, errOpen := newBench(dir)
@@ -51,8 +53,8 @@ func run(dirs, peers []string, rounds int) (err error) {
 			return errOpen
 		}
 		defer func() { err = errors.Join(err, b.close()) }()
-		for _, p := range peers {
-			if err := b.addPeer(p); err != nil {
+		for _, name := range slices.Sorted(maps.Keys(peers)) {
+			if err := b.addPeer(name, peers[name]); err != nil {
 				return err
 			}
 		}

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strings"
 	"time"
 
 	"github.com/loadout-dev/loadout/bench/internal/measure"
@@ -28,12 +27,8 @@ type peer struct {
 	scan, load *measure.Row
 }
 
-// addPeer starts the program of a peer, given as NAME=PROGRAM.
-func (b *bench) addPeer(flag string) error {
-	name, program, ok := strings.Cut(flag, "=")
-	if !ok {
-		return fmt.Errorf("invalid peer %q: want NAME=PROGRAM", flag)
-	}
+// addPeer starts the program of a peer.
+func (b *bench) addPeer(name, program string) error {
 	p := &peer{name: name, cmd: exec.Command(program, b.dir)}
 	p.cmd.Stderr = os.Stderr
 	var err error

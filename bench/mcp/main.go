@@ -28,7 +28,7 @@ import (
 
 func main() {
 	dir := flag.String("skills", "", "`directory` with many skills")
-	idle := measure.DirsFlag("idle", "another `directory` with skills to measure idle memory with (repeatable)")
+	idle := measure.ListFlag("idle", "another `directory` with skills to measure idle memory with (repeatable)")
 	calls := flag.Int("calls", 200, "number of calls of each kind")
 	empty := flag.Bool("serve-empty", false, "serve a tool that does nothing on stdio; for internal use")
 	measure.Main("mcp", true, func() error {

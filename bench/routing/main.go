@@ -39,7 +39,7 @@ func main() {
 	flag.StringVar(&o.record, "record", "", "record requests and responses of the model in `DIR`")
 	flag.StringVar(&o.baseURL, "base-url", "", "base `URL` of the model's server")
 	flag.StringVar(&o.key, "key", "", "`NAME` of the environment variable with the key for -base-url")
-	dirs := measure.DirsFlag("skills", "`directory` with more skills (repeatable)")
+	dirs := measure.ListFlag("skills", "`directory` with more skills (repeatable)")
 	measure.Main("routing", true, func() error {
 		questions, err := readQuestions(*file)
 		if err != nil {

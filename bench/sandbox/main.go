@@ -14,14 +14,12 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/loadout-dev/loadout/bench/internal/measure"
@@ -204,40 +202,14 @@ func (b *bench) printMemory() error {
 	if err := runIn(s, spec, []string{"/bin/true"}); err != nil {
 		return err
 	}
-	pid, err := newestChild()
+	children, err := measure.Children()
 	if err != nil {
 		return err
 	}
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	size, err := measure.PssOf(slices.Max(children))
 	if err != nil {
 		return err
 	}
-	fmt.Printf("\nMemory of the first process of a native sandbox: %s KiB proportional (Pss), %s KiB private\n", findField(data, "Pss"), findField(data, "Private_Dirty"))
+	fmt.Printf("\nMemory of the first process of a native sandbox: %d KiB proportional (Pss)\n", size>>10)
 	return nil
-}
-
-// newestChild returns the highest process ID among this process's children.
-func newestChild() (newest int, err error) {
-	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", os.Getpid()))
-	for _, f := range files {
-		b, _ := os.ReadFile(f)
-		for word := range strings.FieldsSeq(string(b)) {
-			if n, err := strconv.Atoi(word); err == nil {
-				newest = max(newest, n)
-			}
-		}
-	}
-	if newest == 0 && err == nil {
-		err = errors.New("no child process found")
-	}
-	return newest, err
-}
-
-func findField(data []byte, name string) string {
-	for line := range strings.Lines(string(data)) {
-		if rest, ok := strings.CutPrefix(line, name+":"); ok {
-			return strings.Fields(rest)[0]
-		}
-	}
-	return "?"
 }

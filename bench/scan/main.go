@@ -27,8 +27,8 @@ import (
 func main() {
 	speed := flag.String("speed", "", "`directory` of skills to time")
 	rounds := flag.Int("rounds", 3, "number of timing rounds")
-	real := measure.DirsFlag("real", "`directory` with harmless skills (repeatable)")
-	labelled := measure.DirsFlag("labelled", "`set` with a manifest.json that labels skills (repeatable)")
+	real := measure.ListFlag("real", "`directory` with harmless skills (repeatable)")
+	labelled := measure.ListFlag("labelled", "`set` with a manifest.json that labels skills (repeatable)")
 	growing := flag.Bool("growth", false, "measure how the time grows with hostile texts")
 	list := flag.Bool("list", false, "print findings and missed attacks")
 	measure.Main("scan", true, func() error {

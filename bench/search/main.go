@@ -31,7 +31,7 @@ func main() {
 	tasks := flag.String("tasks", "", "`directory` of tasks")
 	halves := flag.Int("halves", 0, "also average over `n` random halves of the pools")
 	verbose := flag.Bool("v", false, "print the ranks of the skills of each task")
-	pools := measure.DirsFlag("pool", "`directory` with more skills (repeatable)")
+	pools := measure.ListFlag("pool", "`directory` with more skills (repeatable)")
 	measure.Main("search", true, func() error {
 		if *queries == "" || *tasks == "" {
 			return errors.New("missing -queries or -tasks")

@@ -25,7 +25,7 @@ import (
 )
 
 func main() {
-	dirs := measure.DirsFlag("skills", "`directory` with skills (repeatable)")
+	dirs := measure.ListFlag("skills", "`directory` with skills (repeatable)")
 	rounds := flag.Int("rounds", 21, "number of rounds")
 	measure.Main("start", false, func() error { return run(*dirs, *rounds) })
 }

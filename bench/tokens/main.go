@@ -30,7 +30,7 @@ import (
 
 func main() {
 	cost := flag.String("cost", "", "`directory` with the skills of the conversation")
-	dirs := measure.DirsFlag("skills", "`directory` with more skills (repeatable)")
+	dirs := measure.ListFlag("skills", "`directory` with more skills (repeatable)")
 	measure.Main("tokens", true, func() error {
 		if *cost == "" {
 			return errors.New("missing -cost")

@@ -6,7 +6,7 @@
 // fifty configured servers, of which three are used, and the time to the first tool result, with
 // and without a saved tool list:
 //
-//	go run ./upstream [-gc 100,400] [-mcp-proxy PROGRAM] [-peer NAME=PROGRAM]
+//	go run ./upstream [-gc 100,400] [-peer NAME=PROGRAM]…
 //
 // All connections stay open, and their rounds alternate. Peers serve HTTP at /mcp: mcp-proxy of
 // the npm registry in front of a server on standard input and output, and another gateway in
@@ -29,14 +29,13 @@ import (
 
 // flags holds the command-line options.
 type flags struct {
-	gc, mcpProxy, peer    string
+	gc                    string
+	peers                 map[string]string
 	rounds, calls, starts int
 }
 
 func main() {
-	var f flags
-	flag.StringVar(&f.mcpProxy, "mcp-proxy", "", "`program` mcp-proxy of the npm registry")
-	flag.StringVar(&f.peer, "peer", "", "`NAME=PROGRAM` of another gateway")
+	f := flags{peers: measure.PeersFlag()}
 	flag.StringVar(&f.gc, "gc", "", "GC `percentages` to measure as well, such as 100,200")
 	flag.IntVar(&f.rounds, "rounds", 11, "number of rounds")
 	flag.IntVar(&f.calls, "calls", 300, "calls of one caller per round; sixteen callers make four times as many")
@@ -137,11 +136,11 @@ func (s *site) newHTTPWays(f flags) ([]*way, error) {
 	}
 	add(s.newOurs("`loadout mcp`, "+overHTTP, s.web, "--http", "127.0.0.1:"+ports[0]), ports[0])
 	add(s.newOurs("`loadout mcp`, "+httpToStdio, s.one, "--http", "127.0.0.1:"+ports[1]), ports[1])
-	if f.mcpProxy != "" {
-		add(&way{name: "peer mcp-proxy, " + httpToStdio, args: []string{f.mcpProxy, "--host", "127.0.0.1", "--port", ports[2], "--server", "stream", "--", s.echo}, call: echoOnly}, ports[2])
+	if program := f.peers["mcp-proxy"]; program != "" {
+		add(&way{name: "peer mcp-proxy, " + httpToStdio, args: []string{program, "--host", "127.0.0.1", "--port", ports[2], "--server", "stream", "--", s.echo}, call: echoOnly}, ports[2])
 	}
-	if name, program, ok := strings.Cut(f.peer, "="); ok {
-		add(&way{name: "peer " + name + ", " + overHTTP, args: []string{program, ports[3], s.url}, call: echoOnly}, ports[3])
+	if program := f.peers["docker"]; program != "" {
+		add(&way{name: "peer docker, " + overHTTP, args: []string{program, ports[3], s.url}, call: echoOnly}, ports[3])
 	}
 	return ways, nil
 }

@@ -37,13 +37,13 @@ func (s *site) measureMemory(flags) error {
 		}
 	}
 	time.Sleep(2 * time.Second) // let background work finish
-	own, err := readPss(w.cmd.Process.Pid)
+	own, err := measure.PssOf(w.cmd.Process.Pid)
 	if err != nil {
 		return err
 	}
 	whole, processes := own, 1
 	for _, pid := range descendants(w.cmd.Process.Pid) {
-		if n, err := readPss(pid); err == nil { // otherwise the process has exited
+		if n, err := measure.PssOf(pid); err == nil { // otherwise the process has exited
 			whole += n
 			processes++
 		}
@@ -55,18 +55,6 @@ func (s *site) measureMemory(flags) error {
 	fmt.Printf("%s:\n\n", table.Name)
 	table.Print(os.Stdout)
 	return nil
-}
-
-// readPss returns the memory of a process, including its proportional share of shared pages.
-func readPss(pid int) (int64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
-	if err != nil {
-		return 0, err
-	}
-	_, rest, _ := bytes.Cut(text, []byte("\nPss:"))
-	var kb int64
-	_, err = fmt.Sscan(string(rest[:min(len(rest), 64)]), &kb)
-	return kb << 10, err
 }
 
 // descendants returns the IDs of all direct and indirect child processes.

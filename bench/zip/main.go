@@ -30,7 +30,7 @@ import (
 )
 
 func main() {
-	dirs := measure.DirsFlag("skills", "`directory` with skills to pack (repeatable)")
+	dirs := measure.ListFlag("skills", "`directory` with skills to pack (repeatable)")
 	rounds := flag.Int("rounds", 15, "number of rounds")
 	measure.Main("zip", true, func() error {
 		if len(*dirs) == 0 {

@@ -12,6 +12,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
@@ -94,14 +95,28 @@ func HeapInUse() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// DirsFlag defines a repeatable flag and returns a pointer to its values.
-func DirsFlag(name, usage string) *[]string {
-	var dirs []string
+// ListFlag defines a repeatable flag and returns a pointer to its values.
+func ListFlag(name, usage string) *[]string {
+	var values []string
 	flag.Func(name, usage, func(s string) error {
-		dirs = append(dirs, s)
+		values = append(values, s)
 		return nil
 	})
-	return &dirs
+	return &values
+}
+
+// PeersFlag defines the repeatable flag -peer. It returns the programs to compare with, by name.
+func PeersFlag() map[string]string {
+	peers := map[string]string{}
+	flag.Func("peer", "`NAME=PROGRAM` to compare with (repeatable)", func(s string) error {
+		name, program, ok := strings.Cut(s, "=")
+		if !ok {
+			return errors.New("want NAME=PROGRAM")
+		}
+		peers[name] = program
+		return nil
+	})
+	return peers
 }
 
 // The values of the flags that all programs have.

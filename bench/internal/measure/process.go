@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -188,4 +189,32 @@ func (p *Process) Close() error {
 	p.in.Close()
 	_, _ = io.Copy(io.Discard, p.out) // until the process exits
 	return p.cmd.Wait()
+}
+
+// Children returns the IDs of the child processes of this process.
+func Children() (pids []int, err error) {
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", os.Getpid()))
+	for _, f := range files {
+		text, _ := os.ReadFile(f) // a thread may have exited
+		for word := range strings.FieldsSeq(string(text)) {
+			pid, err := strconv.Atoi(word)
+			if err != nil {
+				return nil, err
+			}
+			pids = append(pids, pid)
+		}
+	}
+	return pids, err
+}
+
+// PssOf returns the memory of a process, including its proportional share of shared pages.
+func PssOf(pid int) (int64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := bytes.Cut(text, []byte("\nPss:"))
+	var kb int64
+	_, err = fmt.Sscan(string(rest[:min(len(rest), 64)]), &kb)
+	return kb << 10, err
 }

@@ -106,11 +106,7 @@ func (s *Secrets) Revoke(ctx context.Context, p account.Principal, o Owner, name
 
 // Grants returns the grants of an owner's secrets, oldest first.
 func (s *Secrets) Grants(ctx context.Context, p account.Principal, o Owner) ([]SecretGrant, error) {
-	a := s.r.newActor(p)
-	_, res, err := a.ownerResource(ctx, o)
-	if err == nil {
-		err = a.checkAccess(account.SecretList, res, "secrets of", string(o))
-	}
+	a, err := s.newLister(ctx, p, o)
 	if err != nil {
 		return nil, err
 	}

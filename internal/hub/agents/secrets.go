@@ -209,13 +209,19 @@ func (s *Secrets) checkQuota(ctx context.Context, a actor, o Owner, name string,
 	return s.r.opts.Quotas.Check(ctx, &a.Tables, in, quota.Amounts{Bytes: int64(size - len(old.Encrypted))})
 }
 
-// List describes an owner's secrets, without their values.
-func (s *Secrets) List(ctx context.Context, p account.Principal, o Owner) ([]Secret, error) {
+// newLister returns an actor that may list the secrets of an owner.
+func (s *Secrets) newLister(ctx context.Context, p account.Principal, o Owner) (actor, error) {
 	a := s.r.newActor(p)
 	_, res, err := a.ownerResource(ctx, o)
 	if err == nil {
 		err = a.checkAccess(account.SecretList, res, "secrets of", string(o))
 	}
+	return a, err
+}
+
+// List describes an owner's secrets, without their values.
+func (s *Secrets) List(ctx context.Context, p account.Principal, o Owner) ([]Secret, error) {
+	a, err := s.newLister(ctx, p, o)
 	if err != nil {
 		return nil, err
 	}
