@@ -425,6 +425,21 @@ func TestMCPAcceptsAccessTokensOfTheProvider(t *testing.T) {
 			t.Errorf("%s: %d %s, want %d", name, r.status, r.body, tt.status)
 		}
 	}
+	// Invalid tokens with unknown keys are limited, because each causes a request to the
+	// provider. Valid ones are not.
+	valid, forged := n.wired(p.AccessToken(t, map[string]any{"sub": "ann-1", "aud": endpoint})), n.wired(other.AccessToken(t, map[string]any{"sub": "ann-1", "aud": endpoint, "iss": p.URL}))
+	initialize := func(c caller) int { return c.send(t, "POST", "/mcp", initializeMCP).status }
+	for range 100 {
+		if status := initialize(valid); status != 200 {
+			t.Fatalf("a valid token: %d", status)
+		}
+	}
+	const tries = 100
+	for i := 0; initialize(forged) != 429; i++ {
+		if i == tries {
+			t.Fatalf("%d forged tokens were checked with the provider, %d requests for keys", tries, p.Requests("/keys"))
+		}
+	}
 	meta := n.anybody().send(t, "GET", "/.well-known/oauth-protected-resource/mcp", nil).want(t, 200)
 	if !strings.Contains(meta.body, `"authorization_servers":["`+p.URL+`"]`) {
 		t.Errorf("metadata %s, want the provider", meta.body)

@@ -266,7 +266,7 @@ func TestPublishedSkillsAreApproved(t *testing.T) {
 	p, token := n.newcomer(t, "ada", account.AllScopes)
 	_, bobs := n.newcomer(t, "bob", account.AllScopes)
 	bob, _ := n.newcomer(t, "bea", account.ScopeMCP)
-	n.publisherOf(t, s.URL, "skills: ask, label: docs", p, bob)
+	group := n.publisherOf(t, s.URL, "skills: ask, label: docs", p, bob)
 	ada := n.wired(token)
 	type published struct {
 		Server, Endpoint string
@@ -331,6 +331,15 @@ func TestPublishedSkillsAreApproved(t *testing.T) {
 	if got := decisionsBy(t, n, p, "tool.approve"); len(got) != 2 {
 		t.Errorf("audited %q", got)
 	}
+
+	// An approval can be revoked after the user lost access to the server.
+	ada.send(t, "POST", approve, map[string]string{"path": "acme/guide", "digest": got.Skills[0].Digest}).want(t, 204)
+	if err := n.DB().Groups.RemoveMember(t.Context(), group.Group(), string(p.User)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool { return ada.send(t, "GET", "/api/v1/published-skills/docs", nil).status == 404 })
+	ada.send(t, "DELETE", approve+"?path=acme/guide", nil).want(t, 204)
+	ada.send(t, "DELETE", approve+"?path=acme/guide", nil).wantProblem(t, 404, "not_found")
 }
 
 // The page gets what a server publishes without hidden characters.

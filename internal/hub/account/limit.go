@@ -57,6 +57,9 @@ func (l *Limiter) Allow(keys ...string) error {
 	return allowAll(limits...)
 }
 
+// Undo subtracts an operation from the count of a key.
+func (l *Limiter) Undo(key string) { undoAll(limit{l, key}) }
+
 // Reset forgets the operations of a key.
 func (l *Limiter) Reset(key string) {
 	l.mu.Lock()

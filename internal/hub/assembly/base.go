@@ -69,7 +69,7 @@ type base struct {
 // newBase returns a base for a plan. The caller must open the base.
 func (k *Assembler) newBase(key string, p *plan) *base {
 	return &base{
-		assembler: k, key: key, principal: p.principal, policyPrincipal: policy.Principal{ID: string(p.principal.User), Kind: policy.UserPrincipal}, plan: p,
+		assembler: k, key: key, principal: p.principal, policyPrincipal: UserPrincipal(p.principal.User), plan: p,
 		servers: map[string]agents.Server{}, skillIDs: map[string]library.SkillIdentifier{}, ready: make(chan struct{}), stop: func() {}, changed: make(chan struct{}, 1),
 		conversations: map[string]int{}, platformOwners: map[policy.Digest][]agents.Owner{},
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/policy"
 )
@@ -28,6 +29,11 @@ type grantRows struct {
 // policyPrincipals lists the prefixes of stored principals that belong to package
 // policy. The table also contains other principals.
 var policyPrincipals = []string{policy.UserPrincipal + ":", policy.AgentPrincipal + ":", policy.ServicePrincipal + ":"}
+
+// UserPrincipal returns the principal of a user's grants.
+func UserPrincipal(u account.UserID) policy.Principal {
+	return policy.Principal{ID: string(u), Kind: policy.UserPrincipal}
+}
 
 func principalKey(p policy.Principal) string { return p.Kind + ":" + p.ID }
 

@@ -12,7 +12,9 @@ import (
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/decision"
+	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/serverskill"
+	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/upstream"
 	"github.com/loadout-dev/loadout/policy"
@@ -152,18 +154,18 @@ func (p *Publisher) ApproveSkill(ctx context.Context, k *Setup, path string, dig
 	return k.storeApproval(ctx, req, policy.Grant{By: k.base.policyPrincipal, Scope: policy.Always, Presence: requestedOfHub})
 }
 
-// RevokeSkill revokes all approvals of a skill by the setup's user. It returns their
-// number.
-func (p *Publisher) RevokeSkill(ctx context.Context, path string) (int, error) {
-	name := p.source.Origin() + "/" + path
-	revoked, err := NewGrantStore(p.base.assembler.o.DB, p.base.policyPrincipal).Revoke(ctx, name)
+// RevokeSkill revokes all approvals by a user of the skill with the given path of the
+// MCP server with the given label, which may have been removed. It returns their number.
+func (k *Assembler) RevokeSkill(ctx context.Context, user account.UserID, label, path string) (int, error) {
+	p, name := UserPrincipal(user), skillname.ServedPrefix+label+"/"+path
+	revoked, err := NewGrantStore(k.o.DB, p).Revoke(ctx, name)
 	if errors.Is(err, policy.ErrNotGranted) {
 		return 0, nil
 	}
 	if err != nil {
 		return len(revoked), err
 	}
-	return len(revoked), p.base.assembler.auditor().Append(ctx, policy.Record{Principal: p.base.policyPrincipal, Action: "revoke", Name: name, Decision: policy.Allow})
+	return len(revoked), k.auditor().Append(ctx, policy.Record{Principal: p, Action: "revoke", Name: name, Decision: policy.Allow})
 }
 
 // approvedFilesPrefix is the prefix of the principals of rows that store which files

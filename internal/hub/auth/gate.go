@@ -49,6 +49,7 @@ type Gate struct {
 	requests *account.Limiter // limits requests by user, or by network if anonymous; nil for no limit
 	signIns  *account.Backoff // sign-in attempts
 	guesses  *account.Limiter // attempts to enter the current password, by user
+	tried    *account.Limiter // invalid access tokens of the provider, by network; each can cause a request to it
 }
 
 // Options configures a [Gate]. DB and Users are required.
@@ -65,7 +66,7 @@ type Options struct {
 // New returns a gate. It returns an error if an option is invalid.
 func New(o Options) (*Gate, error) {
 	d := &Gate{users: o.Users, tokens: account.NewTokens(users.NewTokenStore(o.DB)), single: o.Single, public: strings.TrimSuffix(o.Public, "/"), Secure: strings.HasPrefix(o.Public, "https:"),
-		signIns: account.NewBackoff(maxKeys), guesses: account.NewLimiter(10*time.Second, 10, maxKeys)}
+		signIns: account.NewBackoff(maxKeys), guesses: account.NewLimiter(10*time.Second, 10, maxKeys), tried: account.NewLimiter(time.Second, 60, maxKeys)}
 	if o.Rate > 0 {
 		d.requests = account.NewLimiter(time.Second/time.Duration(min(o.Rate, maxRate)), 4*min(o.Rate, maxRate), maxKeys)
 	}
@@ -173,10 +174,15 @@ func (d *Gate) identifyToken(ctx context.Context, text string, v *api.Request) e
 // token must be issued for the MCP endpoint of the request, and its user must have
 // signed in before. The principal can run code only if the token has the scope run.
 func (d *Gate) identifyAccessToken(ctx context.Context, r *http.Request, token string, v *api.Request) error {
+	network := d.ClientNetwork(v)
+	if err := d.tried.Allow(network); err != nil {
+		return err
+	}
 	id, scopes, err := d.OIDC.CheckAccessToken(ctx, token, d.public+r.URL.EscapedPath())
 	if err != nil {
 		return err
 	}
+	d.tried.Undo(network)
 	p, err := d.users.SignIns.ByIdentity(ctx, id)
 	if err != nil {
 		return err

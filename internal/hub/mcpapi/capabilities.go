@@ -6,6 +6,7 @@ import (
 
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/api"
+	"github.com/loadout-dev/loadout/internal/hub/assembly"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 	"github.com/loadout-dev/loadout/tools"
 )
@@ -82,7 +83,7 @@ func (h *Handlers) capabilities(ctx context.Context, in *struct {
 		set.OpenPermittedServers(ctx)
 		set.Connect(ctx, "") // failures are reported as problems
 	}
-	all, problems, err := set.Capabilities(ctx, &tools.Call{Principal: userPrincipal(p.User)})
+	all, problems, err := set.Capabilities(ctx, &tools.Call{Principal: assembly.UserPrincipal(p.User)})
 	if err != nil {
 		return nil, err
 	}

@@ -119,7 +119,7 @@ func (h *Handlers) createGrant(ctx context.Context, in *struct{ Body grantReques
 		return nil, err
 	}
 	defer h.endpoints.release(e)
-	c := &tools.Call{Name: want.Tool, Arguments: want.Arguments, Subject: policy.Digest(want.Subject), Principal: userPrincipal(p.User), Session: want.Session, Presence: "request to the hub", ReadOnlyShown: want.ReadOnly}
+	c := &tools.Call{Name: want.Tool, Arguments: want.Arguments, Subject: policy.Digest(want.Subject), Principal: assembly.UserPrincipal(p.User), Session: want.Session, Presence: "request to the hub", ReadOnlyShown: want.ReadOnly}
 	if err := e.setup.Tools.Grant(ctx, c, want.Scope, len(want.Arguments) > 0, c.Principal); err != nil {
 		return nil, grantProblem(err)
 	}

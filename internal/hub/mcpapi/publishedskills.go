@@ -79,17 +79,6 @@ func (h *Handlers) withPublisher(ctx context.Context, p account.Principal, label
 	return f(e.setup, s)
 }
 
-// changePublished is like withPublisher for a change of the user's approvals. The agent is
-// opened with all of the user's scopes, regardless of the token, as for other grants.
-func (h *Handlers) changePublished(ctx context.Context, label string, f func(*assembly.Setup, *assembly.Publisher) error) error {
-	p := account.FromContext(ctx)
-	if err := h.authorizeGrants(ctx, p, account.GrantWrite, p.User); err != nil {
-		return err
-	}
-	p.Scopes = agentScopes
-	return h.withPublisher(ctx, p, label, f)
-}
-
 func (h *Handlers) listPublished(ctx context.Context, in *struct {
 	LabelPath
 	Refresh bool `query:"refresh" doc:"Ask the server for its current list"`
@@ -134,7 +123,12 @@ func (h *Handlers) approvePublished(ctx context.Context, in *struct {
 	LabelPath
 	Body publishedSkillPath
 }) (*api.NoBody, error) {
-	return nil, h.changePublished(ctx, in.Label, func(k *assembly.Setup, s *assembly.Publisher) error {
+	p := account.FromContext(ctx)
+	if err := h.authorizeGrants(ctx, p, account.GrantWrite, p.User); err != nil {
+		return nil, err
+	}
+	p.Scopes = agentScopes // regardless of the token, as for other grants
+	return nil, h.withPublisher(ctx, p, in.Label, func(k *assembly.Setup, s *assembly.Publisher) error {
 		return publishedProblem(s.ApproveSkill(ctx, k, in.Body.Path, policy.Digest(in.Body.Digest)))
 	})
 }
@@ -143,13 +137,15 @@ func (h *Handlers) revokePublished(ctx context.Context, in *struct {
 	LabelPath
 	Path string `query:"path" required:"true" minLength:"1" maxLength:"4096" doc:"Path of the skill, as listed"`
 }) (*api.NoBody, error) {
-	return nil, h.changePublished(ctx, in.Label, func(_ *assembly.Setup, s *assembly.Publisher) error {
-		n, err := s.RevokeSkill(ctx, in.Path)
-		if err == nil && n == 0 {
-			err = store.ErrNotFound
-		}
-		return err
-	})
+	p := account.FromContext(ctx)
+	if err := h.authorizeGrants(ctx, p, account.GrantWrite, p.User); err != nil {
+		return nil, err
+	}
+	n, err := h.Assemblies.RevokeSkill(ctx, p.User, in.Label, in.Path)
+	if err == nil && n == 0 {
+		err = store.ErrNotFound
+	}
+	return nil, err
 }
 
 // publishedProblem converts an error about a skill of a server to a problem. It returns

@@ -52,10 +52,6 @@ func (h *Handlers) newEndpoint(ctx context.Context, p account.Principal, key slo
 	return e, nil
 }
 
-func userPrincipal(u account.UserID) policy.Principal {
-	return policy.Principal{ID: string(u), Kind: policy.UserPrincipal}
-}
-
 // settingNamespaces returns the namespaces whose settings apply to an endpoint.
 func (e *endpoint) settingNamespaces() []store.Namespace {
 	if e.setup.Profile != nil {
