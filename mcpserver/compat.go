@@ -91,7 +91,7 @@ type compatReadArgs struct {
 	SkillName string `json:"skill_name" jsonschema:"name of the skill"`
 	FilePath  string `json:"file_path,omitempty" jsonschema:"path of a file inside the skill"`
 	// Digest is needed only for the files of skills of MCP servers.
-	Digest string `json:"digest,omitempty" jsonschema:"with file_path, the digest that the skill was read with, if it has one"`
+	Digest string `json:"digest,omitempty" jsonschema:"with file_path, the digest from the result that returned the skill, if it has one"`
 }
 
 type compatReadResult struct {

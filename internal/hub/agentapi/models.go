@@ -210,7 +210,7 @@ func (h *Handlers) connectModel(ctx context.Context, in *struct {
 	Body struct {
 		ModelServer
 		Model   string `json:"model" minLength:"1" maxLength:"256" doc:"Name at the vendor"`
-		Window  int    `json:"window,omitempty" minimum:"1" maximum:"100000000" doc:"Context window in tokens; without it, the window that is known for the name at the vendor's own server"`
+		Window  int    `json:"window,omitempty" minimum:"1" maximum:"100000000" doc:"Context window in tokens; the default is known by the model's name if the server is the vendor's own"`
 		Replace bool   `json:"replace,omitempty" doc:"Replace the public Model default; without it, the request fails with 409 if there is one"`
 		// ReplaceDigest is the digest of the Model that the user agreed to replace.
 		ReplaceDigest string `json:"replace_digest,omitempty" maxLength:"128" doc:"With replace: digest of the Model that may be replaced, as in the list and in the 409; if another one is the default, the request fails with 409"`

@@ -31,14 +31,14 @@ type serverJSON struct {
 	By           string                 `json:"by,omitempty" doc:"ID of the last user who changed it, and who cannot review it"`
 	Live         *serverLiveJSON        `json:"live,omitempty" doc:"State on this node; absent if unused here"`
 	SignIn       *serverSignInJSON      `json:"signIn,omitempty" doc:"Your sign-in; absent if none is known to be needed"`
-	Skills       *serverSkillsJSON      `json:"skills,omitempty" doc:"Use of the skills that it publishes; absent if it is off"`
+	Skills       *serverSkillsJSON      `json:"skills,omitempty" doc:"How the skills that the server publishes are used; absent if they are not used"`
 	PendingTools []heldToolJSON         `json:"held,omitempty" doc:"New or changed tools that are unavailable until accepted"`
 }
 
 // serverSkillsJSON says how the skills that a server publishes are used.
 type serverSkillsJSON struct {
 	Use   string `json:"use" enum:"ask,allow" doc:"ask: each user approves each skill"`
-	Label string `json:"label" doc:"For GET /published-skills/{label}, and in the names of the skills"`
+	Label string `json:"label" doc:"Label of the server in GET /published-skills/{label} and in the names of its skills"`
 }
 
 type serverReviewJSON struct {

@@ -18,14 +18,14 @@ import (
 
 // publishedSkillJSON is a skill that an MCP server publishes.
 type publishedSkillJSON struct {
-	Name        string               `json:"name" doc:"Name for loading: mcp.LABEL/PATH"`
+	Name        string               `json:"name" doc:"Name in the catalog: mcp.LABEL/PATH"`
 	Path        string               `json:"path" doc:"Path among the skills of the server"`
 	URI         string               `json:"uri" doc:"URI of its SKILL.md at the server"`
 	Description string               `json:"description"`
 	Files       int                  `json:"files"`
 	Bytes       int64                `json:"bytes"`
 	Digest      string               `json:"digest,omitempty" doc:"Digest of the files, for approving them; absent if the server generates them, so that they cannot be approved"`
-	State       string               `json:"state" enum:"not_approved,approved,changed,not_required" doc:"Your approval. changed: you approved other files; not_required: the server has skills: allow"`
+	State       string               `json:"state" enum:"not_approved,approved,changed,not_required" doc:"State of your approval. changed: you approved other files. not_required: skills: allow is set for the server"`
 	Approved    *time.Time           `json:"approved,omitempty" doc:"Time of your approval"`
 	Changes     []publishedFilesJSON `json:"changes,omitempty" doc:"Differences from the files that you approved; only in the state changed"`
 }
@@ -49,7 +49,7 @@ type publishedSkillsJSON struct {
 
 // LabelPath is the path parameter for an MCP server whose skills are used.
 type LabelPath struct {
-	Label string `path:"label" minLength:"1" maxLength:"64" doc:"Label of the MCP server: its label or, without one, a form of its name"`
+	Label string `path:"label" minLength:"1" maxLength:"64" doc:"Label of the MCP server, which is derived from its name if none is configured"`
 }
 
 // publishedSkillPath identifies a skill of a server.

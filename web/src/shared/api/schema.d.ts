@@ -2744,7 +2744,7 @@ export interface components {
             vendor: "anthropic" | "openai";
             /**
              * Format: int64
-             * @description Context window in tokens; without it, the window that is known for the name at the vendor's own server
+             * @description Context window in tokens; the default is known by the model's name if the server is the vendor's own
              */
             window?: number;
         };
@@ -4197,12 +4197,12 @@ export interface components {
             digest?: string;
             /** Format: int64 */
             files: number;
-            /** @description Name for loading: mcp.LABEL/PATH */
+            /** @description Name in the catalog: mcp.LABEL/PATH */
             name: string;
             /** @description Path among the skills of the server */
             path: string;
             /**
-             * @description Your approval. changed: you approved other files; not_required: the server has skills: allow
+             * @description State of your approval. changed: you approved other files. not_required: skills: allow is set for the server
              * @enum {string}
              */
             state: "not_approved" | "approved" | "changed" | "not_required";
@@ -4487,7 +4487,7 @@ export interface components {
             review?: components["schemas"]["ServerReview"];
             /** @description Your sign-in; absent if none is known to be needed */
             signIn?: components["schemas"]["ServerSignIn"];
-            /** @description Use of the skills that it publishes; absent if it is off */
+            /** @description How the skills that the server publishes are used; absent if they are not used */
             skills?: components["schemas"]["ServerSkills"];
             /**
              * @description Whether it can be connected; missing values are reported by profiles only
@@ -4587,7 +4587,7 @@ export interface components {
             state: "needed" | "signed_in" | "ended";
         };
         ServerSkills: {
-            /** @description For GET /published-skills/{label}, and in the names of the skills */
+            /** @description Label of the server in GET /published-skills/{label} and in the names of its skills */
             label: string;
             /**
              * @description ask: each user approves each skill
@@ -7677,7 +7677,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Label of the MCP server: its label or, without one, a form of its name */
+                /** @description Label of the MCP server, which is derived from its name if none is configured */
                 label: string;
             };
             cookie?: never;
@@ -7712,7 +7712,7 @@ export interface operations {
                 "Idempotency-Key"?: string;
             };
             path: {
-                /** @description Label of the MCP server: its label or, without one, a form of its name */
+                /** @description Label of the MCP server, which is derived from its name if none is configured */
                 label: string;
             };
             cookie?: never;
@@ -7749,7 +7749,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Label of the MCP server: its label or, without one, a form of its name */
+                /** @description Label of the MCP server, which is derived from its name if none is configured */
                 label: string;
             };
             cookie?: never;
