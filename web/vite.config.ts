@@ -151,7 +151,7 @@ export default defineConfig({
             // The frame of all pages, with the components that they share.
             {
               name: "app",
-              test: /src\/main\.tsx$|src\/app\/(app|nav|navitems)\.tsx?$|src\/shared\/(api|i18n|servertext|ui)\/(?!diagnosticpatterns)[\w-]+\.tsx?$|src\/features\/((users|shortcuts)\/[\w-]+|skills\/(namespaces|skilladdress)|approvals\/(dialog|phrases|requests))\.tsx?$|content\/(lazyload|visibletext)\.tsx?$|pages\/chat\/images\.ts$/,
+              test: /src\/main\.tsx$|src\/app\/(app|nav|navitems)\.tsx?$|src\/shared\/(api|i18n|servertext|ui)\/(?!diagnosticpatterns|patterns)[\w-]+\.tsx?$|src\/features\/((users|shortcuts)\/[\w-]+|skills\/(namespaces|skilladdress)|approvals\/(dialog|phrases|requests))\.tsx?$|content\/(lazyload|visibletext)\.tsx?$|pages\/chat\/images\.ts$/,
             },
             // Parts of the chat that load later use them too, which would split them.
             { name: "chat", test: /src\/pages\/chat\/(index|sessions|sessionlist|sessionrow)\.tsx?$/ },

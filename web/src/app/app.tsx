@@ -8,6 +8,7 @@ import { listen, useShortcut } from "../features/shortcuts/keys";
 import { away, signedOut } from "../shared/api/client";
 import { me, meet } from "../shared/api/me";
 import { msg } from "../shared/i18n/messages";
+import { loadProblemPatterns } from "../shared/servertext";
 import { Button, Empty, Problem, Toasts, Waiting } from "../shared/ui";
 import { loadAhead, outdated } from "../shared/ui/lazypart";
 import { Page } from "../shared/ui/page";
@@ -144,7 +145,10 @@ function Inside({ pages, user }: AppProps) {
 function Front({ pages }: { pages: Pages }) {
   const { route } = useLocation();
   useEffect(listen, []);
-  useEffect(() => loadAhead([() => pages.Palette.preload(), () => pages.ShortcutSheet.preload()]), []);
+  useEffect(
+    () => loadAhead([loadProblemPatterns, () => pages.Palette.preload(), () => pages.ShortcutSheet.preload()]),
+    [],
+  );
   useEffect(() => () => void (front.value = undefined), []); // signing in again opens nothing
   useShortcut("palette", () => (front.value = "palette"));
   useShortcut("sheet", () => (front.value = "sheet"));

@@ -2,7 +2,7 @@ import { computed, signal } from "@preact/signals";
 import createClient from "openapi-fetch";
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { msg } from "../i18n/messages";
-import { translateProblem } from "../servertext";
+import { loadProblemPatterns, translateProblem } from "../servertext";
 import type { components, paths } from "./schema";
 
 /** The API schemas by name: `Schema["Skill"]`. */
@@ -93,6 +93,7 @@ type Answer<T> = { data?: T; error?: unknown; response: Response };
 export async function got<T>(answer: Promise<Answer<T>>): Promise<T> {
   const { data, error, response } = await answer;
   if (response.ok) return data as T;
+  await loadProblemPatterns();
   const wait = response.headers.get("Retry-After");
   throw refusal(response.status, error, wait && /^\d+$/.test(wait) ? Number(wait) : undefined);
 }

@@ -1,7 +1,7 @@
 import { computed, signal } from "@preact/signals";
 import { findMsg, messagesOf } from "../i18n/messages";
 import type { DiagnosticPatterns } from "./diagnosticpatterns";
-import { problemPatterns } from "./patterns";
+import type { ProblemPatterns } from "./patterns";
 
 /** A problem that the hub found in a SKILL.md. */
 export interface Diagnosed {
@@ -56,9 +56,22 @@ export function translateDiagnostic<T extends Diagnosed>(d: T): T {
   return { ...d, message, ...(d.fix && { fix: translate(key, "fix", d.fix, fixPattern) }) };
 }
 
+const problemPatterns = signal<Record<string, ProblemPatterns[]> | undefined>(undefined);
+
+/** loadProblemPatterns loads the patterns of refusals if the language of the page has translations of them. */
+export async function loadProblemPatterns(): Promise<void> {
+  if (problemPatterns.value || !messagesOf("problem").length) return;
+  const loaded = await import("./patterns").catch(() => undefined); // refusals stay English until the next one
+  if (loaded) problemPatterns.value = loaded.problemPatterns;
+}
+
 /** translateProblem returns a refusal in the language of the page, or as it is if there is no translation. */
 export function translateProblem<T extends Refused>(p: T): T {
-  const reasons = problemPatterns[p.code] ?? [{}];
+  if (!problemPatterns.value) {
+    void loadProblemPatterns();
+    return p;
+  }
+  const reasons = problemPatterns.value[p.code] ?? [{}];
   const at = reasons.findIndex((r) => !r.detail || r.detail.test(p.detail));
   const key = `problem.${p.code}${at > 0 ? `.${at + 1}` : ""}`;
   if (at < 0 || findMsg(key, "detail") === undefined) return p;

@@ -2,12 +2,12 @@ import codes from "../../../../skill/testdata/codes.json";
 import { holds, same, test } from "../../../test/units/check";
 import { loadMessages, messagesOf } from "../i18n/messages";
 import { diagnosticPatterns } from "./diagnosticpatterns";
-import { loadDiagnosticPatterns, translateDiagnostic, translateProblem } from ".";
+import { loadDiagnosticPatterns, loadProblemPatterns, translateDiagnostic, translateProblem } from ".";
 
 /** inChinese runs a test with the page in Chinese. */
 async function inChinese(run: () => void) {
   await loadMessages("zh-Hans");
-  await loadDiagnosticPatterns();
+  await Promise.all([loadDiagnosticPatterns(), loadProblemPatterns()]);
   try {
     run();
   } finally {
