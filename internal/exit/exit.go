@@ -14,13 +14,15 @@ import (
 
 // Exit codes. Scripts rely on them.
 const (
-	OK          = 0
-	Failure     = 1 // the command ran and found a problem
-	Usage       = 2
-	Refused     = 3 // refused by policy
-	NotFound    = 4
-	Missing     = 5 // a required component is missing
-	Interrupted = 130
+	OK       = 0
+	Failure  = 1 // the command ran and found a problem
+	Usage    = 2
+	Refused  = 3 // refused by policy
+	NotFound = 4
+	Missing  = 5 // a required component is missing
+	// NotMeasurable means that a test had nothing to measure.
+	NotMeasurable = 6
+	Interrupted   = 130
 )
 
 // Error is an error with an exit code and a hint for the next step. If Err is
