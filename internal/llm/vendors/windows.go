@@ -3,8 +3,8 @@ package vendors
 import "strings"
 
 // contextWindows are the context windows in tokens of the vendors' models, by the
-// start of the name that a model reports. The first match counts. A window that
-// includes the answer is given without it.
+// start of the name that a model reports. The first match counts. Most include the
+// answer; that of gpt-5 is given without it.
 var contextWindows = []struct {
 	start  string
 	tokens int
