@@ -104,6 +104,8 @@ test("share a conversation: a preview without secrets, opened by another user, u
   await stranger.getByText("And tomorrow?").first().waitFor();
   await stranger.getByText(/A copy that does not change/).waitFor();
   assert.equal(await stranger.getByRole("navigation").count(), 0);
+  const help = stranger.getByRole("link", { name: "Help", exact: true });
+  assert.match(await help.getAttribute("href"), /hub#shared-conversations$/);
   await stranger.screenshot({ path: join(pictures, "shared-link.png") });
   for (const address of [link, open]) assert.ok(!hub.log.includes(address.split("/").at(-1)), "a link is in the log");
   for (const page of [root, ada, ben, stranger]) page.calm();

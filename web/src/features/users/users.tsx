@@ -3,7 +3,7 @@ import { useEffect, useId } from "preact/hooks";
 import { api, got, type Schema } from "../../shared/api/client";
 import { me } from "../../shared/api/me";
 import { findMsg, msg } from "../../shared/i18n/messages";
-import { Field } from "../../shared/ui";
+import { failed, Field } from "../../shared/ui";
 
 type User = Schema["User"];
 type Group = Schema["Group"];
@@ -34,22 +34,30 @@ async function all<T>(ask: (after?: string) => Promise<Pages<T>>): Promise<T[]> 
 /** again reloads the users, for example after one was added. If that fails, the known names stay. */
 export function again(): Promise<void> {
   const found = all((after) => got(api.GET("/api/v1/users", { params: { query: { limit: 500, after } } })));
-  return (asked = found.then(
-    (found) => void (users.value = new Map(found.map((u) => [u.id, u]))),
-    () => (asked = undefined), // IDs are shown in place of names
-  ));
+  const mine = found.then(
+    (found) => {
+      if (asked === mine) users.value = new Map(found.map((u) => [u.id, u]));
+    },
+    () => {
+      if (asked === mine) asked = undefined; // IDs are shown in place of names
+    },
+  );
+  return (asked = mine);
 }
 
 /** regroup reloads the groups, for example after one was added. */
 export function regroup(): Promise<void> {
   const found = all((after) => got(api.GET("/api/v1/groups", { params: { query: { limit: 500, after } } })));
-  return (askedGroups = found.then(
-    (found) => void (groups.value = new Map(found.map((g) => [g.id, g]))),
+  const mine = found.then(
+    (found) => {
+      if (askedGroups === mine) groups.value = new Map(found.map((g) => [g.id, g]));
+    },
     (error) => {
-      askedGroups = undefined;
+      if (askedGroups === mine) askedGroups = undefined;
       throw error;
     },
-  ));
+  );
+  return (askedGroups = mine);
 }
 
 /** useUserMap returns the users once they are wanted and loaded. */
@@ -63,7 +71,7 @@ export function useUserMap(wanted = true): ReadonlyMap<string, User> {
 /** useGroupMap returns the groups that the user sees once they are wanted and loaded. */
 export function useGroupMap(wanted = true): ReadonlyMap<string, Group> {
   useEffect(() => {
-    if (wanted && !askedGroups) regroup().catch(() => undefined); // tried again by the next component
+    if (wanted && !askedGroups) regroup().catch(failed); // tried again by the next component
   }, [wanted]);
   return groups.value;
 }

@@ -3,6 +3,7 @@ import type { Schema } from "../../shared/api/client";
 import { count } from "../../shared/i18n/format";
 import { findMsg, msg } from "../../shared/i18n/messages";
 import { translateDiagnostic } from "../../shared/servertext";
+import { translateFinding } from "../../shared/servertext/finding";
 import { Button, Problem, Tag, Waiting } from "../../shared/ui";
 import type { Work } from "./draftstate";
 import { NameTaken } from "./nametaken";
@@ -191,7 +192,7 @@ function Findings({ view, checked: c }: Props & { checked: Schema["Checked"] }) 
       </p>
       {c.findings.length > 0 && (
         <ul class="compose-remarks">
-          {c.findings.map((f, i) => (
+          {c.findings.map(translateFinding).map((f, i) => (
             <li key={i}>
               <div class="row">
                 <Tag look={risks[f.severity]}>{findMsg("compose.levels", f.severity)}</Tag>

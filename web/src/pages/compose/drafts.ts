@@ -84,6 +84,14 @@ export function keep(work: StoredDraft): boolean {
 
 export const forget = (key: string) => drop(prefix() + key);
 
+/** move stores a draft in place of the one with another key. Only one of them may fit into the browser's storage. */
+export function move(from: string, work: StoredDraft) {
+  const old = storedDraft(from);
+  if (keep(work)) return forget(from);
+  forget(from);
+  if (!keep(work) && old) keep(old);
+}
+
 /** allKept returns all drafts, newest first. */
 export function allKept(): StoredDraft[] {
   const names = new Set<string>(here.keys());

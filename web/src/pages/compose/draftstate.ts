@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Schema } from "../../shared/api/client";
-import { keep, keepRequests, requestsOf, type StoredDraft } from "./drafts";
+import { forget, keep, keepRequests, requestsOf, type StoredDraft } from "./drafts";
 import { skillFile, type DraftFile } from "./files";
 import { cut } from "./frontmatter";
 
@@ -74,8 +74,15 @@ export function useWork(start: Start): Work {
     namespace,
     touched: changed,
   };
+  const stored = useRef(!!start.storedDraft);
+  /** flush stores the draft, or deletes it if the user undid all changes. */
+  const flush = () => {
+    if (saved.current || !latest.current) return;
+    if (latest.current.touched) setSafe(keep(latest.current));
+    else if (stored.current) forget(start.key);
+    stored.current = latest.current.touched;
+  };
   useEffect(() => {
-    const flush = () => !saved.current && latest.current?.touched && setSafe(keep(latest.current));
     const timer = setTimeout(flush, 500);
     addEventListener("pagehide", flush);
     return () => {
@@ -83,7 +90,7 @@ export function useWork(start: Start): Work {
       removeEventListener("pagehide", flush);
     };
   }, [files, namespace]);
-  useEffect(() => () => void (!saved.current && latest.current?.touched && keep(latest.current)), []);
+  useEffect(() => flush, []);
   useGuard(changed, saved);
   const change = (how: (files: DraftFile[]) => DraftFile[]) => setFiles((was) => how(was).sort(byPath));
   return {

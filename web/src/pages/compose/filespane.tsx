@@ -1,4 +1,5 @@
 import { useRef, useState } from "preact/hooks";
+import { filesOfDrop, type PathAndFile } from "../../features/upload/entries";
 import { limits } from "../../shared/api/limits";
 import { size } from "../../shared/i18n/format";
 import { findMsg, msg } from "../../shared/i18n/messages";
@@ -16,7 +17,8 @@ export function FilesPane({ work, view }: { work: Work; view: View }) {
   const picker = useRef<HTMLInputElement>(null);
   const confirm = useConfirm();
   const open = (path: string) => view.show(view.wide ? { file: path } : { file: path, pane: "text" });
-  const take = (list: FileList | null) => void upload(work, [...(list ?? [])]).catch(failed);
+  const take = (list: Promise<PathAndFile[]>) => void list.then((files) => upload(work, files)).catch(failed);
+  const pick = (list: FileList | null) => take(Promise.resolve([...(list ?? [])].map((f) => [f.name, f])));
   const remove = (f: DraftFile) =>
     confirm.ask({
       title: msg("compose.removeTitle", { path: f.path }),
@@ -31,7 +33,7 @@ export function FilesPane({ work, view }: { work: Work; view: View }) {
   const drop = (e: DragEvent) => {
     e.preventDefault();
     setOver(false);
-    take(e.dataTransfer?.files ?? null);
+    if (e.dataTransfer) take(filesOfDrop(e.dataTransfer.items));
   };
   const total = work.files.reduce((n, f) => n + sizeOf(f), 0);
   return (
@@ -53,7 +55,7 @@ export function FilesPane({ work, view }: { work: Work; view: View }) {
           type="file"
           multiple
           hidden
-          onChange={(e) => (take(e.currentTarget.files), (e.currentTarget.value = ""))}
+          onChange={(e) => (pick(e.currentTarget.files), (e.currentTarget.value = ""))}
         />
         <span class="push small muted">{msg("compose.files", { count: work.files.length, size: size(total) })}</span>
       </div>
@@ -118,12 +120,12 @@ function Tree({ branch, ...rest }: TreeProps) {
 }
 
 /** upload adds local files and replaces those with the same names. */
-async function upload(work: Work, list: File[]) {
+async function upload(work: Work, list: PathAndFile[]) {
   const most = await limits();
   const room = most.package_unpacked - work.files.reduce((n, f) => n + sizeOf(f), 0);
-  if (work.files.length + list.length > most.package_files || list.reduce((n, f) => n + f.size, 0) > room)
+  if (work.files.length + list.length > most.package_files || list.reduce((n, [, f]) => n + f.size, 0) > room)
     throw new Error(msg("compose.tooMany", { count: most.package_files, bytes: size(most.package_unpacked) }));
-  const read = await Promise.all(list.map(async (f) => fileOf(f.name, new Uint8Array(await f.arrayBuffer()))));
+  const read = await Promise.all(list.map(async ([path, f]) => fileOf(path, new Uint8Array(await f.arrayBuffer()))));
   const fresh = read.map((f) => ({ ...f, path: placeOf(f.path, work.files) }));
   for (const f of fresh) {
     const fault = faultOf(f.path, work.files);
@@ -138,9 +140,10 @@ async function upload(work: Work, list: File[]) {
 
 /**
  * placeOf returns the path for an added file: that of a file with its name, else the folder for its
- * type.
+ * type. A file from a folder keeps its path.
  */
 function placeOf(name: string, files: DraftFile[]): string {
+  if (name.includes("/")) return name;
   const there = files.filter((f) => f.path.slice(f.path.lastIndexOf("/") + 1) === name);
   if (there.length === 1) return there[0]!.path;
   if (name === skillFile) return name;

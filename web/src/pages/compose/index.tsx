@@ -58,7 +58,7 @@ function EditSkill({ id, version }: { id: string; version: number }) {
 
 function NewSkill({ draft, template = "", copy }: { draft: string; template?: string; copy?: string }) {
   const [earlier] = useState(() => storedDraft(draft));
-  const [files] = useState(() => templates[template]?.());
+  const [files] = useState(() => (Object.hasOwn(templates, template) ? templates[template]!() : undefined));
   if (earlier) return <Composer start={{ key: draft, saved: [], storedDraft: earlier }} />;
   if (files) return <Template draft={draft} files={files} />;
   if (copy) return <CopySkill draft={draft} id={copy} />;

@@ -2,7 +2,7 @@ import { useLocation } from "preact-iso";
 import type { Schema } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 import { Button, useConfirm } from "../../shared/ui";
-import { forget, keep, storedDraft } from "./drafts";
+import { move, storedDraft } from "./drafts";
 import type { Work } from "./draftstate";
 
 /** NameTaken offers ways out of a name conflict. */
@@ -11,9 +11,9 @@ export function NameTaken({ work, taken }: { work: Work; taken: Schema["Taken"] 
   const id = taken.skill_id;
   const confirm = useConfirm();
   const join = async () => {
-    keep({ key: id!, of: id, name: work.name, at: new Date().toISOString(), files: work.files, touched: true });
+    const at = new Date().toISOString();
+    move(work.key, { key: id!, of: id, name: work.name, at, files: work.files, touched: true });
     work.markSaved();
-    forget(work.key);
     route(`/compose/${encodeURIComponent(id!)}`);
   };
   /** ask asks before the draft replaces another one. */

@@ -4,7 +4,7 @@ import { away } from "../../shared/api/client";
 import { ago } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { Button, useConfirm } from "../../shared/ui";
-import { forget, keep, newKey } from "./drafts";
+import { forget, move, newKey } from "./drafts";
 import type { Work } from "./draftstate";
 
 /** Notes shows warnings: an earlier draft, a newer version on the hub, missing permissions. */
@@ -12,18 +12,18 @@ export function Notes({ work, again }: { work: Work; again?: () => Promise<void>
   const { of, base, opened = 0, storedDraft: earlier } = work;
   const newest = work.newest?.number ?? 0;
   const earlierWork = of && earlier?.touched && work.changed;
+  const ofOther = earlierWork && base !== opened; // the draft of another version than the opened one
   const { route } = useLocation();
   const copy = () => {
     const key = newKey();
-    keep({ key, name: work.name, at: new Date().toISOString(), files: work.files, touched: true });
+    move(work.key, { key, name: work.name, at: new Date().toISOString(), files: work.files, touched: true });
     work.markSaved();
-    forget(work.key);
     route(`/compose?draft=${key}`);
   };
   return (
     <>
       {earlierWork && <Earlier work={work} at={earlier.at} again={again} />}
-      {of && opened !== of.number && (
+      {of && opened !== of.number && !ofOther && (
         <div class="note" role="status">
           {msg("compose.notCurrent", { n: opened, now: of.number })}
         </div>
@@ -64,7 +64,10 @@ export function Notes({ work, again }: { work: Work; again?: () => Promise<void>
   );
 }
 
+/** Earlier says that the text is an unsaved draft, and offers to edit the opened version instead. */
 function Earlier({ work, at, again }: { work: Work; at: string; again?: () => Promise<void> }) {
+  const { base, opened } = work;
+  const same = base === opened;
   const confirm = useConfirm();
   const back = async () => {
     forget(work.key);
@@ -81,9 +84,11 @@ function Earlier({ work, at, again }: { work: Work; at: string; again?: () => Pr
     });
   return (
     <div class="note compose-earlier" role="status">
-      <span class="grow">{msg("compose.restored", { ago: ago(at) })}</span>
+      <span class="grow">
+        {same ? msg("compose.restored", { ago: ago(at) }) : msg("compose.restoredFrom", { ago: ago(at), base: base! })}
+      </span>
       <Button small onClick={ask}>
-        {msg("compose.fromSaved")}
+        {same ? msg("compose.fromSaved") : msg("compose.editInstead", { n: opened! })}
       </Button>
       {confirm.open}
     </div>

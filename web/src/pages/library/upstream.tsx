@@ -15,7 +15,7 @@ type Version = Schema["SkillVersion"];
 
 /** The newer states of a skill. */
 export interface Updates {
-  /** The newest version, if it is newer than the current one and was not rejected. */
+  /** The newest version that was not rejected, if it is newer than the current one. */
   version?: Version;
 }
 

@@ -78,7 +78,9 @@ export function Decide({
         <p>
           {next
             ? msg("review.stopNext", { n: next.number })
-            : msg(decision === "pending" ? "review.stopCode" : "review.stopAll")}
+            : decision === "pending"
+              ? msg(v.code ? "review.stopCode" : "review.stopText", { n: v.number })
+              : msg("review.stopAll")}
         </p>
       ),
       yes: label,

@@ -4,6 +4,7 @@ import { useSend } from "../../features/users/form";
 import { groupName, groupsByID, userName, useUserNames } from "../../features/users/users";
 import { api, got, useLoad, type Schema } from "../../shared/api/client";
 import { isAdmin, me } from "../../shared/api/me";
+import { ago, moment } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import {
   ActionButton,
@@ -19,7 +20,6 @@ import {
   Shown,
   TextField,
   useConfirm,
-  When,
 } from "../../shared/ui";
 import { Part } from "../../shared/ui/sections";
 import { GrantSecret } from "./grantsecret";
@@ -146,7 +146,9 @@ function Secret({
         <strong class="mono">{secret.name}</strong>
         <br />
         <span class="small muted">
-          {msg("settings.updated")} <When time={secret.updated} /> {msg("settings.by")} {userName(secret.updatedBy)}
+          <time dateTime={secret.updated} title={moment(secret.updated)}>
+            {msg("settings.changedBy", { ago: ago(secret.updated), name: userName(secret.updatedBy) })}
+          </time>
         </span>
       </div>
       <div class="row">
@@ -199,7 +201,9 @@ function GrantedTo({
                 </>
               )}
               <span class="muted small">
-                {msg("settings.by")} {userName(g.by)}, <When time={g.created} />
+                <time dateTime={g.created} title={moment(g.created)}>
+                  {msg("settings.grantedBy", { ago: ago(g.created), name: userName(g.by) })}
+                </time>
               </span>
             </span>
             <ActionButton small act={() => take(g)} label={`${msg("settings.takeBack")}: ${g.subject}`}>

@@ -8,10 +8,30 @@ import { decoded } from "../../shared/api/route";
 import { moment } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { Empty, Problem, Waiting } from "../../shared/ui";
+import { helpFor } from "../../shared/ui/helplinks";
 import { Page } from "../../shared/ui/page";
 
-/** SharedPage shows a shared conversation. It calls onRefused if the user must sign in first. */
-export default function SharedPage({ onRefused }: { onRefused?: () => void }) {
+interface Props {
+  /** Called if the user must sign in first. */
+  onRefused?: () => void;
+}
+
+/** SharedPage shows a shared conversation. Without a sign-in, no menu has a help link, so the page has one. */
+export default function SharedPage(props: Props) {
+  const { path } = useLocation();
+  return (
+    <>
+      <Shared {...props} />
+      {!me.value && (
+        <p class="small shared-help">
+          <a href={helpFor(path)}>{msg("shell.help")}</a>
+        </p>
+      )}
+    </>
+  );
+}
+
+function Shared({ onRefused }: Props) {
   const { path } = useLocation();
   const link = decoded(path.split("/")[2] ?? "");
   const load = useLoad(

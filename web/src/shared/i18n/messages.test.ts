@@ -31,6 +31,25 @@ test("messages: each language has every key, with the same placeholders", () => 
   }
 });
 
+test("messages: one Chinese word is used for one thing", () => {
+  const chinese = Object.entries(files["./zh-Hans.json"]!);
+  const other: [RegExp, string][] = [
+    [/第 ?\{\{\w+\}\} ?版/, "版本 {{n}}"],
+    [/机密/, "密钥"],
+    [/丢弃/, "放弃"],
+    [/保存位置|^位置$/, "命名空间"],
+    [/(所有|和|给)使用者|使用者会/, "用户"],
+    [/^说明(有|中有|约有)|移到说明中|这些说明/, "指令"],
+    [/你/, "您"],
+  ];
+  for (const [word, better] of other)
+    same(
+      chinese.filter(([, text]) => word.test(text)).map(([key]) => key),
+      [],
+      `write ${better}`,
+    );
+});
+
 test("messages: the page uses every message", () => {
   const code = Object.values(sources).join("\n");
   const used = (key: string): boolean => {

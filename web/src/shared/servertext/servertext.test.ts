@@ -49,7 +49,7 @@ test("server texts: translations keep names and numbers of a diagnostic", () =>
     );
     same(
       said("body-tokens", "the instructions have about 7000 tokens, more than 5000", "move")[0],
-      "说明约有 7000 个词元，超过 5000",
+      "指令约有 7000 个词元，超过 5000",
     );
     same(
       said(

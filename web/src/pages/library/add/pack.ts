@@ -1,4 +1,5 @@
-import { isIgnored, pack } from "../../../features/upload/zip";
+import { fileOf, filesIn, type PathAndFile } from "../../../features/upload/entries";
+import { pack } from "../../../features/upload/zip";
 import { msg } from "../../../shared/i18n/messages";
 
 /** A package to upload: a ZIP, named after the skill or its file. */
@@ -10,13 +11,16 @@ export interface Package {
   zip: () => Promise<Blob>;
 }
 
+/** The name of a SKILL.md, also after a second download. */
+const isSkillFile = /^skill( \(\d+\))?\.md$/i;
+
 /** packagesOf returns the packages in files: each ZIP, each folder with a SKILL.md, and each SKILL.md without a folder. */
 export async function packagesOf(files: File[]): Promise<Package[]> {
   const packages: Package[] = [];
-  const loose: [string, File][] = [];
+  const loose: PathAndFile[] = [];
   for (const f of files) {
     if (f.webkitRelativePath) loose.push([f.webkitRelativePath, f]);
-    else if (f.name === "SKILL.md") packages.push(...folders([[`${await nameIn(f)}/SKILL.md`, f]]));
+    else if (isSkillFile.test(f.name)) packages.push(...folders([[`${await nameIn(f)}/SKILL.md`, f]]));
     else packages.push({ name: f.name, folder: false, zip: async () => f });
   }
   return [...packages, ...folders(loose)];
@@ -46,7 +50,7 @@ export async function dropped(items: DataTransferItemList): Promise<Package[]> {
  * folders returns a package for each folder with a SKILL.md. Without any, it returns one that
  * reports the error.
  */
-function folders(files: [path: string, File][]): Package[] {
+function folders(files: PathAndFile[]): Package[] {
   const roots = files.filter(([path]) => path.endsWith("/SKILL.md")).map(([path]) => path.slice(0, -"SKILL.md".length));
   const top = roots.filter((r) => !roots.some((other) => other !== r && r.startsWith(other)));
   if (!top.length && files.length) {
@@ -63,23 +67,4 @@ function folders(files: [path: string, File][]): Package[] {
           .map(([path, f]) => [root.split("/").at(-2)! + "/" + path.slice(root.length), f]),
       ),
   }));
-}
-
-const fileOf = (entry: FileSystemFileEntry) => new Promise<File>((resolve, reject) => entry.file(resolve, reject));
-
-const maxFiles = 5000; // more files cannot be a folder of skills
-
-async function filesIn(dir: FileSystemDirectoryEntry, path: string): Promise<[string, File][]> {
-  const reader = dir.createReader();
-  const out: [string, File][] = [];
-  for (;;) {
-    const some = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
-    if (!some.length || out.length > maxFiles) return out;
-    for (const e of some) {
-      if (isIgnored(e.name)) continue;
-      const at = `${path}/${e.name}`;
-      if (e.isDirectory) out.push(...(await filesIn(e as FileSystemDirectoryEntry, at)));
-      else out.push([at, await fileOf(e as FileSystemFileEntry)]);
-    }
-  }
 }
