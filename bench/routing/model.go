@@ -5,21 +5,17 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
-	"path"
 	"slices"
 	"strings"
 
 	"github.com/loadout-dev/loadout"
-	"github.com/loadout-dev/loadout/agent"
 	"github.com/loadout-dev/loadout/bench/internal/measure"
+	"github.com/loadout-dev/loadout/internal/evaluation"
 	"github.com/loadout-dev/loadout/internal/llm/demo"
 	"github.com/loadout-dev/loadout/internal/llm/replay"
-	"github.com/loadout-dev/loadout/internal/toolname"
 	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/llm/anthropic"
 	"github.com/loadout-dev/loadout/llm/openai"
@@ -63,9 +59,7 @@ func (o *modelFlags) openModel() (llm.Model, error) {
 // choice is a model's answer to a question: the skill that it loaded.
 type choice struct {
 	question
-	loaded string // first skill loaded; "" if none
-	usage  llm.Usage
-	steps  int // number of model responses
+	evaluation.Choice
 }
 
 func runModel(ctx context.Context, o *modelFlags, questions []question, dirs []string, verbose bool) error {
@@ -95,73 +89,13 @@ func runModel(ctx context.Context, o *modelFlags, questions []question, dirs []s
 func askModel(ctx context.Context, m llm.Model, rt *loadout.Runtime, questions []question) ([]choice, error) {
 	var out []choice
 	for _, q := range questions {
-		c, err := askOne(ctx, m, rt, q)
+		c, err := evaluation.Ask(ctx, m, rt, q.Ask)
 		if err != nil {
 			return nil, fmt.Errorf("ask %q: %w", q.Ask, err)
 		}
-		out = append(out, c)
+		out = append(out, choice{q, c})
 	}
 	return out, nil
-}
-
-const maxSteps = 4 // maximum number of model responses; a search and a load take two
-
-var errLoaded = errors.New("stopped after the skill was loaded")
-
-// askOne asks the model one question and stops when the model loads a skill.
-func askOne(ctx context.Context, m llm.Model, rt *loadout.Runtime, q question) (choice, error) {
-	c := choice{question: q}
-	s, err := rt.NewSession(ctx, nil)
-	if err != nil {
-		return c, err
-	}
-	defer s.Close()
-	tools, closeTools, err := agent.SkillTools(ctx, rt, s, nil)
-	if err != nil {
-		return c, err
-	}
-	defer closeTools()
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	a := agent.New(m, s, &agent.Options{Instructions: instructions(rt), Tools: tools, MaxSteps: maxSteps})
-	err = a.RunTurn(ctx, q.Ask, func(e agent.Event) {
-		switch {
-		case e.Type == agent.Usage:
-			c.steps++
-			c.usage = c.usage.Add(llm.Usage{Input: e.Usage.Input, CacheRead: e.Usage.CacheRead, CacheWrite: e.Usage.CacheWrite, Output: e.Usage.Output})
-		case e.Type == agent.ToolResult && e.Call.Name == toolname.LoadSkill:
-			stop(errLoaded) // stop the turn, because the answer is known
-		}
-	})
-	c.loaded = firstLoad(s)
-	if err != nil && !errors.Is(err, agent.ErrTooManySteps) && !errors.Is(context.Cause(ctx), errLoaded) {
-		return c, err
-	}
-	return c, nil
-}
-
-// firstLoad returns the skill named in a conversation's first load_skill call, or "".
-func firstLoad(s *loadout.Session) string {
-	for _, e := range s.Events(0) {
-		if e.Message == nil {
-			continue
-		}
-		for _, call := range e.Message.Calls {
-			var args struct{ Name string }
-			if call.Name == toolname.LoadSkill && json.Unmarshal([]byte(call.Arguments), &args) == nil {
-				name, _, _ := strings.Cut(args.Name, "@")
-				return cmp.Or(path.Base(name), "?")
-			}
-		}
-	}
-	return ""
-}
-
-// instructions returns the system prompt with the list of skills, as `loadout chat` sends
-// it.
-func instructions(rt *loadout.Runtime) string {
-	return "You help the person you talk to. Skills are instructions for kinds of tasks: before a task that one of them is for, load it with load_skill and go by it. Load none where none is for the task.\n\nSkills:\n" +
-		rt.CatalogText(4000)
 }
 
 // choiceRows returns a table of a model's answers, in total and by language.
@@ -183,18 +117,18 @@ func tallyRow(name string, all []choice) []string {
 	var with, right, another, idle, without, loads, steps int
 	var u llm.Usage
 	for _, c := range all {
-		steps += c.steps
-		u = u.Add(c.usage)
+		steps += c.Steps
+		u = u.Add(c.Usage)
 		switch {
 		case c.Want == "":
 			without++
-			if c.loaded != "" {
+			if c.Loaded != "" {
 				loads++
 			}
 			continue
-		case c.loaded == c.Want:
+		case c.Loaded == c.Want:
 			right++
-		case c.loaded == "":
+		case c.Loaded == "":
 			idle++
 		default:
 			another++
@@ -210,8 +144,8 @@ func tallyRow(name string, all []choice) []string {
 func wrongRows(all []choice) [][]string {
 	rows := [][]string{{"question", "skill", "loaded"}}
 	for _, c := range all {
-		if c.loaded != c.Want {
-			rows = append(rows, []string{c.Ask, c.Want, c.loaded})
+		if c.Loaded != c.Want {
+			rows = append(rows, []string{c.Ask, c.Want, c.Loaded})
 		}
 	}
 	return rows

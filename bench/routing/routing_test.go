@@ -3,9 +3,7 @@
 package main
 
 import (
-	"context"
 	"errors"
-	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,7 +14,6 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/internal/llm/replay"
-	"github.com/loadout-dev/loadout/llm"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -122,73 +119,6 @@ func TestReplay(t *testing.T) {
 	}
 	if _, err := askModel(t.Context(), m, rt, []question{{Ask: "Who was never asked?"}}); !errors.As(err, new(*replay.UnknownError)) {
 		t.Errorf("error for an unrecorded question is %v", err)
-	}
-}
-
-// script is a model that returns its answers in order.
-type script []llm.Answer
-
-func (script) Name() string { return "script:1" }
-
-func (s *script) Stream(context.Context, *llm.Request) iter.Seq2[llm.Event, error] {
-	return func(yield func(llm.Event, error) bool) {
-		if len(*s) == 0 {
-			yield(nil, errors.New("no answer left in the script"))
-			return
-		}
-		a := (*s)[0]
-		*s = (*s)[1:]
-		yield(llm.Done{Answer: a}, nil)
-	}
-}
-
-func calls(all ...llm.Call) llm.Answer {
-	a := llm.Answer{Stop: llm.StopTools, Message: llm.Message{Role: llm.Assistant}, Usage: llm.Usage{Input: 10, Output: 1}}
-	for _, c := range all {
-		a.Message.Parts = append(a.Message.Parts, c)
-	}
-	return a
-}
-
-func load(id, arguments string) llm.Call {
-	return llm.Call{ID: id, Name: "load_skill", Arguments: arguments}
-}
-
-// The answer of a model is the first skill it loads. The model is not asked again after that.
-func TestFirstLoadIsTheAnswer(t *testing.T) {
-	search := calls(llm.Call{ID: "s", Name: "search_skills", Arguments: `{"query":"draw"}`})
-	words := llm.Answer{Stop: llm.StopEnd, Message: llm.Message{Role: llm.Assistant, Parts: []llm.Part{llm.Text("I know that.")}}, Usage: llm.Usage{Input: 10, Output: 3}}
-	for _, tt := range []struct {
-		name   string
-		script script
-		want   string
-		steps  int
-		fails  bool
-	}{
-		{name: "at once", script: script{calls(load("1", `{"name":"mermaid-diagrams"}`))}, want: "mermaid-diagrams", steps: 1},
-		{name: "after a search", script: script{search, calls(load("1", `{"name":"mermaid-diagrams"}`))}, want: "mermaid-diagrams", steps: 2},
-		{name: "two at once", script: script{calls(load("1", `{"name":"skill-creator"}`), load("2", `{"name":"mermaid-diagrams"}`))}, want: "skill-creator", steps: 1},
-		{name: "with origin and version", script: script{calls(load("1", `{"name":"bundled/csv-analysis@^1.0"}`))}, want: "csv-analysis", steps: 1},
-		{name: "a missing skill", script: script{calls(load("1", `{"name":"drawing"}`))}, want: "drawing", steps: 1},
-		{name: "nothing", script: script{words}, steps: 1},
-		{name: "searching for ever", script: script{search, search, search, search, search}, steps: maxSteps},
-		{name: "a model that fails", script: script{}, fails: true},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			all, err := askModel(t.Context(), &tt.script, bundledSkills(t), []question{{Ask: "Draw it."}})
-			if tt.fails {
-				if err == nil || !strings.Contains(err.Error(), `ask "Draw it."`) {
-					t.Errorf("error is %v", err)
-				}
-				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if c := all[0]; c.loaded != tt.want || c.steps != tt.steps || c.usage.Input != 10*tt.steps {
-				t.Errorf("loaded %q after %d responses, usage %+v", c.loaded, c.steps, c.usage)
-			}
-		})
 	}
 }
 

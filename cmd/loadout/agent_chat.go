@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/loadout-dev/loadout/internal/chat"
 	"github.com/loadout-dev/loadout/internal/setup"
@@ -34,9 +35,7 @@ for its commands, ? for its keys, and @FILE to attach a file.`,
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.Prompt, "prompt", "p", "", "send `PROMPT`, print the answer, and exit")
-	f.StringVar(&o.Model, "model", "", "use the language model `MODEL`: anthropic:NAME, openai:NAME or demo")
-	f.StringVar(&o.BaseURL, "base-url", "", "`URL` of the model server; default: the vendor's own")
-	f.StringVar(&o.Key, "key", "", "`NAME` of the secret or variable with the key for --base-url")
+	addModelFlags(f, &o.ModelFlags)
 	f.StringVar(&o.Session, "session", "", "continue the conversation `ID`")
 	f.StringVar(&o.Workspace, "workspace", "", "work on the files in `DIR`; changes need approval")
 	f.StringVar(&o.Approve, "approve", "", "use `MODE` for calls that match no rule: ask (prompt you) or rules (deny)")
@@ -44,6 +43,13 @@ for its commands, ? for its keys, and @FILE to attach a file.`,
 	f.StringArrayVar(&o.Preload, "preload", nil, "load the skill `NAME` for the whole conversation (repeatable)")
 	f.StringArrayVar(&o.Files, "mcp-config", nil, "add the MCP servers in `FILE`, in the format of any client (repeatable)")
 	return cmd
+}
+
+// addModelFlags adds the flags that select a model.
+func addModelFlags(f *pflag.FlagSet, o *setup.ModelFlags) {
+	f.StringVar(&o.Model, "model", "", "use the language model `MODEL`: anthropic:NAME, openai:NAME or demo")
+	f.StringVar(&o.BaseURL, "base-url", "", "`URL` of the model server; default: the vendor's own")
+	f.StringVar(&o.Key, "key", "", "`NAME` of the secret or variable with the key for --base-url")
 }
 
 // chatHost returns the [chat.Host] for a chat with the user's setup.

@@ -21,15 +21,21 @@ import (
 	"github.com/loadout-dev/loadout/internal/evaluation"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/fileerror"
+	"github.com/loadout-dev/loadout/internal/llm/replay"
 	"github.com/loadout-dev/loadout/internal/scan"
+	"github.com/loadout-dev/loadout/internal/setup"
 	"github.com/loadout-dev/loadout/internal/sources"
+	"github.com/loadout-dev/loadout/llm"
 )
 
 // testFlags holds the flags of the test command.
 type testFlags struct {
-	init  bool
-	evals string
-	junit string
+	init   bool
+	evals  string
+	junit  string
+	model  setup.ModelFlags
+	record string
+	replay string
 }
 
 // testOutput is the JSON output of the test command.
@@ -43,18 +49,22 @@ func (a *app) testCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test DIR...",
 		Short: "Test whether skills are found for the right prompts",
-		Long: `Test the skills in each DIR, without a model: a skill must be valid and have no dangerous content,
-and a search among all your skills must find it for the prompts of its evaluation files
-and not for others. The output names the skill that is found instead.
+		Long: `Test the skills in each DIR: a skill must be valid and have no dangerous content, and a
+search among all your skills must find it for the prompts of its evaluation files, and not
+for others. The output names the skill that is found instead. With --model, a model must
+load the skill for these prompts; each is a conversation that ends when a skill is loaded.
 
 The files are evals/test.yaml, and those of other tools: evals.json, eval_queries.json,
 eval.yaml, *.eval.yaml, trigger_tests.yaml and queries.yaml. Graders and other parts that
-need a model are listed as not measured. --init writes a first evals/test.yaml.
+are not supported are listed as not measured. --init writes a first evals/test.yaml.
 
-Exits with status 1 if a test fails, and 6 if a skill has no cases.`,
+Exits with status 1 if a test fails, and 6 if a skill has no cases or a model does not
+answer.`,
 		Example: `  loadout test skills/release-notes --init
   loadout test skills/release-notes
   loadout test skills --junit report.xml
+  loadout test skills/pdf --model anthropic:NAME --record recordings
+  loadout test skills/pdf --replay recordings
   loadout test skills/pdf --json | jq '.results[].routing.cases[] | select(.passed | not)'`,
 		Args: argCount(1, -1, "the DIR of a skill, or of a directory with skills"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.testSkills(cmd.Context(), args, o) },
@@ -62,6 +72,9 @@ Exits with status 1 if a test fails, and 6 if a skill has no cases.`,
 	cmd.Flags().BoolVar(&o.init, "init", false, "write a first evals/test.yaml from the description")
 	cmd.Flags().StringVar(&o.evals, "evals", "", "read the evaluation files in `DIR` instead of those in the skill")
 	cmd.Flags().StringVar(&o.junit, "junit", "", "also write a JUnit report to `FILE`")
+	addModelFlags(cmd.Flags(), &o.model)
+	cmd.Flags().StringVar(&o.record, "record", "", "with --model: record the requests and responses in `DIR`")
+	cmd.Flags().StringVar(&o.replay, "replay", "", "use the model recorded in `DIR`, without a key")
 	return cmd
 }
 
@@ -90,11 +103,16 @@ func (a *app) testSkills(ctx context.Context, dirs []string, o testFlags) error 
 		}
 		return nil
 	}
+	m, err := a.openTestModel(ctx, &o)
+	if err != nil {
+		return err
+	}
 	out := testOutput{Results: []*evaluation.Result{}, Passed: true}
 	var without []string // cases
+	invalid := 0
 	done := a.ShowProgress("testing skills")
 	for _, e := range tested {
-		r, err := testSkill(ctx, rt.Catalog(), e, o.evals)
+		r, err := testSkill(ctx, rt, e, o.evals, m)
 		if err != nil {
 			done()
 			return err
@@ -103,6 +121,9 @@ func (a *app) testSkills(ctx context.Context, dirs []string, o testFlags) error 
 		out.Passed = out.Passed && r.Passed
 		if r.Routing == nil {
 			without = append(without, r.Path)
+		}
+		if r.Model != nil {
+			invalid += r.Model.Invalid
 		}
 	}
 	done()
@@ -120,6 +141,8 @@ func (a *app) testSkills(ctx context.Context, dirs []string, o testFlags) error 
 	switch {
 	case err != nil:
 		return err
+	case invalid > 0:
+		return exit.Errorf(exit.NotMeasurable, "check the model, or record the prompts again: --model MODEL --record DIR", "%s could not be measured", console.Pluralize(invalid, "case"))
 	case !out.Passed:
 		return exit.Reported
 	case len(without) > 0:
@@ -174,13 +197,44 @@ func findTested(c *catalog.Catalog, dir string) ([]*catalog.Entry, error) {
 	return found, nil
 }
 
-func testSkill(ctx context.Context, c *catalog.Catalog, e *catalog.Entry, evals string) (*evaluation.Result, error) {
+// openTestModel returns the model that the flags select, or nil if there is none.
+func (a *app) openTestModel(ctx context.Context, o *testFlags) (llm.Model, error) {
+	switch {
+	case o.replay != "" && (o.model != setup.ModelFlags{} || o.record != ""):
+		return nil, exit.Errorf(exit.Usage, "omit the others", "--replay cannot be used with --model or --record")
+	case o.replay != "":
+		m, err := replay.Open(o.replay)
+		if err != nil {
+			return nil, exit.Errorf(exit.NotFound, "record first: loadout test DIR --model MODEL --record "+console.ShellQuote(o.replay), "%w", err)
+		}
+		return m, nil
+	case o.model.Model == "" && (o.model != setup.ModelFlags{} || o.record != ""):
+		return nil, exit.Errorf(exit.Usage, "add --model MODEL", "--record, --base-url and --key are for a model")
+	case o.model.Model == "":
+		return nil, nil
+	}
+	c, err := a.LoadConfig(nil)
+	if err != nil {
+		return nil, err
+	}
+	m, err := a.NewModel(ctx, c, setup.ChooseModel(c, o.model))
+	if err != nil || o.record == "" {
+		return m, err
+	}
+	r, err := replay.Record(m, o.record, nil)
+	if err != nil {
+		return nil, exit.Errorf(exit.Failure, "check the path given with --record", "%w", err)
+	}
+	return r, nil
+}
+
+func testSkill(ctx context.Context, rt *loadout.Runtime, e *catalog.Entry, evals string, m llm.Model) (*evaluation.Result, error) {
 	if evals == "" {
 		evals = e.Path
 	} else if info, err := os.Stat(evals); err != nil || !info.IsDir() {
 		return nil, exit.Errorf(exit.NotFound, "give a directory with evaluation files", "--evals %s is not a directory", evals)
 	}
-	return evaluation.Evaluate(ctx, c, e, shortPath(e.Path), evalfile.Read(os.DirFS(evals), e.Name))
+	return evaluation.Evaluate(ctx, rt, e, shortPath(e.Path), evalfile.Read(os.DirFS(evals), e.Name), m)
 }
 
 // shortPath returns a path relative to the working directory, if it is below it.
@@ -234,11 +288,36 @@ func (a *app) printTested(results []*evaluation.Result) {
 		if r.Routing != nil {
 			a.writeRouting(&b, r.Routing)
 		}
+		if r.Model != nil {
+			a.writeModel(&b, r.Model)
+		}
 		if not := r.ListNotMeasured(); len(not) > 0 {
-			a.WriteWrapped(&b, "  ", "not measured without a model: "+strings.Join(not, ", "), a.Faint)
+			a.WriteWrapped(&b, "  ", "not measured: "+strings.Join(not, ", "), a.Faint)
 		}
 	}
 	fmt.Fprint(a.Stdout, b.String())
+}
+
+func (a *app) writeModel(b *strings.Builder, m *evaluation.Model) {
+	for _, c := range m.Cases {
+		a.writeFailure(b, &c.Case, c.Failure())
+	}
+	a.writeShare(b, "loaded for the right prompts by "+plain(m.Name), m.Share, len(m.Cases)-m.Invalid)
+	a.WriteWrapped(b, "  ", fmt.Sprintf("%s, %s, %d of them cached", console.Pluralize(m.Steps, "response"), console.Pluralize(int(m.Tokens), "token"), m.Cached), a.Faint)
+}
+
+func (a *app) writeFailure(b *strings.Builder, c *evalfile.Case, failure string) {
+	if failure != "" {
+		a.WriteWrapped(b, "  ", fmt.Sprintf("%s:%d: “%s”", c.File, c.Line, c.Prompt), console.NoStyle)
+		a.WriteWrapped(b, "      ", failure, a.Red)
+	}
+}
+
+func (a *app) writeShare(b *strings.Builder, what string, s evaluation.Share, cases int) {
+	fmt.Fprintf(b, "  %s: %.0f of %s (%.0f %%, 95 %% interval %.0f–%.0f %%)\n", what, s.Rate*float64(cases), console.Pluralize(cases, "case"), 100*s.Rate, 100*s.Low, 100*s.High)
+	if s.Underpowered {
+		a.WriteWrapped(b, "  ", "fewer than five cases say little about the skill", a.Faint)
+	}
 }
 
 func (a *app) writeStatic(b *strings.Builder, r *evaluation.Result) {
@@ -258,20 +337,10 @@ func (a *app) writeStatic(b *strings.Builder, r *evaluation.Result) {
 }
 
 func (a *app) writeRouting(b *strings.Builder, r *evaluation.Routing) {
-	passed := 0
 	for _, c := range r.Cases {
-		if c.Passed {
-			passed++
-			continue
-		}
-		a.WriteWrapped(b, "  ", fmt.Sprintf("%s:%d: “%s”", c.File, c.Line, c.Prompt), console.NoStyle)
-		a.WriteWrapped(b, "      ", c.Failure(), a.Red)
+		a.writeFailure(b, &c.Case, c.Failure())
 	}
-	fmt.Fprintf(b, "  found for the right prompts: %d of %s (%.0f %%, 95 %% interval %.0f–%.0f %%), among %s\n", passed, console.Pluralize(len(r.Cases), "case"), 100*r.Rate, 100*r.Low, 100*r.High,
-		console.Pluralize(r.Skills, "skill"))
-	if r.Underpowered {
-		a.WriteWrapped(b, "  ", "fewer than five cases say little about the skill", a.Faint)
-	}
+	a.writeShare(b, "found for the right prompts, among "+console.Pluralize(r.Skills, "skill"), r.Share, len(r.Cases))
 	for _, s := range r.Similar {
 		a.WriteWrapped(b, "  ", fmt.Sprintf("similar skill: %s (%.0f %% of the score for the same description)", s.Name, 100*s.Score), a.Faint)
 	}

@@ -1,6 +1,7 @@
-// Package evaluation measures skills without a model: whether a skill is valid and has
-// no dangerous content, and whether a search among all skills finds it for the prompts
-// of its evaluation files. It runs no code of a skill. Start reading at [Evaluate].
+// Package evaluation measures skills: whether a skill is valid and has no dangerous
+// content, whether a search among all skills finds it for the prompts of its evaluation
+// files, and whether a model loads it for them. It runs no code of a skill. Start reading
+// at [Evaluate].
 package evaluation
 
 import (
@@ -10,10 +11,12 @@ import (
 	"math"
 	"slices"
 
+	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
 	"github.com/loadout-dev/loadout/internal/evalfile"
 	"github.com/loadout-dev/loadout/internal/scan"
 	"github.com/loadout-dev/loadout/internal/skillcheck"
+	"github.com/loadout-dev/loadout/llm"
 	"github.com/loadout-dev/loadout/skill"
 )
 
@@ -28,6 +31,7 @@ type Result struct {
 	Passed  bool     `json:"passed"`
 	Static  Static   `json:"static"`
 	Routing *Routing `json:"routing"` // null without cases
+	Model   *Model   `json:"model"`   // null without a model or without cases
 	Files   []string `json:"files"`   // that describe the evaluation
 	// NotMeasured counts what the files contain and this evaluation does not measure.
 	NotMeasured map[string]int     `json:"not_measured"`
@@ -44,15 +48,10 @@ type Static struct {
 
 // Routing says whether a search among all skills finds a skill.
 type Routing struct {
-	Passed bool    `json:"passed"`
-	Skills int     `json:"skills"` // number of skills searched
-	Cases  []Case  `json:"cases"`
-	Rate   float64 `json:"rate"` // share of the cases that passed
-	// Low and High bound the rate with a probability of 95 % (Wilson).
-	Low  float64 `json:"low"`
-	High float64 `json:"high"`
-	// Underpowered is set for fewer than five cases, which say little.
-	Underpowered bool `json:"underpowered"`
+	Passed bool   `json:"passed"`
+	Skills int    `json:"skills"` // number of skills searched
+	Cases  []Case `json:"cases"`
+	Share
 	// Similar lists the skills that a search with this skill's description finds, other
 	// than the skill itself, with their score relative to that of the skill.
 	Similar []Similar `json:"similar"`
@@ -73,29 +72,37 @@ type Similar struct {
 }
 
 const (
-	searched    = 10 // results of a search
-	minCases    = 5
-	maxSimilar  = 3
-	minSimilar  = 0.5
-	normalBound = 1.96 // standard deviations for 95 %
+	searched   = 10 // results of a search
+	maxSimilar = 3
+	minSimilar = 0.5
 )
 
-// Evaluate evaluates the skill e of the catalog c, whose files are in the directory dir.
-// Its error is the cause of ctx, or says that the skill cannot be read.
-func Evaluate(ctx context.Context, c *catalog.Catalog, e *catalog.Entry, dir string, suite *evalfile.Suite) (*Result, error) {
+// Evaluate evaluates the skill e of rt, whose files are in the directory dir, with the
+// model m if it is not nil. Its error is the cause of ctx, or says that the skill cannot
+// be read.
+func Evaluate(ctx context.Context, rt *loadout.Runtime, e *catalog.Entry, dir string, suite *evalfile.Suite, m llm.Model) (*Result, error) {
 	out := &Result{Skill: e.Name, Path: dir, Files: list(suite.Files), NotMeasured: suite.NotMeasured, Problems: list(suite.Problems)}
 	var err error
 	if out.Static, err = check(ctx, dir); err != nil {
 		return nil, err
 	}
 	out.Passed = out.Static.Passed && len(suite.Problems) == 0
-	if len(suite.Cases) > 0 {
-		if out.Routing, err = route(ctx, c, e, suite.Cases); err != nil {
-			return nil, err
-		}
-		out.Passed = out.Passed && out.Routing.Passed
+	if len(suite.Cases) == 0 {
+		return out, nil
 	}
-	return out, nil
+	if out.Routing, err = route(ctx, rt.Catalog(), e, suite.Cases); err != nil {
+		return nil, err
+	}
+	if m == nil {
+		out.Passed = out.Passed && out.Routing.Passed
+		return out, nil
+	}
+	// A model that loads the skill outweighs a search that does not find it.
+	out.Model, err = askAll(ctx, m, rt, e, suite.Cases)
+	if err == nil {
+		out.Passed = out.Passed && out.Model.Passed
+	}
+	return out, err
 }
 
 // check validates and scans the skill in a directory.
@@ -126,21 +133,17 @@ func check(ctx context.Context, dir string) (Static, error) {
 
 // route searches for each prompt.
 func route(ctx context.Context, c *catalog.Catalog, e *catalog.Entry, cases []evalfile.Case) (*Routing, error) {
-	out := &Routing{Skills: len(c.Snapshot().Skills()), Cases: make([]Case, len(cases)), Underpowered: len(cases) < minCases, Similar: []Similar{}}
-	passed := 0
+	out := &Routing{Skills: len(c.Snapshot().Skills()), Cases: make([]Case, len(cases)), Similar: []Similar{}}
+	var passed tally
 	for i, one := range cases {
 		hits, err := c.Search(ctx, one.Prompt, catalog.SearchOptions{Limit: searched, ForModel: true})
 		if err != nil {
 			return nil, err
 		}
 		out.Cases[i] = judge(one, e, hits)
-		if out.Cases[i].Passed {
-			passed++
-		}
+		passed.add(out.Cases[i].Passed)
 	}
-	out.Passed = passed == len(cases)
-	out.Rate = float64(passed) / float64(len(cases))
-	out.Low, out.High = wilson(passed, len(cases))
+	out.Passed, out.Share = passed.all(), passed.share()
 	hits, err := c.Search(ctx, e.Description, catalog.SearchOptions{Limit: searched, ForModel: true})
 	if err != nil {
 		return nil, err
@@ -178,16 +181,6 @@ func judge(c evalfile.Case, e *catalog.Entry, hits []catalog.Hit) Case {
 		out.Passed = own != 1
 	}
 	return out
-}
-
-// wilson returns the interval of a rate with a probability of 95 %.
-func wilson(passed, n int) (low, high float64) {
-	const z2 = normalBound * normalBound
-	total := float64(n)
-	rate := float64(passed) / total
-	middle := (rate + z2/(2*total)) / (1 + z2/total)
-	width := normalBound / (1 + z2/total) * math.Sqrt(rate*(1-rate)/total+z2/(4*total*total))
-	return max(middle-width, 0), min(middle+width, 1)
 }
 
 // ListNotMeasured returns the kinds in NotMeasured with their counts, in order.

@@ -19,6 +19,7 @@ type (
 		Name     string      `xml:"name,attr"`
 		Tests    int         `xml:"tests,attr"`
 		Failures int         `xml:"failures,attr"`
+		Errors   int         `xml:"errors,attr"`
 		Skipped  int         `xml:"skipped,attr"`
 		Cases    []junitCase `xml:"testcase"`
 	}
@@ -26,6 +27,7 @@ type (
 		Class   string        `xml:"classname,attr"`
 		Name    string        `xml:"name,attr"`
 		Failure *junitMessage `xml:"failure"`
+		Error   *junitMessage `xml:"error"`
 		Skipped *junitMessage `xml:"skipped"`
 	}
 	junitMessage struct {
@@ -38,30 +40,41 @@ func WriteJUnit(w io.Writer, results []*Result) error {
 	var all junitSuites
 	for _, r := range results {
 		s := junitSuite{Name: printable.OneLine(r.Skill)}
-		add := func(class, name, failure, skipped string) {
-			c := junitCase{Class: s.Name + "." + class, Name: printable.OneLine(name)}
+		add := func(class, name, failure string) *junitCase {
 			s.Tests++
-			switch {
-			case failure != "":
+			s.Cases = append(s.Cases, junitCase{Class: s.Name + "." + class, Name: printable.OneLine(name)})
+			c := &s.Cases[len(s.Cases)-1]
+			if failure != "" {
 				c.Failure = &junitMessage{printable.OneLine(failure)}
 				s.Failures++
-			case skipped != "":
-				c.Skipped = &junitMessage{skipped}
-				s.Skipped++
 			}
-			s.Cases = append(s.Cases, c)
+			return c
 		}
-		add("static", "static checks", r.Static.failure(), "")
+		add("static", "static checks", r.Static.failure())
 		for _, p := range r.Problems {
-			add("files", fmt.Sprintf("%s:%d", p.File, p.Line), p.Message, "")
+			add("files", fmt.Sprintf("%s:%d", p.File, p.Line), p.Message)
 		}
 		if r.Routing != nil {
 			for _, c := range r.Routing.Cases {
-				add("routing", c.ID+": "+c.Prompt, c.Failure(), "")
+				add("routing", c.ID+": "+c.Prompt, c.Failure())
+			}
+		}
+		if r.Model != nil {
+			for _, c := range r.Model.Cases {
+				failure := c.Failure()
+				if c.Error != "" {
+					failure = ""
+				}
+				one := add("model", c.ID+": "+c.Prompt, failure)
+				if c.Error != "" {
+					one.Error = &junitMessage{c.Error}
+					s.Errors++
+				}
 			}
 		}
 		for _, what := range r.ListNotMeasured() {
-			add("not-measured", what, "", "not measured without a model")
+			add("not-measured", what, "").Skipped = &junitMessage{"not measured"}
+			s.Skipped++
 		}
 		all.Suites = append(all.Suites, s)
 	}
