@@ -5,6 +5,7 @@ import { heavy } from "../content/lazyload";
 const firstWait = 300;
 const longestWait = 10_000;
 const quiet = 2500; // until parts are loaded ahead, in milliseconds
+const afterPress = 1000; // until then, what the user pressed is loaded
 
 /** Whether the hub serves another build of the page. The files of this one may be gone. */
 export const outdated = signal(false);
@@ -20,22 +21,25 @@ export const lazyPart: typeof lazy = (load) => lazy(() => retry(load));
 export const laterPart = <T>(load: () => Promise<T>) => heavy(() => retry(load));
 
 /**
- * loadAhead loads parts that the user may need next, one after the other: at an idle moment, or at
- * once when the user types or points at something. It does nothing if the browser saves data.
+ * loadAhead loads parts that the user may need next, one after the other: at an idle moment, at once
+ * when the user types, or shortly after the user presses something, so that what the press opens is
+ * loaded first. It does nothing if the browser saves data.
  */
 export function loadAhead(parts: readonly (() => Promise<unknown>)[]): void {
   const { connection } = navigator as { connection?: { saveData?: boolean } };
   if (connection?.saveData) return;
-  const events = ["keydown", "pointerdown"] as const;
   let begun = false;
   const begin = async () => {
-    for (const event of events) removeEventListener(event, listener, true);
+    removeEventListener("keydown", listener, true);
+    removeEventListener("pointerdown", press, true);
     if (begun) return;
     begun = true;
     for (const load of parts) await load().catch(() => {}); // it is loaded again when it is needed
   };
   const listener = () => void begin();
-  for (const event of events) addEventListener(event, listener, true);
+  const press = () => void setTimeout(listener, afterPress);
+  addEventListener("keydown", listener, true);
+  addEventListener("pointerdown", press, true);
   // While the page waits for its first responses, the browser is idle too. Safari has no idle callbacks.
   const whenIdle = () =>
     "requestIdleCallback" in window ? requestIdleCallback(listener, { timeout: 10_000 }) : listener();
