@@ -193,6 +193,28 @@ test("chat: a skill of which a newer version is available says so", async (t) =>
   page.calm();
 });
 
+test("chat: an unsent message is there after a reload, and a sent one does not come back", async (t) => {
+  const hub = await scene(t);
+  const page = await window_(t, hub);
+  await page.goto("/");
+  const box = page.getByRole("textbox", { name: "Message" });
+  await box.fill("when is high water?");
+  await page.reload();
+  await box.waitFor();
+  assert.equal(await box.inputValue(), "when is high water?");
+  await box.press("Enter");
+  await page.waitForURL(/\/chat\//);
+  await page.getByText("when is high water?").first().waitFor();
+  await box.fill("and low water?");
+  await page.reload();
+  await page.getByText("when is high water?").first().waitFor();
+  assert.equal(await box.inputValue(), "and low water?");
+  await page.goto("/");
+  await box.waitFor();
+  assert.equal(await box.inputValue(), "");
+  page.calm();
+});
+
 test("chat: the form of an approval appears, though the first attempts to load it fail", async (t) => {
   const { hub } = await harbour(t);
   const page = await window_(t, hub);

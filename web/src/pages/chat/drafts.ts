@@ -1,5 +1,6 @@
 import { signal } from "@preact/signals";
 import { isUnreachable, reachable, type Schema } from "../../shared/api/client";
+import { me } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import { failed } from "../../shared/ui/notify";
 
@@ -22,13 +23,33 @@ export interface Draft {
 
 export const empty: Draft = { text: "", files: [] };
 
-/** The drafts by conversation, "" for a new one. They last as long as the page. */
+/** The drafts by conversation, "" for a new one. Texts are also stored until the tab is closed; files are not. */
 const drafts = signal<Record<string, Draft>>({});
 
-export const draftOf = (id: string): Draft => drafts.value[id] ?? empty;
+/** The drafts as they were stored when the page was loaded, by the name of their storage. */
+const restored: Record<string, Draft> = {};
+
+const storageName = (id: string) => `loadout.message.${me.value?.user.id}.${id}`;
+
+export const draftOf = (id: string): Draft => drafts.value[id] ?? (restored[storageName(id)] ??= restore(id));
+
+function restore(id: string): Draft {
+  try {
+    return { ...empty, ...(JSON.parse(sessionStorage.getItem(storageName(id)) ?? "{}") as Partial<Draft>) };
+  } catch {
+    return empty;
+  }
+}
 
 export function keepDraft(id: string, draft: Draft) {
   drafts.value = { ...drafts.value, [id]: draft };
+  try {
+    const { text, skill, agent, model } = draft;
+    if (text) sessionStorage.setItem(storageName(id), JSON.stringify({ text, skill, agent, model }));
+    else sessionStorage.removeItem(storageName(id));
+  } catch {
+    // The browser refuses storage: the text lasts as long as the page.
+  }
 }
 
 /** changeDraft changes parts of a draft. If it is being sent or waits, it stays, and the user is told so. */

@@ -3,7 +3,7 @@ import { holds, same, test, until } from "../../../test/units/check";
 import { choose } from "../ui/theme";
 import { Code } from "./code";
 import { Diff } from "./diff";
-import { hunks, whole, widen, within } from "./difflines";
+import { endsFile, hunks, whole, widen, within } from "./difflines";
 import { Editor } from "./editor";
 import { SchemaForm } from "./form";
 import { drawn } from "./markdown.test";
@@ -338,4 +338,13 @@ test("form: fields write their values", () => {
     await type("city", "Paris");
     same(value, { count: 3, sure: false, name: "ada", colour: "g", tools: ["b"], address: { city: "Paris" } });
   });
+});
+
+test("diff: the end of a file is known if fewer unchanged lines follow its last change than a diff shows", () => {
+  const ends = (diff: string) => endsFile(hunks(diff));
+  same(ends("@@ -0,0 +1,2 @@\n+a\n+b\n"), true, "an added file");
+  same(ends("@@ -1,2 +0,0 @@\n-a\n-b\n"), true, "a removed file");
+  same(ends("@@ -1,3 +1,3 @@\n-a\n+b\n c\n d\n"), true, "two lines follow");
+  same(ends("@@ -1,4 +1,4 @@\n-a\n+b\n c\n d\n e\n"), false, "more may follow");
+  same(ends("@@ -1,9 +1,9 @@\n-a\n+b\n"), false, "a diff that was cut");
 });

@@ -4,7 +4,19 @@ import { msg } from "../i18n/messages";
 import { Button, failed } from "../ui";
 import { type Mark, Note, drawPieces, useColour } from "./code";
 import type { Piece } from "./colours";
-import { type Hunk, hunks, linesOf, type Pair, pairs, type Range, type Row, whole, widen, within } from "./difflines";
+import {
+  endsFile,
+  type Hunk,
+  hunks,
+  linesOf,
+  type Pair,
+  pairs,
+  type Range,
+  type Row,
+  whole,
+  widen,
+  within,
+} from "./difflines";
 import { known } from "./languages";
 import { shown } from "./visibletext";
 import "./content.css";
@@ -117,7 +129,7 @@ function useHunks(diff: string, text: string | undefined, file: DiffProps["file"
   const can = file && text === undefined;
   return {
     all: wide?.hunks ?? parsed,
-    rest: wide?.rest,
+    rest: wide?.rest ?? (endsFile(parsed) ? 0 : undefined),
     show: can ? (r: Range) => void show(r).catch(failed) : undefined,
   };
 }

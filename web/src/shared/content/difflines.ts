@@ -18,9 +18,14 @@ export interface Hunk {
   /** Its first line, and the lines after it, in the old and new file. */
   from: number;
   next: { old: number; new: number };
+  /** The line of the new file after it, as its header says. It is behind `next` if the diff was cut. */
+  end?: number;
 }
 
-const head = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@ ?(.*)$/;
+const head = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,(\d+))? @@ ?(.*)$/;
+
+/** The number of unchanged lines that the hub's diffs show after a change, unless the file ends. */
+const contextLines = 3;
 
 /** hunks parses the unified diff of one file. */
 export function hunks(diff: string): Hunk[] {
@@ -34,11 +39,12 @@ export function hunks(diff: string): Hunk[] {
       before = Number(start[1]);
       const from = Number(start[2]);
       hunk = {
-        about: start[3] ?? "",
+        about: start[4] ?? "",
         skipped: Math.max(0, from - at),
         rows: [],
         from,
         next: { old: before, new: from },
+        end: from + Number(start[3] ?? 1),
       };
       at = from;
       out.push(hunk);
@@ -52,6 +58,12 @@ export function hunks(diff: string): Hunk[] {
     }
   }
   return out;
+}
+
+/** endsFile reports whether the file is known to end with the last hunk. */
+export function endsFile(all: Hunk[]): boolean {
+  const last = all.at(-1);
+  return !!last && last.next.new === last.end && last.rows.slice(-contextLines).some((r) => r.kind !== "same");
 }
 
 /** linesOf returns the lines of a text without their ends. */
