@@ -207,6 +207,9 @@ func (d *decoder) description(s *Skill) {
 		d.add(Warning, 19, "description-too-long", n, fmt.Sprintf("Description exceeds 1024 character limit (%d chars)", count),
 			"keep the text that says when to use the skill and move the rest into the instructions")
 	}
+	if n.Kind == yaml.ScalarNode && n.LineComment != "" {
+		d.add(Warning, 0, "description-comment", n, "the description ends before “"+shorten(n.LineComment)+"”, which YAML reads as a comment", "put the description in quotes, or delete the comment")
+	}
 	if i, j := strings.IndexByte(raw, '<'), strings.IndexByte(raw, '>'); i >= 0 && j > i {
 		d.add(Warning, 0, "description-angle-brackets", n, "the description contains <…>, which some programs reject or read as markup", "write it without angle brackets")
 	}

@@ -324,6 +324,9 @@ func (a *app) writeStatic(b *strings.Builder, r *evaluation.Result) {
 	if !r.Static.Valid {
 		a.WriteWrapped(b, "  ", "not valid; see: loadout validate "+console.ShellQuote(r.Path), a.Red)
 	}
+	if !r.Static.Complete {
+		a.WriteWrapped(b, "  ", "refers to missing files; see: loadout validate "+console.ShellQuote(r.Path), a.Red)
+	}
 	for _, f := range r.Static.Findings {
 		a.printScanFinding(b, f, scan.High)
 	}

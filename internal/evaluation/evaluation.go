@@ -42,6 +42,7 @@ type Result struct {
 type Static struct {
 	Passed      bool              `json:"passed"`
 	Valid       bool              `json:"valid"`
+	Complete    bool              `json:"complete"` // whether all files that the instructions refer to exist
 	Diagnostics skill.Diagnostics `json:"diagnostics"`
 	Findings    []scan.Finding    `json:"findings"` // with severity high
 }
@@ -115,9 +116,10 @@ func check(ctx context.Context, dir string) (Static, error) {
 	if err != nil {
 		return Static{}, err
 	}
-	out := Static{Valid: true, Diagnostics: skill.Diagnostics{}, Findings: []scan.Finding{}}
+	out := Static{Valid: true, Complete: true, Diagnostics: skill.Diagnostics{}, Findings: []scan.Finding{}}
 	for _, v := range valid {
 		out.Valid = out.Valid && v.Valid
+		out.Complete = out.Complete && !slices.ContainsFunc(v.Diagnostics, func(d skill.Diagnostic) bool { return d.Code == "reference-missing" })
 		out.Diagnostics = append(out.Diagnostics, v.Diagnostics...)
 	}
 	for _, s := range scanned {
@@ -127,7 +129,7 @@ func check(ctx context.Context, dir string) (Static, error) {
 			}
 		}
 	}
-	out.Passed = out.Valid && len(out.Findings) == 0
+	out.Passed = out.Valid && out.Complete && len(out.Findings) == 0
 	return out, nil
 }
 

@@ -96,6 +96,9 @@ func (s *Static) failure() string {
 	if !s.Valid {
 		parts = append(parts, "the skill is not valid; see: loadout validate")
 	}
+	if !s.Complete {
+		parts = append(parts, "the instructions refer to missing files; see: loadout validate")
+	}
 	if len(s.Findings) > 0 {
 		parts = append(parts, fmt.Sprintf("%d findings with severity high; see: loadout scan", len(s.Findings)))
 	}

@@ -75,11 +75,7 @@ func validateDir(dir, shown string) Validation {
 		return unreadableResult(shown, err)
 	}
 	defer b.Close()
-	v := validateBundle(b, shown)
-	if _, ds, err := skill.List(b.FS); err == nil {
-		v.Diagnostics = append(v.Diagnostics, ds...)
-	}
-	return v
+	return validateBundle(b, shown)
 }
 
 func validateBundle(b *skill.Bundle, shown string) Validation {
@@ -90,6 +86,14 @@ func validateBundle(b *skill.Bundle, shown string) Validation {
 	v := Validation{Path: shown, Valid: ds.Valid(), Loads: s != nil && ds.Loads(), Diagnostics: append(skill.Diagnostics{}, ds...)}
 	if s != nil {
 		v.Name = s.Name
+	}
+	files, ds, err := skill.List(b.FS)
+	if err != nil {
+		return v
+	}
+	v.Diagnostics = append(v.Diagnostics, ds...)
+	if s != nil {
+		v.Diagnostics = append(v.Diagnostics, findReferences(s.Instructions, firstLine(b.FS, s), files)...)
 	}
 	return v
 }

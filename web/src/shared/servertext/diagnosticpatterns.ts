@@ -36,6 +36,7 @@ export const diagnosticPatterns: Record<string, DiagnosticPatterns> = {
   "name-characters": { message: /^Skill name '(.*)' contains/, fix: /^name it (.+)$/ },
   "name-not-portable": { message: /^the name (".*") contains/, fix: /^name it (.+)$/ },
   "name-reserved": { message: /^the name (".*") contains/ },
+  "description-comment": { message: /before “(.*)”, which/ },
   "description-untyped": { message: /meaning for (.+)$/ },
   "description-too-long": { message: /\((\d+) chars\)/ },
   "hidden-characters": { message: /(U\+[0-9A-F]+)/ },
