@@ -11,6 +11,10 @@
 // same name, the first is used. The results for several queries of a task are fused by
 // reciprocal rank.
 //
+// With -frequencies, it writes the table of frequent words that decides which hits are weak:
+//
+//	go run ./search -frequencies -pool DIR [-pool DIR]… > ../internal/bm25/frequencies.txt
+//
 // If a pool skill has an agents/openai.yaml, its default_prompt and short_description become
 // known-item queries: only that skill is right, and the query does not name it.
 package main
@@ -31,8 +35,12 @@ func main() {
 	tasks := flag.String("tasks", "", "`directory` of tasks")
 	halves := flag.Int("halves", 0, "also average over `n` random halves of the pools")
 	verbose := flag.Bool("v", false, "print the ranks of the skills of each task")
+	frequencies := flag.Bool("frequencies", false, "write the table of frequent words of the pools, internal/bm25/frequencies.txt, to standard output")
 	pools := measure.ListFlag("pool", "`directory` with more skills (repeatable)")
 	measure.Main("search", true, func() error {
+		if *frequencies {
+			return writeFrequencies(context.Background(), os.Stdout, *pools)
+		}
 		if *queries == "" || *tasks == "" {
 			return errors.New("missing -queries or -tasks")
 		}

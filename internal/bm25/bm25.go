@@ -58,6 +58,9 @@ type Doc struct {
 type Hit struct {
 	Doc   int     // index in the sequence passed to New, or position passed to Combine
 	Score float64 // higher is better; comparable only within a search
+	// Fit says how much of the query the document contains; see [IsWeak]. It does
+	// not depend on the other documents.
+	Fit float64
 }
 
 // Index is an immutable search index. It does not retain the strings from which
@@ -127,7 +130,7 @@ func Combine(n int, parts ...Part) *Index {
 			}
 		}
 	}
-	x.scratch.New = func() any { return &queryBuffers{scores: make([]float32, n)} }
+	x.scratch.New = func() any { return &queryBuffers{scores: make([]float32, n), covered: make([]float32, n)} }
 	return x
 }
 
@@ -141,6 +144,8 @@ type queryBuffers struct {
 	terms    [][2]int  // start and end in words of each term of the query
 	words    []byte    // terms of the query, concatenated
 	scores   []float32 // by position
+	covered  []float32 // information of the query that each document contains, by position
+	total    float32   // information of the query
 	joined   []byte    // words of the query, concatenated
 	ends     []int     // end of each word in joined
 	boosted  [][]byte  // names that occur in the query, as parts of joined
@@ -182,6 +187,7 @@ func (x *Index) SearchAmong(query string, limit int, keep func(doc int) bool) ([
 	defer x.scratch.Put(s)
 	s.keep = keep
 	clear(s.scores)
+	clear(s.covered)
 	if err := x.addQuery(s, query); err != nil {
 		return nil, err
 	}
@@ -207,7 +213,11 @@ func (x *Index) SearchAmong(query string, limit int, keep func(doc int) bool) ([
 		}
 	}
 	s.keep = nil
-	return topHits(s.scores, low, limit), nil
+	hits := topHits(s.scores, low, limit)
+	for i := range hits {
+		hits[i].Fit = s.fit(hits[i].Doc)
+	}
+	return hits, nil
 }
 
 func (s *queryBuffers) kept(doc int) bool { return s.keep == nil || s.keep(doc) }
@@ -215,7 +225,7 @@ func (s *queryBuffers) kept(doc int) bool { return s.keep == nil || s.keep(doc) 
 // addQuery splits the query into terms, adds the scores for the terms, and
 // concatenates the words of the query.
 func (x *Index) addQuery(s *queryBuffers, query string) (err error) {
-	s.terms, s.words, s.joined, s.ends, s.unknown = s.terms[:0], s.words[:0], s.joined[:0], s.ends[:0], 0
+	s.terms, s.words, s.joined, s.ends, s.unknown, s.total = s.terms[:0], s.words[:0], s.joined[:0], s.ends[:0], 0, 0
 	s.lex.reset(query, maxQuery)
 	for s.lex.next() && len(s.terms) < maxTerms && err == nil {
 		s.joined = append(s.joined, s.lex.word...)
@@ -223,7 +233,10 @@ func (x *Index) addQuery(s *queryBuffers, query string) (err error) {
 		if s.lex.cjk {
 			s.lex.bigrams(func(pair []byte) {
 				if err == nil {
-					_, err = x.addWord(s, pair)
+					var known bool
+					if known, err = x.addWord(s, pair); !known {
+						s.total += information(pair)
+					}
 				}
 			})
 			continue
@@ -245,6 +258,7 @@ func (x *Index) addQuery(s *queryBuffers, query string) (err error) {
 			}
 		})
 		if !known && err == nil {
+			s.total += information(stem(append(s.stem[:0], s.lex.word...)))
 			err = x.addCorrections(s)
 		}
 	}
@@ -260,7 +274,7 @@ func (x *Index) addCorrections(s *queryBuffers) error {
 	found, err := x.correct(s, s.lex.word, s.stem)
 	for _, c := range found {
 		if err == nil {
-			_, err = x.addTerm(s, []byte(c.term), correctionWeight)
+			_, err = x.addTerm(s, []byte(c.term), correctionWeight, correctionWeight*information(s.stem))
 		}
 	}
 	return err
@@ -270,12 +284,17 @@ func (x *Index) addCorrections(s *queryBuffers) error {
 // the term.
 func (x *Index) addWord(s *queryBuffers, w []byte) (bool, error) {
 	s.stem = stem(append(s.stem[:0], w...))
-	return x.addTerm(s, s.stem, 1)
+	n, bits := len(s.terms), information(s.stem)
+	known, err := x.addTerm(s, s.stem, 1, bits)
+	if len(s.terms) > n {
+		s.total += bits
+	}
+	return known, err
 }
 
-// addTerm adds the scores for a term of the query. It reports whether the index
-// contains the term. A repeated term adds nothing.
-func (x *Index) addTerm(s *queryBuffers, term []byte, weight float32) (bool, error) {
+// addTerm adds the scores and the information of a term of the query. It reports
+// whether the index contains the term. A repeated term adds nothing.
+func (x *Index) addTerm(s *queryBuffers, term []byte, weight, bits float32) (bool, error) {
 	for _, t := range s.terms {
 		if string(s.words[t[0]:t[1]]) == string(term) {
 			return true, nil
@@ -301,6 +320,13 @@ func (x *Index) addTerm(s *queryBuffers, term []byte, weight float32) (bool, err
 	s.terms = append(s.terms, [2]int{len(s.words), len(s.words) + len(term)})
 	s.words = append(s.words, term...)
 	x.addScores(s, weight)
+	for _, p := range s.postings {
+		if p.meta > 0 {
+			s.covered[p.doc] += bits
+		} else {
+			s.covered[p.doc] += bodyShare * bits
+		}
+	}
 	return true, nil
 }
 
@@ -377,6 +403,7 @@ func (x *Index) boostNames(s *queryBuffers, best float32) error {
 			failed = x.forDocs(s, p, e, func(doc uint32) {
 				if s.kept(int(doc)) {
 					s.scores[doc] += add
+					s.covered[doc] = s.total
 				}
 			})
 			return failed == nil
@@ -425,14 +452,14 @@ func topHits(scores []float32, minScore float32, limit int) []Hit {
 			continue
 		}
 		if len(heap) < limit {
-			if heap = append(heap, Hit{doc, float64(v)}); len(heap) == limit {
+			if heap = append(heap, Hit{Doc: doc, Score: float64(v)}); len(heap) == limit {
 				for i := limit/2 - 1; i >= 0; i-- {
 					siftDown(heap, i)
 				}
 				minScore = float32(heap[0].Score)
 			}
 		} else if v > minScore {
-			heap[0] = Hit{doc, float64(v)}
+			heap[0] = Hit{Doc: doc, Score: float64(v)}
 			siftDown(heap, 0)
 			minScore = float32(heap[0].Score)
 		}
