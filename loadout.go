@@ -48,7 +48,7 @@ type Options struct {
 	Filter catalog.Filter
 	// Search replaces the catalog's ranking of search results: see
 	// [catalog.Options.Search].
-	Search func(ctx context.Context, query string, limit int) ([]string, error)
+	Search func(ctx context.Context, query string, limit int) ([]catalog.Match, error)
 	// Wait is how long New waits for slow sources; 0 means until all are read:
 	// see [catalog.Options.Wait].
 	Wait time.Duration

@@ -42,10 +42,10 @@ type Options struct {
 	// done.
 	Wait time.Duration
 	// Search, if set, ranks skills instead of the catalog's own index if there
-	// are more than 200 skills. It returns up to limit names, best first.
+	// are more than 200 skills. It returns up to limit matches, best first.
 	// Names of skills that the catalog does not show are ignored. Search must
 	// be safe for concurrent use. [Catalog.Search] returns its errors.
-	Search func(ctx context.Context, query string, limit int) ([]string, error)
+	Search func(ctx context.Context, query string, limit int) ([]Match, error)
 	// Confirm, if set, decides whether a project's skill is available. If it
 	// returns a reason, the skill is pending, which means that it is not
 	// available. References then resolve to the skill of a lower scope that it
@@ -67,7 +67,7 @@ type Catalog struct {
 	filter  atomic.Pointer[filter]
 	poll    time.Duration
 	wait    time.Duration
-	rank    func(ctx context.Context, query string, limit int) ([]string, error)
+	rank    func(ctx context.Context, query string, limit int) ([]Match, error)
 	confirm func(ProjectSkill, func() (skill.Manifest, error)) string // may be nil
 	log     *slog.Logger
 	current atomic.Pointer[Snapshot]

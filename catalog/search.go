@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/loadout-dev/loadout/internal/bm25"
 	"github.com/loadout-dev/loadout/internal/printable"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -12,6 +13,20 @@ import (
 type Hit struct {
 	*Entry
 	Score float64 // higher is better; comparable only within a search
+	// Fit says how much of the query the skill's name, description, tags, examples
+	// and the start of its instructions contain. It does not depend on the other
+	// skills; see [Hit.Weak].
+	Fit float64
+}
+
+// Weak reports whether the skill probably does not fit, because it contains too
+// little of what the query says.
+func (h Hit) Weak() bool { return bm25.IsWeak(h.Fit) }
+
+// Match is a result of [Options.Search].
+type Match struct {
+	Name string
+	Fit  float64 // see [Hit]
 }
 
 // SearchOptions configures a search. The zero value returns the ten best
@@ -47,7 +62,7 @@ func (c *Catalog) Search(ctx context.Context, query string, o SearchOptions) ([]
 				break
 			}
 			if o.includes(e) {
-				hits = append(hits, Hit{e, 0})
+				hits = append(hits, Hit{Entry: e, Fit: 1})
 			}
 		}
 		return hits, nil
@@ -72,7 +87,7 @@ func (c *Catalog) Search(ctx context.Context, query string, o SearchOptions) ([]
 		}
 		hits := make([]Hit, len(found))
 		for i, h := range found {
-			hits[i] = Hit{entries[h.Doc], h.Score}
+			hits[i] = Hit{entries[h.Doc], h.Score, h.Fit}
 		}
 		return hits, nil
 	}
@@ -84,17 +99,17 @@ const maxIndexed = 200
 
 // ranked returns the results of a search with [Options.Search].
 func (c *Catalog) ranked(ctx context.Context, s *Snapshot, query string, o SearchOptions) ([]Hit, error) {
-	names, err := c.rank(ctx, query, 2*o.Limit) // some may be filtered out
+	matches, err := c.rank(ctx, query, 2*o.Limit) // some may be filtered out
 	if err != nil {
 		return nil, err
 	}
 	var hits []Hit
-	for i, name := range names {
-		e := s.ByName(name)
+	for i, m := range matches {
+		e := s.ByName(m.Name)
 		if e == nil || !o.includes(e) {
 			continue
 		}
-		if hits = append(hits, Hit{e, 1 / float64(1+i)}); len(hits) == o.Limit {
+		if hits = append(hits, Hit{e, 1 / float64(1+i), m.Fit}); len(hits) == o.Limit {
 			break
 		}
 	}

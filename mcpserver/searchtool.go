@@ -1,7 +1,6 @@
 package mcpserver
 
 import (
-	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -35,44 +34,18 @@ func (a *searchArgs) phrasings() []string {
 	return all
 }
 
-// maxQueries is the maximum number of queries of a search. fusedDepth is the
-// number of hits of each query that count.
-const (
-	maxQueries = 8
-	fusedDepth = 200
-)
+// maxQueries is the maximum number of queries of a search.
+const maxQueries = 8
 
-// searchFused searches with each query and merges the hits by their ranks. A skill
-// that is the best hit for every query has the score 1. The order of the hits does
-// not depend on limit.
-func (s *Server) searchFused(ctx context.Context, queries []string, limit int) ([]catalog.Hit, error) {
-	const smooth = 60 // the usual constant k of reciprocal rank fusion
-	var all []catalog.Hit
-	at := map[*catalog.Entry]int{}
-	for _, q := range queries {
-		hits, err := s.rt.Catalog().Search(ctx, q, catalog.SearchOptions{Limit: fusedDepth, ForModel: true})
-		if err != nil {
-			return nil, err
-		}
-		for rank, h := range hits {
-			i, known := at[h.Entry]
-			if !known {
-				i = len(all)
-				at[h.Entry] = i
-				all = append(all, catalog.Hit{Entry: h.Entry})
-			}
-			all[i].Score += float64(smooth) / float64((smooth+rank)*len(queries))
-		}
-	}
-	slices.SortStableFunc(all, func(a, b catalog.Hit) int { return cmp.Compare(b.Score, a.Score) })
-	return all[:min(len(all), limit)], nil
-}
+// weakMark precedes the description of a skill that probably does not fit.
+const weakMark = "[weak match] "
 
 type searchHit struct {
 	Name        untrusted.Text `json:"name"`
 	Origin      untrusted.Text `json:"origin"`
 	Description untrusted.Text `json:"description"`
 	Score       float64        `json:"score"`
+	Weak        bool           `json:"weak,omitempty"`
 }
 
 type searchResult struct {
@@ -95,15 +68,10 @@ func (s *Server) searchSkills(ctx context.Context, in searchArgs) (*mcp.CallTool
 		return errorResult(err.Error()), nil, nil
 	}
 	queries := in.phrasings()
-	var hits []catalog.Hit
-	switch {
-	case len(queries) > maxQueries:
+	if len(queries) > maxQueries {
 		return errorResult(fmt.Sprintf("too many queries (%d, limit %d)", len(queries), maxQueries)), nil, nil
-	case len(queries) > 1:
-		hits, err = s.searchFused(ctx, queries, skip+limit+1)
-	default:
-		hits, err = s.rt.Catalog().Search(ctx, strings.Join(queries, ""), catalog.SearchOptions{Limit: skip + limit + 1, ForModel: true})
 	}
+	hits, err := s.rt.Catalog().SearchAny(ctx, queries, catalog.SearchOptions{Limit: skip + limit + 1, ForModel: true})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -113,10 +81,20 @@ func (s *Server) searchSkills(ctx context.Context, in searchArgs) (*mcp.CallTool
 		hits, out.Next = hits[:limit], encodeCursor(skip+limit)
 	}
 	var b strings.Builder
+	fits := false
 	for _, h := range hits {
-		hit := searchHit{untrusted.New(h.Name), untrusted.New(h.Origin), untrusted.New(h.Description), math.Round(1000*h.Score) / 1000}
+		hit := searchHit{untrusted.New(h.Name), untrusted.New(h.Origin), untrusted.New(h.Description), math.Round(1000*h.Score) / 1000, h.Weak()}
 		out.Hits = append(out.Hits, hit)
-		fmt.Fprintf(&b, "- %s: %s\n", hit.Name.ForModel(), untrusted.MarkOrigin(h.Scope.String(), hit.Description.ForModel()))
+		mark := ""
+		if h.Weak() {
+			mark = weakMark
+		} else {
+			fits = true
+		}
+		fmt.Fprintf(&b, "- %s: %s%s\n", hit.Name.ForModel(), mark, untrusted.MarkOrigin(h.Scope.String(), hit.Description.ForModel()))
+	}
+	if len(hits) > 0 && !fits {
+		b.WriteString("No skill clearly fits. Load one only if its description fits the task.\n")
 	}
 	switch {
 	case len(hits) > 0:

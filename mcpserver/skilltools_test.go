@@ -42,6 +42,7 @@ type (
 		Hits []struct {
 			Name, Origin, Description string
 			Score                     float64
+			Weak                      bool
 		} `json:"hits"`
 		Next    string `json:"next"`
 		Changes string `json:"news"`
@@ -141,6 +142,19 @@ func TestSearchSkills(t *testing.T) {
 			}
 			if res := c.call("search_skills", args{"queries": strings.Fields("a b c d e f g h i")}); !res.IsError || !strings.Contains(textOf(res), "too many queries (9, limit 8)") {
 				t.Errorf("nine queries: %q", textOf(res))
+			}
+		})
+		t.Run("a hit that probably does not fit", func(t *testing.T) {
+			res := c.call("search_skills", args{"query": "report a lost umbrella to the station master"})
+			if got := structured[searchResult](t, res); len(got.Hits) == 0 || got.Hits[0].Name != "report" || !got.Hits[0].Weak {
+				t.Errorf("got %+v, want the weak hit report", got)
+			}
+			if text := textOf(res); !strings.HasPrefix(text, "- report: [weak match] ") || !strings.Contains(text, "No skill clearly fits.") {
+				t.Errorf("text %q", text)
+			}
+			res = c.call("search_skills", args{"queries": []string{"pdf", "what is the pdf for", "report a lost umbrella to the station master"}})
+			if text := textOf(res); !strings.Contains(text, "- pdf: What") || !strings.Contains(text, "- report: [weak match] ") || strings.Contains(text, "No skill clearly fits.") {
+				t.Errorf("text %q", text)
 			}
 		})
 		t.Run("empty query lists all model skills", func(t *testing.T) {

@@ -205,6 +205,8 @@ func TestSearchIndexes(t *testing.T) {
 	}
 	text := p.types(0, "search", "--index", x.URL, "what", "pdf")
 	p.has(text.all(), "pdf  "+x.Host(), "These skills are not installed.", "loadout add "+x.URL+"/ --skill pdf")
+	text = p.types(0, "search", "--index", x.URL, "turn", "the", "pdf", "projector", "upside", "down")
+	p.has(text.all(), "(weak) ", "No skill clearly fits")
 	p.types(1, "search", "--index", x.URL, "--index", g.URL+"x", "tides")
 	p.types(4, "search", "--index", g.URL+"x", "tides")
 	p.types(4, "show", "tides")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,6 +21,8 @@ type searchHit struct {
 	Origin      string  `json:"origin"`
 	Score       float64 `json:"score"`
 	Description string  `json:"description"`
+	// Weak is true if the skill probably does not fit the query.
+	Weak bool `json:"weak,omitempty"`
 	// Source is the argument for loadout add; empty if the skill is installed.
 	Source string `json:"source,omitempty"`
 }
@@ -31,7 +34,8 @@ func (a *app) searchCommand() *cobra.Command {
 		Use:   "search QUERY",
 		Short: "Search skills by what they do",
 		Long: `Find skills that match the words of a task, best match first. The search covers names,
-descriptions, tags and the beginning of the instructions. With --index it covers only
+descriptions, tags and the beginning of the instructions. "(weak)" marks skills that
+probably do not fit. With --index it covers only
 the skills that a site, a hub or a repository offers; install them with loadout add.`,
 		Example: `  loadout search fill in a pdf form
   loadout search --index https://example.com release notes
@@ -73,7 +77,7 @@ func (a *app) printHits(query string, snap *catalog.Snapshot, hits []catalog.Hit
 	if a.JSON {
 		out := searchOutput{Query: query, Hits: []searchHit{}}
 		for _, h := range hits {
-			out.Hits = append(out.Hits, searchHit{Name: h.Name, Origin: h.Origin, Score: h.Score, Description: h.Description})
+			out.Hits = append(out.Hits, searchHit{Name: h.Name, Origin: h.Origin, Score: h.Score, Description: h.Description, Weak: h.Weak()})
 		}
 		return a.PrintJSON(out)
 	}
@@ -91,12 +95,28 @@ func (a *app) printHits(query string, snap *catalog.Snapshot, hits []catalog.Hit
 		origins[h.Origin] = true
 	}
 	for _, h := range hits {
-		row := []string{h.Name, h.Origin, describe(h.Description)}
+		row := []string{h.Name, h.Origin, markWeak(h.Weak(), describe(h.Description))}
 		if len(origins) == 1 && a.TerminalWidth() > 0 {
-			row = []string{h.Name, describe(h.Description)}
+			row = slices.Delete(row, 1, 2)
 		}
 		rows = append(rows, row)
 	}
 	a.PrintTable("", rows)
+	a.noteWeak(!slices.ContainsFunc(hits, func(h catalog.Hit) bool { return !h.Weak() }))
 	return nil
+}
+
+// markWeak returns the description of a hit, marked if the hit is weak.
+func markWeak(weak bool, description string) string {
+	if weak {
+		return "(weak) " + description
+	}
+	return description
+}
+
+// noteWeak reports that all hits of a search are weak.
+func (a *app) noteWeak(all bool) {
+	if all && !a.Quiet {
+		fmt.Fprintln(a.Stderr, "No skill clearly fits: the skills share only few words with the query. Try other words.")
+	}
 }

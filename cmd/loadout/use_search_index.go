@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 
 	"github.com/loadout-dev/loadout/internal/bm25"
 	"github.com/loadout-dev/loadout/internal/console"
@@ -54,8 +55,8 @@ func (a *app) searchIndexes(ctx context.Context, locations []string, query strin
 	for _, h := range index.Search(query, limit) {
 		s := all[h.Doc]
 		description := plain(s.Description)
-		out.Hits = append(out.Hits, searchHit{Name: s.Name, Origin: s.origin, Score: h.Score, Description: description, Source: s.source})
-		rows = append(rows, []string{s.Name, s.origin, description})
+		out.Hits = append(out.Hits, searchHit{Name: s.Name, Origin: s.origin, Score: h.Score, Description: description, Weak: bm25.IsWeak(h.Fit), Source: s.source})
+		rows = append(rows, []string{s.Name, s.origin, markWeak(bm25.IsWeak(h.Fit), description)})
 	}
 	switch {
 	case a.JSON:
@@ -66,6 +67,7 @@ func (a *app) searchIndexes(ctx context.Context, locations []string, query strin
 		fmt.Fprintf(a.Stdout, "No matching skills among %s. Try other words.\n", console.Pluralize(len(all), "skill"))
 	default:
 		a.PrintTable("", rows)
+		a.noteWeak(!slices.ContainsFunc(out.Hits, func(h searchHit) bool { return !h.Weak }))
 		if !a.Quiet {
 			fmt.Fprintf(a.Stderr, "These skills are not installed. To install the first: loadout add %s --skill %s\n", console.ShellQuote(out.Hits[0].Source), console.ShellQuote(out.Hits[0].Name))
 		}

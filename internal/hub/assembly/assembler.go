@@ -202,19 +202,23 @@ func (k *Assembler) createDir(name string) string {
 	return dir
 }
 
-// searchBundled returns the names of bundled skills that match a query, best
-// first.
-func (k *Assembler) searchBundled(ctx context.Context, query string, limit int) ([]string, error) {
+// searchBundled returns the bundled skills that match a query, best first.
+func (k *Assembler) searchBundled(ctx context.Context, query string, limit int) ([]catalog.Match, error) {
 	c, err := k.bundledCatalog()
 	if err != nil {
 		return nil, err
 	}
 	hits, err := c.Search(ctx, query, catalog.SearchOptions{Limit: limit})
-	var out []string
-	for _, h := range hits {
-		out = append(out, h.Name)
+	return matchesOf(hits), err
+}
+
+// matchesOf returns the names of skills that a search has found.
+func matchesOf(hits []catalog.Hit) []catalog.Match {
+	out := make([]catalog.Match, len(hits))
+	for i, h := range hits {
+		out[i] = catalog.Match{Name: h.Name, Fit: h.Fit}
 	}
-	return out, err
+	return out
 }
 
 // Request describes the setup to open.

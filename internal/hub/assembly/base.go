@@ -10,6 +10,7 @@ import (
 
 	"github.com/loadout-dev/loadout"
 	"github.com/loadout-dev/loadout/catalog"
+	"github.com/loadout-dev/loadout/internal/bm25"
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/agents"
 	"github.com/loadout-dev/loadout/internal/hub/library"
@@ -345,8 +346,10 @@ func (b *base) skillID(origin, dir string) string {
 	return ""
 }
 
-// search returns the names of matching library and bundled skills.
-func (b *base) search(ctx context.Context, query string, limit int) ([]string, error) {
+// search returns the matching skills of the library, of MCP servers and of the
+// program. The ranks of different searches do not say which skill fits better, so
+// weak matches follow all others.
+func (b *base) search(ctx context.Context, query string, limit int) ([]catalog.Match, error) {
 	hits, err := b.searchLibrary(ctx, query, limit)
 	if err != nil {
 		return nil, err
@@ -359,39 +362,45 @@ func (b *base) search(ctx context.Context, query string, limit int) ([]string, e
 	if err != nil {
 		return nil, err
 	}
-	var out []string
+	var out []catalog.Match
+	known := map[string]bool{}
 	for i := range max(len(hits), len(own), len(published)) {
-		for _, names := range [][]string{hits, own, published} {
-			if i < len(names) && !slices.Contains(out, names[i]) {
-				out = append(out, names[i])
+		for _, found := range [][]catalog.Match{hits, own, published} {
+			if i < len(found) && !known[found[i].Name] {
+				known[found[i].Name] = true
+				out = append(out, found[i])
 			}
 		}
 	}
+	slices.SortStableFunc(out, func(a, b catalog.Match) int { return weakRank(a) - weakRank(b) })
 	return out, nil
 }
 
-// searchPublished returns the names of matching skills of MCP servers, best first.
-func (b *base) searchPublished(ctx context.Context, query string, limit int) ([]string, error) {
+func weakRank(m catalog.Match) int {
+	if bm25.IsWeak(m.Fit) {
+		return 1
+	}
+	return 0
+}
+
+// searchPublished returns the matching skills of MCP servers, best first.
+func (b *base) searchPublished(ctx context.Context, query string, limit int) ([]catalog.Match, error) {
 	if b.published == nil {
 		return nil, nil
 	}
 	hits, err := b.published.Search(ctx, query, catalog.SearchOptions{Limit: limit})
-	names := make([]string, len(hits))
-	for i, h := range hits {
-		names[i] = h.Name
-	}
-	return names, err
+	return matchesOf(hits), err
 }
 
-// searchLibrary returns the names of matching library skills, best first.
-func (b *base) searchLibrary(ctx context.Context, query string, limit int) ([]string, error) {
+// searchLibrary returns the matching skills of the library, best first.
+func (b *base) searchLibrary(ctx context.Context, query string, limit int) ([]catalog.Match, error) {
 	if b.plan.draft != nil {
 		return b.plan.draft.Search(ctx, query, limit)
 	}
 	hits, err := b.assembler.o.Library.Search(ctx, b.principal, query, limit)
-	names := make([]string, len(hits))
+	out := make([]catalog.Match, len(hits))
 	for i, h := range hits {
-		names[i] = h.Name
+		out[i] = catalog.Match{Name: h.Name, Fit: h.Fit}
 	}
-	return names, err
+	return out, err
 }

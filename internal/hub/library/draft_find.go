@@ -25,6 +25,7 @@ type DraftHit struct {
 	Namespace   Namespace
 	Description string
 	Score       float64
+	Fit         float64 // see [catalog.Hit]
 }
 
 // SearchWithDraft runs each query like [Library.Search], as if the draft had been
@@ -80,10 +81,10 @@ func (l *Library) findWithDraft(ctx context.Context, p account.Principal, t *dra
 		if r.id == draftID {
 			e := t.draft.entry
 			seen := slices.IndexFunc(in, func(n Namespace) bool { return slices.Contains(t.in, n) }) // a namespace that the principal can see
-			out.Hits = append(out.Hits, DraftHit{nil, e.Name, in[seen], e.Description, r.score})
+			out.Hits = append(out.Hits, DraftHit{nil, e.Name, in[seen], e.Description, r.score, r.fit})
 		} else if i := slices.IndexFunc(hits, func(h Hit) bool { return h.ID == r.id }); i >= 0 {
 			h := hits[i]
-			out.Hits = append(out.Hits, DraftHit{h.Skill, h.Name, h.Namespace, h.Description, h.Score})
+			out.Hits = append(out.Hits, DraftHit{h.Skill, h.Name, h.Namespace, h.Description, h.Score, h.Fit})
 		}
 	}
 	return out, nil

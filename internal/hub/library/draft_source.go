@@ -104,9 +104,9 @@ func (t *DraftSource) Watch(ctx context.Context, _ func()) error {
 	return nil
 }
 
-// Search returns the names of matching skills, like [Library.Search], as if the
+// Search returns the matching skills, like [Library.Search], as if the
 // draft were in the principal's namespace.
-func (t *DraftSource) Search(ctx context.Context, query string, limit int) ([]string, error) {
+func (t *DraftSource) Search(ctx context.Context, query string, limit int) ([]catalog.Match, error) {
 	listing, err := t.List(ctx)
 	if err != nil {
 		return nil, err
@@ -120,9 +120,9 @@ func (t *DraftSource) Search(ctx context.Context, query string, limit int) ([]st
 	}
 	with := t.l.index.withDraft(listing.Entries[0], t.examples, "", []Namespace{ownNamespace(t.p)})
 	found, err := t.l.findWithDraft(ctx, t.p, with, query, in, min(max(limit, 1), maxHits))
-	names := make([]string, len(found.Hits))
+	out := make([]catalog.Match, len(found.Hits))
 	for i, h := range found.Hits {
-		names[i] = h.Name
+		out[i] = catalog.Match{Name: h.Name, Fit: h.Fit}
 	}
-	return names, err
+	return out, err
 }

@@ -301,11 +301,24 @@ func locateEntry(entry *catalog.Entry, origin string, scope catalog.Scope) *cata
 type rankedSkill struct {
 	id    string
 	score float64
+	fit   float64 // see [catalog.Hit]
+}
+
+// compareRanked orders search results: weak ones last, then by score.
+func compareRanked(a, b rankedSkill) int {
+	if weak := bm25.IsWeak(a.fit); weak != bm25.IsWeak(b.fit) {
+		if weak {
+			return 1
+		}
+		return -1
+	}
+	return cmp.Compare(b.score, a.score)
 }
 
 // search returns the skills in the given namespaces that match a query, best
 // first. Each namespace has its own index, so that skills in other namespaces do
-// not affect the result. The results are merged by rank.
+// not affect the result. The results are merged by rank; weak hits follow all
+// others, because a skill may be the best one of a small namespace by chance.
 func (s *skillIndex) search(query string, in []Namespace, limit int) []rankedSkill {
 	return s.searchWith(nil, query, in, limit)
 }
@@ -313,8 +326,8 @@ func (s *skillIndex) search(query string, in []Namespace, limit int) []rankedSki
 // searchWith is like search, but includes the draft in t, if any.
 func (s *skillIndex) searchWith(t *draftOverlay, query string, in []Namespace, limit int) []rankedSkill {
 	const smooth = 60 // the usual constant k of reciprocal rank fusion
-	best := map[string]float64{}
-	var order []string
+	var out []rankedSkill
+	at := map[string]int{} // index in out by ID
 	for _, n := range in {
 		index, of := t.index(s, n)
 		if index == nil {
@@ -326,18 +339,18 @@ func (s *skillIndex) searchWith(t *draftOverlay, query string, in []Namespace, l
 			if s.isShadowed(t, k.id, k.entry.Name, in) {
 				continue
 			}
-			if _, ok := best[k.id]; !ok {
-				order = append(order, k.id)
+			i, ok := at[k.id]
+			if !ok {
+				i = len(out)
+				at[k.id] = i
+				out = append(out, rankedSkill{id: k.id})
 			}
-			best[k.id] = max(best[k.id], 1/float64(smooth+rank))
+			out[i].score = max(out[i].score, 1/float64(smooth+rank))
+			out[i].fit = max(out[i].fit, h.Fit)
 			rank++
 		}
 	}
-	out := make([]rankedSkill, len(order))
-	for i, id := range order {
-		out[i] = rankedSkill{id, best[id]}
-	}
-	slices.SortStableFunc(out, func(a, b rankedSkill) int { return cmp.Compare(b.score, a.score) })
+	slices.SortStableFunc(out, compareRanked)
 	return out[:min(limit, len(out))]
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/loadout-dev/loadout/internal/bm25"
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/untrusted"
@@ -112,6 +113,9 @@ func (l *Library) queryNamespaces(p account.Principal, in []Namespace, hidden bo
 type Hit struct {
 	*Skill
 	Score float64 `json:"score" doc:"Higher is better; comparable only within one search"`
+	Weak  bool    `json:"weak" doc:"Whether the skill probably does not fit: most of what the query says does not occur in its name, description, tags and examples"`
+	// Fit is that of a [catalog.Hit].
+	Fit float64 `json:"-"`
 }
 
 // maxHits is the maximum number of search results.
@@ -151,7 +155,7 @@ func (l *Library) loadHits(ctx context.Context, p account.Principal, found []ran
 		}
 		h := &skillRecord{Skill: *rows[f.id], listings: listings[f.id]}
 		if h.check(p, account.SkillRead, h.CreatedBy) == nil { // the index may be older than the principal's rights
-			hits = append(hits, Hit{h.viewFor(p), f.score})
+			hits = append(hits, Hit{h.viewFor(p), f.score, bm25.IsWeak(f.fit), f.fit})
 		}
 	}
 	shown := make([]*Skill, len(hits))

@@ -303,3 +303,23 @@ func TestBadOptionsAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// A skill may be the best one of a small namespace by chance: skills that fit come
+// first, whichever namespace they are in.
+func TestWeakHitsComeLast(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
+		describe := func(name, description string) library.Package {
+			text := "---\nname: " + name + "\ndescription: " + description + "\n---\nRead.\n"
+			return library.Package{FileName: name + ".zip", Data: bytes.NewReader(pack(t, name, fstest.MapFS{"SKILL.md": {Data: []byte(text)}}))}
+		}
+		must(w.lib.Upload(w.ctx, w.ada, ownNamespace(w.ada), describe("ledger", "Balances the ledger of a shop.")))(t)
+		must(w.lib.Upload(w.ctx, w.ada, w.team, describe("tides", "Computes tide tables for harbours.")))(t)
+		for query, want := range map[string][]string{
+			"tide tables of the shop": {"tides false", "ledger true"},
+			"brew tea in the shop":    {"ledger true"},
+		} {
+			hits := must(w.lib.Search(w.ctx, w.ada, query, 0))(t)
+			wantEqual(t, names(hits, func(h library.Hit) string { return fmt.Sprint(h.Name, " ", h.Weak) }), want)
+		}
+	})
+}

@@ -1,6 +1,7 @@
 package skillapi
 
 import (
+	"github.com/loadout-dev/loadout/internal/bm25"
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/library"
 	"github.com/loadout-dev/loadout/internal/scan"
@@ -126,13 +127,14 @@ type draftHitJSON struct {
 	Namespace   string  `json:"namespace" doc:"user:ID, group:ID or public"`
 	Description string  `json:"description"`
 	Score       float64 `json:"score" doc:"Higher is better; comparable only within one search"`
+	Weak        bool    `json:"weak" doc:"Whether the skill probably does not fit the query"`
 	Draft       bool    `json:"draft"`
 }
 
 func newDraftFoundJSON(f library.DraftSearchResult) draftFoundJSON {
 	out := draftFoundJSON{Query: f.Query, Rank: f.Rank, Hits: make([]draftHitJSON, len(f.Hits))}
 	for i, h := range f.Hits {
-		out.Hits[i] = draftHitJSON{Name: cleanText(h.Name), Namespace: string(h.Namespace), Description: cleanText(h.Description), Score: h.Score, Draft: h.Skill == nil}
+		out.Hits[i] = draftHitJSON{Name: cleanText(h.Name), Namespace: string(h.Namespace), Description: cleanText(h.Description), Score: h.Score, Weak: bm25.IsWeak(h.Fit), Draft: h.Skill == nil}
 		if h.Skill != nil {
 			out.Hits[i].SkillID = h.Skill.ID
 		}

@@ -29,6 +29,7 @@ type toolbox struct {
 	deny       string // a tool that the user denies
 	structured bool   // results are JSON
 	without    []string
+	weak       bool     // all hits of searches are weak
 	held       []string // skills that were loaded before
 }
 
@@ -103,6 +104,7 @@ func (b *toolbox) search(query string) string {
 	type hit struct {
 		Name        string `json:"name"`
 		Description string `json:"description"`
+		Weak        bool   `json:"weak,omitempty"`
 	}
 	var hits []hit
 	for _, e := range entries {
@@ -115,7 +117,7 @@ func (b *toolbox) search(query string) string {
 			found = found || letters[i] > 0x2e80 && strings.Contains(text, string(letters[i-1:i+1]))
 		}
 		if found {
-			hits = append(hits, hit{e.name, e.description})
+			hits = append(hits, hit{e.name, e.description, b.weak})
 		}
 	}
 	if b.structured {
@@ -126,7 +128,11 @@ func (b *toolbox) search(query string) string {
 	}
 	var out strings.Builder
 	for _, h := range hits {
-		fmt.Fprintf(&out, "- %s: %s\n", h.Name, h.Description)
+		mark := ""
+		if h.Weak {
+			mark = "[weak match] "
+		}
+		fmt.Fprintf(&out, "- %s: %s%s\n", h.Name, mark, h.Description)
 	}
 	return out.String()
 }
@@ -240,8 +246,13 @@ func TestTranscripts(t *testing.T) {
 		{"a search that fails", toolbox{deny: "search_skills"}, "greet Ada", []string{search("greet Ada")}, []string{"it was not done", notAModel}},
 		{"no skill fits", toolbox{}, "Fold me a paper plane", []string{search("Fold me a paper plane"), `find_tools {"query":"Fold me a paper plane"}`}, []string{"No skill fits", "clock_now", notAModel}},
 		{"a skill shares only a general word", toolbox{}, "write me a poem that greets nobody and rhymes", []string{search("write me a poem that greets nobody and rhymes"), `find_tools {"query":"write me a poem that greets nobody and rhymes"}`}, []string{"No skill fits", notAModel}},
+		{"all hits are weak", toolbox{weak: true}, "someone should be greeting my guests", []string{search("someone should be greeting my guests"), `find_tools {"query":"someone should be greeting my guests"}`}, []string{"No skill fits", notAModel}},
+		{"all hits are weak, structured", toolbox{weak: true, structured: true}, "someone should be greeting my guests", []string{search("someone should be greeting my guests"), `find_tools {"query":"someone should be greeting my guests"}`}, []string{"No skill fits", notAModel}},
+		{"a weak hit by name", toolbox{weak: true}, "Use greeter for my guests", []string{search("Use greeter for my guests"), `load_skill {"name":"greeter"}`}, []string{"I loaded the skill greeter", notAModel}},
+		{"a weak hit by command", toolbox{weak: true}, "/greeter Ada", []string{search("/greeter Ada"), `load_skill {"name":"greeter"}`}, []string{"I loaded the skill greeter", notAModel}},
+		{"several lines", toolbox{}, "Someone arrives.\n\ngreet the guests\nwith flowers", []string{`search_skills {"limit":5,"queries":["greet the guests","with flowers"],"query":"Someone arrives."}`, `load_skill {"name":"greeter"}`}, []string{"I loaded the skill greeter", notAModel}},
 		{"no skill, and a tool", toolbox{}, "call clock_now zone=UTC", []string{search("call clock_now zone=UTC"), `find_tools {"query":"call clock_now zone=UTC"}`, `call_tool {"arguments":{"zone":"UTC"},"name":"clock_now"}`}, []string{"clock_now got", notAModel}},
-		{"an attached file", toolbox{}, "Fold @plane.txt:\nnow\n\nFile plane.txt:\n\n```\ngreeter\n```", []string{search("Fold @plane.txt:"), `find_tools {"query":"Fold @plane.txt:"}`}, []string{"No skill fits", notAModel}},
+		{"an attached file", toolbox{}, "Fold @plane.txt:\nnow\n\nFile plane.txt:\n\n```\ngreeter\n```", []string{`search_skills {"limit":5,"queries":["now"],"query":"Fold @plane.txt:"}`, `find_tools {"query":"Fold @plane.txt:"}`}, []string{"No skill fits", notAModel}},
 		{"no tools", toolbox{without: strings.Fields(names)}, "greet Ada", nil, []string{"no tools", notAModel}},
 		{"nothing can be run", toolbox{without: []string{"run_skill_script"}}, "run hello.py of greeter", []string{search("run hello.py of greeter"), `load_skill {"name":"greeter"}`}, []string{"I loaded the skill greeter", notAModel}},
 		{"Chinese", toolbox{}, "帮我把这些数据整理成周报", []string{search("帮我把这些数据整理成周报"), `load_skill {"name":"报告助手"}`}, []string{"我加载了技能 报告助手", "先读取数据", inChinese}},

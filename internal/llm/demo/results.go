@@ -14,6 +14,7 @@ import (
 type hit struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
+	Weak        bool   `json:"weak"` // whether the skill probably does not fit
 }
 
 // skill describes a skill, as parsed from a load result.
@@ -62,7 +63,8 @@ func readHits(result string) []hit {
 	for line := range strings.Lines(result) {
 		if item, ok := strings.CutPrefix(line, "- "); ok {
 			name, description, _ := strings.Cut(strings.TrimSpace(item), ": ")
-			out.Hits = append(out.Hits, hit{Name: name, Description: description})
+			description, weak := strings.CutPrefix(description, "[weak match] ")
+			out.Hits = append(out.Hits, hit{name, description, weak})
 		}
 	}
 	return withName(out.Hits)

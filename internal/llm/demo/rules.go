@@ -88,6 +88,19 @@ func (t *turn) query() string {
 	return truncate(strings.TrimSpace(first), 300)
 }
 
+// phrasings returns further lines of the user's message, which the demo also
+// searches for.
+func (t *turn) phrasings() []string {
+	var out []string
+	_, rest, _ := strings.Cut(t.words, "\n")
+	for line := range strings.Lines(rest) {
+		if line = strings.TrimSpace(line); line != "" && len(out) < 3 {
+			out = append(out, truncate(line, 300))
+		}
+	}
+	return out
+}
+
 // typedText returns the text that the user typed in a message, without the files
 // that the chat appended.
 func typedText(text string) string {
@@ -168,7 +181,11 @@ func (t *turn) next() (name string, args map[string]any, ok bool) {
 		return name, args, true
 	}
 	if t.has[search] && t.findStep(search) == nil {
-		return t.callOnce(search, map[string]any{"query": t.query(), "limit": 5})
+		args := map[string]any{"query": t.query(), "limit": 5}
+		if more := t.phrasings(); len(more) > 0 {
+			args["queries"] = more
+		}
+		return t.callOnce(search, args)
 	}
 	if h := t.chooseSkill(); h != nil {
 		return t.callOnce(load, map[string]any{"name": h.Name})
@@ -237,7 +254,8 @@ func (t *turn) callNamed(all []tool) (string, map[string]any, bool) {
 }
 
 // chooseSkill returns the skill to load: one of this turn's search results or,
-// without a search, one of the listed skills.
+// without a search, one of the listed skills. It chooses a weak result only if the
+// user names the skill.
 func (t *turn) chooseSkill() *hit {
 	hits := t.listed
 	if s := t.findStep(search); s != nil {
@@ -249,7 +267,7 @@ func (t *turn) chooseSkill() *hit {
 		}
 	}
 	for i := range hits {
-		if fits(t.words, hits[i].Name+" "+hits[i].Description) {
+		if !hits[i].Weak && fits(t.words, hits[i].Name+" "+hits[i].Description) {
 			return &hits[i]
 		}
 	}

@@ -29,7 +29,7 @@ func isChinese(text string) bool { return strings.ContainsFunc(text, isWide) }
 // ignored, and a space matches a hyphen.
 func mentions(text, name string) bool {
 	name = strings.ToLower(name)
-	text = strings.ToLower(text)
+	text = strings.TrimPrefix(strings.ToLower(text), "/") // /name selects a skill
 	return hasWord(text, name) || hasWord(text, strings.NewReplacer("-", " ", "_", " ").Replace(name))
 }
 

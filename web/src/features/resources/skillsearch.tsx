@@ -1,6 +1,7 @@
 import { useId, useState } from "preact/hooks";
 import { api, got, useLoad, type Schema } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
+import { Tag } from "../../shared/ui";
 import { useListKeys } from "../../shared/ui/listkeys";
 import { namespaceName } from "../servers/serverlist";
 
@@ -9,6 +10,8 @@ interface Found {
   description: string;
   /** Undefined for bundled skills. */
   skill?: Schema["Skill"];
+  /** Set if the skill probably does not fit. */
+  weak?: boolean;
 }
 
 const most = 8;
@@ -25,10 +28,15 @@ export function usable(): Promise<Schema["Capability"][]> {
 
 async function find(q: string, signal: AbortSignal): Promise<Found[]> {
   const words = q.trim().toLowerCase();
-  const { items } = words
+  const { items }: { items: (Schema["Skill"] & { weak?: boolean })[] } = words
     ? await got(api.GET("/api/v1/search", { params: { query: { q: words, limit: most } }, signal }))
     : await got(api.GET("/api/v1/skills", { params: { query: { limit: most } }, signal }));
-  const found = items.map((skill): Found => ({ name: skill.name, description: skill.description, skill }));
+  const found = items.map((skill): Found => ({
+    name: skill.name,
+    description: skill.description,
+    skill,
+    weak: skill.weak,
+  }));
   const more = (await usable()).filter(
     (c) => !found.some((f) => f.name === c.name) && `${c.name} ${c.description}`.toLowerCase().includes(words),
   );
@@ -87,6 +95,7 @@ export function SkillSearch({ taken, onPick }: { taken: string[]; onPick: (name:
           <li key={s.name} {...keys.option(i)}>
             <span class="row keep">
               <strong class="truncate">{s.name}</strong>
+              {s.weak && <Tag title={msg("agents.weakText")}>{msg("agents.weak")}</Tag>}
               <span class="small muted nowrap push">
                 {s.skill
                   ? `${namespaceName(home(s.skill))} · ${s.skill.version || msg("agents.number", { n: s.skill.number })}`

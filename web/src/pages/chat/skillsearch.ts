@@ -104,7 +104,7 @@ export function useMatching(word: string | undefined, builtIn: readonly string[]
   return matching([...all.values()], word);
 }
 
-/** useFitting returns the skills that match a text, best first. */
+/** useFitting returns the skills that fit a text, best first. It omits weak matches. */
 export function useFitting(text: string, most = 3): Named[] {
   const [found, setFound] = useState<Named[]>([]);
   const query = text.trim().slice(0, 500);
@@ -112,7 +112,7 @@ export function useFitting(text: string, most = 3): Named[] {
     if (query.length < 4) return setFound([]);
     return later(350, async (signal) => {
       const { items } = await got(api.GET("/api/v1/search", { params: { query: { q: query, limit: most } }, signal }));
-      setFound(items.map(named));
+      setFound(items.filter((s) => !s.weak).map(named));
     });
   }, [query, most]);
   return found;

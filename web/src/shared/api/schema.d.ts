@@ -2987,6 +2987,8 @@ export interface components {
             score: number;
             /** @description Absent for the draft */
             skill_id?: string;
+            /** @description Whether the skill probably does not fit the query */
+            weak: boolean;
         };
         DraftQueries: {
             /** @description SKILL.md and all other files */
@@ -5286,6 +5288,8 @@ export interface components {
             uses?: number;
             /** @description Version given by the author */
             version?: string;
+            /** @description Whether the skill probably does not fit: most of what the query says does not occur in its name, description, tags and examples */
+            weak: boolean;
         };
         SkillList: {
             /** @description Numbers of skills without the filters code, review, imported, tag, category, attention, unused and only_hidden; only with facets */
