@@ -110,7 +110,7 @@ func (b *toolbox) search(query string) string {
 	for _, e := range entries {
 		text, found := strings.ToLower(e.name+" "+e.description), query == ""
 		for w := range strings.FieldsSeq(strings.ToLower(query)) {
-			found = found || len(w) > 4 && strings.Contains(text, strings.Trim(w, "?.:s"))
+			found = found || len(w) > 4 && strings.Contains(text, strings.Trim(w, "/?.:s"))
 		}
 		letters := []rune(query)
 		for i := 1; i < len(letters); i++ {
