@@ -72,11 +72,16 @@ func (a *app) createSkill(ctx context.Context, name string, o newOptions) error 
 	if name == "" && o.from == "" {
 		return exit.Errorf(exit.Usage, "loadout new release-notes", "no name given")
 	}
-	if !skillname.IsPortable(draft.Name) {
-		if o.from == "" || name != "" {
-			return exit.Errorf(exit.Usage, "for example: loadout new "+skillname.Slug(draft.Name), "invalid skill name %q: want 1 to 64 lower-case letters, digits and single hyphens", draft.Name)
-		}
+	switch normal := skillname.Normalize(draft.Name); {
+	case skillname.IsValid(normal):
+		draft.Name = normal
+	case o.from == "" || name != "":
+		return exit.Errorf(exit.Usage, "for example: loadout new "+skillname.Slug(draft.Name), "invalid skill name %q: want 1 to 64 lower-case letters, digits and single hyphens", draft.Name)
+	default:
 		draft.Name = skillname.Slug(draft.Name)
+	}
+	if !skillname.IsPortable(draft.Name) {
+		a.Note("%s: many programs accept only a-z, 0-9 and - in names", draft.Name)
 	}
 	text, err := a.renderDraft(draft, o)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -49,6 +50,16 @@ func IsPortable(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool {
 		return r != '-' && (r < 'a' || r > 'z') && (r < '0' || r > '9')
 	})
+}
+
+// IsValid reports whether the reference validator accepts the name s, in the form that
+// [Normalize] returns: 1 to 64 lower-case letters and digits of any script, and single
+// inner hyphens.
+func IsValid(s string) bool {
+	if s == "" || utf8.RuneCountInString(s) > 64 || s != strings.ToLower(s) || s[0] == '-' || s[len(s)-1] == '-' || strings.Contains(s, "--") {
+		return false
+	}
+	return !strings.ContainsFunc(s, func(r rune) bool { return r != '-' && !unicode.IsLetter(r) && !unicode.IsNumber(r) })
 }
 
 // Trim trims the same characters as Python's str.strip, which is what the
