@@ -19,13 +19,13 @@ import (
 )
 
 // tableThreshold is the minimum number of skills for which a plan is printed as
-// a table.
+// a table. With --dry-run, which lists what a source offers, two are enough.
 const tableThreshold = 6
 
 // printPlan prints a plan's changes and the scan findings.
 func (a *app) printPlan(p *plan, problems []catalog.Problem, o planOptions) {
 	changes := p.Changes()
-	if len(changes) >= tableThreshold && !o.fullDiff {
+	if !o.fullDiff && (len(changes) >= tableThreshold || o.dryRun && o.verb == "add" && len(changes) > 1) {
 		a.printPlanTable(changes)
 	} else {
 		var b strings.Builder
