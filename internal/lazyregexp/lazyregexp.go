@@ -90,3 +90,11 @@ func (r *Regexp) ReplaceAllFunc(b []byte, repl func([]byte) []byte) []byte {
 func (r *Regexp) ReplaceAllStringFunc(s string, repl func(string) string) string {
 	return r.get().ReplaceAllStringFunc(s, repl)
 }
+
+func (r *Regexp) FindAllSubmatchIndex(b []byte, n int) [][]int {
+	return r.get().FindAllSubmatchIndex(b, n)
+}
+
+func (r *Regexp) FindAll(b []byte, n int) [][]byte {
+	return r.get().FindAll(b, n)
+}

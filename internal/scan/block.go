@@ -42,6 +42,9 @@ func (t *source) markdownBlocks() []*block {
 	data := t.data
 	var out []*block
 	prose, opened := 0, -1
+	if n := frontmatterLength(data); n > 0 {
+		out = append(out, &block{end: n, language: frontmatter})
+	}
 	var fence []byte
 	info := ""
 	text := func(end int) {
@@ -69,6 +72,15 @@ func (t *source) markdownBlocks() []*block {
 	}
 	text(len(data))
 	return out
+}
+
+// frontmatterLength returns the length of the frontmatter at the start of data,
+// or 0 if there is none.
+func frontmatterLength(data []byte) int {
+	if !bytes.HasPrefix(data, []byte("---\n")) && !bytes.HasPrefix(data, []byte("---\r\n")) {
+		return 0
+	}
+	return max(0, bytes.Index(data[:min(len(data), 64<<10)], []byte("\n---"))+1)
 }
 
 // findFence returns the run of backquotes or tildes that opens or closes a fenced

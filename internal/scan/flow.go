@@ -5,12 +5,14 @@ import (
 	"maps"
 )
 
-// Limits for tracking tainted values in a block.
+// Limits for tracking tainted values in the code of a skill.
 const (
-	maxStatements  = 20_000
-	maxIdentifiers = 400 // per statement
-	maxFunctions   = 1000
+	maxFlowBytes   = 8 << 20
+	maxStatements  = 20_000 // per block
+	maxIdentifiers = 400    // per statement
+	maxFunctions   = 1000   // per block
 	maxParameters  = 16
+	flowPasses     = 3 // a value passes at most this many functions that are used before their definition
 )
 
 // origin is the set of sources from which a value may come.
@@ -36,14 +38,28 @@ type value struct {
 func (v *value) merge(o value) {
 	v.origin |= o.origin
 	if len(o.secrets) > 0 && len(v.secrets) < 16 {
-		if v.secrets == nil {
-			v.secrets = map[string]bool{}
-		}
-		maps.Copy(v.secrets, o.secrets)
+		merged := make(map[string]bool, len(v.secrets)+len(o.secrets))
+		maps.Copy(merged, v.secrets)
+		maps.Copy(merged, o.secrets)
+		v.secrets = merged
 	}
 }
 
 func (v *value) isTracked() bool { return v.origin != 0 || len(v.secrets) > 0 }
+
+// function is what is known about a function of the code.
+type function struct {
+	parameters []string
+	arguments  map[string]value // by parameter
+	returned   value
+}
+
+// program is code whose functions may call one another: the files of a skill in
+// one language, or one block of a Markdown file.
+type program struct {
+	parts  []*flow
+	shared map[string]*function // by name; the first definition counts
+}
 
 // flow tracks tainted values through the statements of a block from top to
 // bottom, ignoring branches. It finds statements that send or collect keys, and
@@ -53,36 +69,87 @@ type flow struct {
 	s *scanner
 	t *source
 	b *block
+	p *program
 
-	report     bool // set in the second pass
-	variables  map[string]value
-	parameters map[string][]string // parameter names by function
-	arguments  map[string]value    // argument values by parameter name
-	returned   map[string]value    // return values by function
-	function   string              // function that contains the current statement
+	report    bool // set in the last pass
+	sources   []int
+	variables map[string]value
+	functions map[string]*function // functions of the block
+	function  *function            // function that contains the current statement, or nil
 }
 
-// followValues tracks the tainted values in a block. It makes two passes,
-// because functions may be called before their definition.
-func (s *scanner) followValues(t *source, b *block) {
-	f := &flow{s: s, t: t, b: b, parameters: map[string][]string{}, arguments: map[string]value{}, returned: map[string]value{}}
-	for range 2 {
-		f.variables, f.function = maps.Clone(f.returned), ""
-		for _, u := range b.units[:min(len(b.units), maxStatements)] {
-			f.followStatement(u)
+// retain keeps a block for followValues. A whole file may call functions of
+// other files.
+func (s *scanner) retain(t *source, b *block) {
+	if s.retained += b.end - b.start; s.retained > maxFlowBytes {
+		s.report.Truncated = true
+		return
+	}
+	f := &flow{s: s, t: t, b: b}
+	if !b.whole || b.language&(python|javascript|shell) == 0 {
+		s.programs = append(s.programs, &program{parts: []*flow{f}})
+		return
+	}
+	f.t = newSource(t.name, bytes.Clone(t.data)) // the buffer of a file is reused
+	if s.files == nil {
+		s.files = map[language]*program{}
+	}
+	p := s.files[b.language]
+	if p == nil {
+		p = &program{}
+		s.files[b.language] = p
+		s.programs = append(s.programs, p)
+	}
+	p.parts = append(p.parts, f)
+}
+
+// followValues tracks the tainted values in the retained code. It makes several
+// passes, because functions may be called before their definition.
+func (s *scanner) followValues() {
+	for _, p := range s.programs {
+		p.shared = map[string]*function{}
+		for _, f := range p.parts {
+			f.p, f.functions = p, map[string]*function{}
+			f.b.lex(f.t)
+			f.sources = findSources(f.b.code)
 		}
-		f.report = true
+		for pass := range flowPasses {
+			for _, f := range p.parts {
+				f.report = pass == flowPasses-1
+				f.follow()
+			}
+		}
+		for _, f := range p.parts {
+			s.work += f.t.work
+		}
 	}
 }
 
-func (f *flow) followStatement(u span) {
+// follow makes a pass over the statements of the block.
+func (f *flow) follow() {
+	f.variables, f.function = map[string]value{}, nil
+	next := 0
+	for _, u := range f.b.units[:min(len(f.b.units), maxStatements)] {
+		reads := false
+		for next < len(f.sources) && f.sources[next] <= u.end {
+			reads = reads || f.sources[next] > u.start
+			next++
+		}
+		f.followStatement(u, reads)
+	}
+}
+
+// followStatement tracks the values in a statement. reads reports whether the
+// statement contains a word of a source.
+func (f *flow) followStatement(u span, reads bool) {
 	statement := f.b.code[u.start:u.end]
 	f.t.work += len(statement)
 	f.enterFunction(statement)
-	if len(f.variables) == 0 && !mayReadSource(statement) {
+	if !reads && !f.usesValues(statement) {
 		return
 	}
-	v := f.readValue(readPart(f.withoutHeaders(statement)))
+	part := f.withoutHeaders(statement)
+	v := f.readValue(readPart(part))
 	if len(v.secrets) > 0 && encodingCall.Match(statement) {
 		v.origin |= encodedKey
 	}
@@ -90,9 +157,68 @@ func (f *flow) followStatement(u span) {
 		if f.report {
 			f.checkSinks(u, v)
 		}
-		f.recordArguments(statement, v)
+		f.passArguments(part)
 	}
-	f.assign(statement, v)
+	f.assign(statement, f.result(readPart(part), v))
+}
+
+// result returns the value of the expression of a statement that reads v: a
+// request yields its answer, and a function of the file what it returns.
+func (f *flow) result(expression []byte, v value) value {
+	if f.b.language&(python|javascript) == 0 || !v.isTracked() {
+		return v
+	}
+	if m := wholeCall.FindSubmatch(expression); m != nil {
+		if g := f.functions[string(m[1])]; g != nil && g != f.function {
+			return g.returned
+		}
+	}
+	if networkCall.Match(expression) && !requestObject.Match(expression) {
+		v.origin, v.secrets = v.origin&fetchedData, nil
+	}
+	return v
+}
+
+// usesValues reports whether a statement contains a variable or function with a
+// tainted value.
+func (f *flow) usesValues(statement []byte) bool {
+	for i := 0; i < len(statement); {
+		c := statement[i]
+		if !isWordByte(c) && c != '$' {
+			i++
+			continue
+		}
+		start := i
+		for i++; i < len(statement) && isWordByte(statement[i]); i++ {
+		}
+		if c == '$' && f.b.language&shell != 0 {
+			if i == start+1 && i < len(statement) { // ${NAME}, $@ or the like
+				if f.function != nil && bytes.IndexByte([]byte("@*"), statement[i]) >= 0 {
+					return true
+				}
+				continue
+			}
+			start++
+			if f.function != nil && statement[start] >= '1' && statement[start] <= '9' {
+				return true
+			}
+		}
+		if _, ok := f.variables[string(statement[start:i])]; ok {
+			return true
+		}
+		if g := f.lookUp(statement[start:i]); g != nil && g.returned.isTracked() {
+			return true
+		}
+	}
+	return false
+}
+
+// lookUp returns the function with a name, or nil.
+func (f *flow) lookUp(name []byte) *function {
+	if g, ok := f.functions[string(name)]; ok {
+		return g
+	}
+	return f.p.shared[string(name)]
 }
 
 // withoutHeaders removes the keys in request headers from a statement.
@@ -115,20 +241,42 @@ func readPart(statement []byte) []byte {
 
 // enterFunction records the function whose definition starts in a statement.
 func (f *flow) enterFunction(statement []byte) {
+	if f.b.language&shell != 0 {
+		f.enterShellFunction(statement)
+		return
+	}
+	if !bytes.Contains(statement, []byte("def ")) && !bytes.Contains(statement, []byte("function")) && !bytes.Contains(statement, []byte("=>")) {
+		return
+	}
 	m := functionDefinition.FindSubmatch(statement)
 	if m == nil {
 		return
 	}
-	name := string(bytes.Join([][]byte{m[1], m[3]}, nil))
-	if _, ok := f.parameters[name]; !ok && len(f.parameters) < maxFunctions {
-		f.parameters[name] = nil
-		for _, p := range identifier.FindAllSubmatch(bytes.Join([][]byte{m[2], m[4]}, []byte(" ")), maxParameters) {
-			f.parameters[name] = append(f.parameters[name], string(p[1]))
+	name, parameters := firstOf(m[1], m[3], m[5]), firstOf(m[2], m[4], m[6], m[7])
+	f.enter(string(name), func() (out []string) {
+		for _, p := range identifier.FindAllSubmatch(parameters, maxParameters) {
+			out = append(out, string(p[1]))
+		}
+		return out
+	})
+}
+
+// enter records a function that starts, and the values of its parameters.
+func (f *flow) enter(name string, parameters func() []string) {
+	g := f.functions[name]
+	if g == nil {
+		if len(f.functions) == maxFunctions {
+			return
+		}
+		g = &function{parameters: parameters(), arguments: map[string]value{}}
+		f.functions[name] = g
+		if f.p.shared[name] == nil {
+			f.p.shared[name] = g
 		}
 	}
-	f.function = name
-	for _, p := range f.parameters[name] {
-		if v, ok := f.arguments[p]; ok {
+	f.function = g
+	for _, p := range g.parameters {
+		if v, ok := g.arguments[p]; ok {
 			f.variables[p] = v
 		} else {
 			delete(f.variables, p)
@@ -138,132 +286,72 @@ func (f *flow) enterFunction(statement []byte) {
 
 // assign records v as the value of the variables that a statement assigns.
 func (f *flow) assign(statement []byte, v value) {
-	set := func(name []byte) {
+	set := func(name []byte, whole bool) {
 		switch {
 		case len(name) == 0:
 		case v.isTracked():
-			f.variables[string(name)] = v
-		default:
+			known := f.variables[string(name)]
+			if whole {
+				known = value{}
+			}
+			known.merge(v)
+			f.variables[string(name)] = known
+		case whole:
 			delete(f.variables, string(name))
 		}
 	}
-	m := assignment.FindSubmatch(statement)
-	for i := 1; i < len(m); i++ {
-		set(m[i])
+	if m := assignment.FindSubmatch(statement); m != nil {
+		set(m[1], true)
+		set(m[2], true)
+		for _, names := range m[3:] {
+			for _, n := range identifier.FindAll(names, maxParameters) {
+				set(n, true)
+			}
+		}
 	}
 	if !v.isTracked() {
 		return
 	}
 	if f.b.language&shell != 0 {
 		for _, m := range writeTarget.FindAllSubmatch(statement, 4) {
-			set(m[1])
-			set(m[2])
+			set(m[1], true)
+			set(m[2], true)
+		}
+		if f.function != nil {
+			f.function.returned.merge(v)
 		}
 		return
 	}
 	for _, m := range callbackParameter.FindAllSubmatch(statement, 4) { // callback parameters that receive the value
-		set(m[1])
-		set(m[2])
+		set(m[1], true)
+		set(m[2], true)
 	}
-	if m := appendAssignment.FindSubmatch(statement); m != nil {
-		set(m[1])
+	for _, m := range partAssignment.FindAllSubmatch(statement, 4) {
+		set(firstOf(m[1], m[2]), false)
 	}
-	if f.function != "" && returnStatement.Match(statement) {
-		f.returned[f.function], f.variables[f.function] = v, v
-	}
-}
-
-// recordArguments records v as an argument value of the functions that a
-// statement calls.
-func (f *flow) recordArguments(statement []byte, v value) {
-	for _, m := range functionCall.FindAllSubmatch(statement, 8) {
-		for _, p := range f.parameters[string(m[1])] {
-			known := f.arguments[p]
-			known.merge(v)
-			f.arguments[p] = known
-		}
+	switch m := exportedValue.FindSubmatch(statement); {
+	case m != nil:
+		f.enter(string(m[1]), func() []string { return nil })
+		f.function.returned.merge(v)
+	case f.function != nil && returnsValue(statement):
+		f.function.returned.merge(v)
 	}
 }
 
-// readValue returns the tainted value that a statement reads, either directly or
-// from variables.
-func (f *flow) readValue(statement []byte) value {
-	var v value
-	for _, s := range originPatterns {
-		if s.languages&f.b.language != 0 && s.pattern.Match(statement) {
-			v.origin |= s.origin
+// firstOf returns the first group that matched, or nil.
+func firstOf(groups ...[]byte) []byte {
+	for _, g := range groups {
+		if len(g) > 0 {
+			return g
 		}
 	}
-	if v.origin&storedCredential != 0 && publicKey.Match(statement) {
-		v.origin &^= storedCredential
-	}
-	for _, m := range oneSecret.FindAllSubmatch(statement, 16) {
-		v.merge(value{secrets: map[string]bool{string(m[1]): true}})
-	}
-	if len(f.variables) == 0 {
-		return v
-	}
-	id := identifier
-	if f.b.language&shell != 0 {
-		id = expansion
-	}
-	for _, m := range id.FindAllSubmatch(statement, maxIdentifiers) {
-		if known, ok := f.variables[string(m[1])]; ok {
-			v.merge(known)
-		}
-	}
-	return v
+	return nil
 }
 
-// checkSinks reports a statement that sends, collects or executes a tainted
-// value.
-func (f *flow) checkSinks(u span, v value) {
-	statement, bare := f.b.code[u.start:u.end], f.b.bare[u.start:u.end]
-	has := func(o origin) bool { return v.origin&o != 0 }
-	if f.b.language&shell != 0 {
-		if has(wholeEnvironment | storedCredential) {
-			f.addFinding("exfil-flow", u, shellSendCommand.FindIndex(statement))
-		}
-		return
-	}
-	if where := networkCall.FindIndex(statement); where != nil && has(wholeEnvironment|storedCredential|encodedKey) {
-		f.addFinding("exfil-flow", u, where)
-	} else if len(v.secrets) >= 2 {
-		f.addFinding("credentials-gathered", u, serializingCall.FindIndex(statement))
-	}
-	if has(openConnection) && has(runningShell) {
-		f.addFinding("reverse-shell", u, []int{0, len(statement)})
-	}
-	if !has(fetchedData | decodedData) {
-		return
-	}
-	where := executingCall.FindIndex(bare)
-	if where == nil && has(codeRunner) {
-		where = functionCall.FindIndex(bare)
-	}
-	if where != nil {
-		switch from := f.readValue(bare[where[0]:]).origin; {
-		case from&fetchedData != 0 && f.b.language == powershell:
-			f.addFinding("fetch-run-powershell", u, where)
-		case from&fetchedData != 0:
-			f.addFinding("fetch-run-code", u, where)
-		case from&decodedData != 0:
-			f.addFinding("decode-run", u, where)
-		}
-	} else if where := unpicklingCall.FindIndex(bare); where != nil && f.readValue(bare[where[0]:]).origin&fetchedData != 0 {
-		f.addFinding("fetch-run-code", u, where)
-	}
-}
-
-// addFinding adds a finding for part of a statement.
-func (f *flow) addFinding(rule string, u span, where []int) {
-	if where == nil || f.s.isRuleFull(rule, f.t.name) {
-		return
-	}
-	from := f.b.start + u.start + where[0]
-	for from < f.b.start+u.end && bytes.IndexByte([]byte(" \t\n"), f.t.data[from]) >= 0 {
-		from++
-	}
-	to := from + lineLength(f.t.data[from:f.b.start+u.end])
-	f.s.addFindingAs(rule, f.b.severity(byID()[rule], f.t.data, u, where[0], where[1]), f.t.position(from, to))
+// returnsValue reports whether a statement returns a value: it starts with
+// return, or is a function whose body is an expression.
+func returnsValue(statement []byte) bool {
+	statement = bytes.TrimSpace(statement)
+	return bytes.HasPrefix(statement, []byte("return")) || bytes.HasPrefix(statement, []byte("yield")) ||
+		bytes.Contains(statement, []byte("=>")) && functionDefinition.Match(statement) && !bytes.HasSuffix(statement, []byte("{"))
 }

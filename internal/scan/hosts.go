@@ -109,7 +109,7 @@ func isSentToIssuer(command, variable string) bool {
 	found := urls.FindAllStringSubmatch(strings.ToLower(command), 8)
 	for _, m := range found {
 		host, _, _ := strings.Cut(m[2], ":")
-		if host != "localhost" && host != "127.0.0.1" && !namesService(strings.ToLower(variable), registeredLabel(host)) {
+		if !isOwner(variable, host) {
 			return false
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"slices"
+
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
 // Limits per file.
@@ -26,23 +28,47 @@ func (s *scanner) scanText(ctx context.Context, name string, data []byte) {
 			s.mentions = append(s.mentions, data)
 		}
 	}
-	hits := s.findWords(data)
-	for _, b := range t.splitBlocks() {
+	if !isNotebook(name) || !s.scanNotebook(ctx, t) {
+		s.scanBlocks(ctx, t, t.splitBlocks(), isMarkdown(name))
+	}
+	if l := fileLanguage(name, data); l&anyCode != 0 && !isMarkdown(name) {
+		s.scripts[name] = true
+	}
+	s.scanServerFile(t)
+}
+
+// scanNotebook scans the cells of a notebook. It returns false if the file is
+// not a valid one.
+func (s *scanner) scanNotebook(ctx context.Context, t *source) bool {
+	code, prose := notebookCells(t)
+	if code == nil {
+		return false
+	}
+	s.scanBlocks(ctx, code, []*block{{end: len(code.data), language: python}}, false)
+	s.scanBlocks(ctx, prose, prose.markdownBlocks(), true)
+	s.work += code.work + prose.work
+	return true
+}
+
+// scanBlocks applies the rules to the blocks of a text. markdown reports whether
+// it is in Markdown.
+func (s *scanner) scanBlocks(ctx context.Context, t *source, blocks []*block, markdown bool) {
+	if markdown {
+		s.checkSentences(t, blocks)
+	}
+	hits := s.findWords(t.data)
+	for _, b := range blocks {
 		if ctx.Err() != nil {
 			return
 		}
 		from, _ := slices.BinarySearchFunc(hits, b.start+1, func(h hit, at int) int { return h.end - at })
 		to, _ := slices.BinarySearchFunc(hits, b.end+1, func(h hit, at int) int { return h.end - at })
 		s.scanBlock(ctx, t, b, hits[from:to])
-		if name == s.manifestPath && b.language == shell && s.shell == nil {
-			p := t.position(b.start, b.start+lineLength(data[b.start:b.end]))
+		if t.name == s.manifestPath && b.language == shell && s.shell == nil {
+			p := t.position(b.start, b.start+lineLength(t.data[b.start:b.end]))
 			s.shell = &p
 		}
 	}
-	if l := fileLanguage(name, data); l&anyCode != 0 && !isMarkdown(name) {
-		s.scripts[name] = true
-	}
-	s.scanServerFile(t)
 }
 
 // findWords returns the occurrences of all rules' words, in order.
@@ -95,9 +121,9 @@ func (s *scanner) scanBlock(ctx context.Context, t *source, b *block, hits []hit
 		}
 		s.applyRule(r, t, b, b.units[unit])
 	}
-	if flows {
-		b.lex(t)
-		s.followValues(t, b)
+	s.flowing = s.flowing || flows
+	if flows || b.whole && b.language&(python|javascript|shell) != 0 {
+		s.retain(t, b)
 	}
 }
 
@@ -111,7 +137,7 @@ func (b *block) matchesTarget(r *Rule) bool {
 	case Text:
 		return b.language != inline // covered by the surrounding text
 	case Frontmatter:
-		return !b.prose && b.whole && r.languages&b.language != 0
+		return !b.prose && (b.whole || b.language == frontmatter) && r.languages&b.language != 0
 	}
 	return false
 }
@@ -122,8 +148,12 @@ func (s *scanner) applyRule(r *Rule, t *source, b *block, u span) {
 	if r.bare {
 		src = b.bare
 	}
+	u = span{max(0, u.start-r.window), min(len(src), u.end+r.window)}
 	unit := src[u.start:u.end]
 	t.work += len(unit)
+	if len(r.also) > 0 && !containsAny(unit, r.also) {
+		return
+	}
 	m := r.pattern.FindSubmatchIndex(unit)
 	if m == nil || r.unless != nil && r.unless.Match(unit) {
 		return
@@ -152,7 +182,11 @@ func (s *scanner) applyRule(r *Rule, t *source, b *block, u span) {
 		r.note(s, groups, p)
 		return
 	}
-	s.addFindingAs(r.ID, b.severity(r, t.data, u, m[0], m[1]), p)
+	severity := b.severity(r, t.data, u, m[0], m[1])
+	if r.vendor && severity > Medium && isVendorInstaller(t.data, s.skillName(), string(unit[m[0]:m[1]+lineLength(unit[m[1]:])])) {
+		severity = Medium
+	}
+	s.addFindingAs(r.ID, s.inContext(severity, t, b, r), p)
 }
 
 // severity returns the severity of a match. It is lower than the rule's if the
@@ -169,6 +203,9 @@ func (b *block) severity(r *Rule, data []byte, u span, from, to int) Severity {
 		return r.Severity
 	}
 	if b.hasWarning != nil && b.hasWarning() {
+		return r.Severity - 1
+	}
+	if b.isQuotedCode(u, from, to) {
 		return r.Severity - 1
 	}
 	line := src[u.start : u.start+lineLength(src[u.start:u.end])]
@@ -190,6 +227,23 @@ func hasWarningComment(before []byte) bool {
 	}
 	return false
 }
+
+// isQuotedCode reports whether a match in a program is only text: it is inside a
+// string of a statement that calls nothing that runs commands, under the name of
+// an example.
+func (b *block) isQuotedCode(u span, from, to int) bool {
+	if b.language&(python|javascript|otherCode) == 0 || !b.isLexed {
+		return false
+	}
+	bare := b.bare[u.start:u.end]
+	inString := len(bytes.TrimSpace(bare[from:to])) == 0
+	return inString && exampleNames.Match(b.code[max(0, u.start-300):u.end]) && !runningCall.Match(bare)
+}
+
+var (
+	exampleNames = lazyregexp.New(`(?i)\b\w*(?:vulnerab|malicious|payload|pattern|signature|dangerous|suspicious|attack|exploit|blocklist|denylist|forbidden|rule|assert|expect|test_|should_)\w*`)
+	runningCall  = lazyregexp.New(`(?i)\b(?:exec\w*|eval|system|spawn\w*|popen|run|call|check_\w+|getoutput|write\w*|sh|shell)\s*\(`)
+)
 
 // isQuoted reports whether a phrase is only mentioned, because it is in quotes
 // or next to words about attacks.

@@ -1,9 +1,11 @@
 package scan
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/hex"
 	"net/netip"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -11,7 +13,31 @@ import (
 )
 
 // looksLikeCode matches words that are typical of decoded programs.
-var looksLikeCode = lazyregexp.New(`(?i)\b(import\s+(os|sys|socket|subprocess|base64|requests|urllib)|exec\s*\(|eval\s*\(|subprocess\.|os\.system|curl\s+-?|wget\s+|/bin/(ba)?sh|bash\s+-[ic]|powershell|require\s*\(\s*['"](child_process|net|https?|fs)|invoke-expression|\biex\b|new-object|child_process|chmod\s+\+x|/dev/tcp/)`)
+var looksLikeCode = lazyregexp.New(`(?i)\b(import\s+(os|sys|socket|subprocess|base64|requests|urllib)|exec\s*\(|eval\s*\(|subprocess\.|os\.system|curl\s+-?|wget\s+|/bin/(ba)?sh|bash\s+-[ic]|powershell|require\s*\(\s*['"](child_process|net|https?|fs)|invoke-expression|\biex\b|new-object|child_process|downloadstring|chmod\s+\+x|/dev/tcp/)`)
+
+// looksLikeInstructions matches words that are typical of decoded instructions.
+var looksLikeInstructions = lazyregexp.New(`(?i)\b(you (have|must|are|should)|do not (reveal|mention|tell|quote)|conversation|the user|system prompt|instructions?|credentials|send (it|them|the)|never (say|reveal)|ohne|не |nicht erwähn|ne pas|sin informar)|用户|對話|对话|指令|不要|ユーザー|사용자`)
+
+// decodesToInstructions reports whether base64 text contains instructions.
+func decodesToInstructions(s string) bool {
+	out, ok := decode(strings.Join(strings.Fields(s), ""))
+	return ok && len(out) > 40 && (looksLikeInstructions.Match(out) || looksLikeCode.Match(out))
+}
+
+// hiddenNames lists names of modules and functions that programs hide.
+var hiddenNames = []string{"os", "sys", "subprocess", "socket", "requests", "urllib", "base64", "exec", "eval", "system", "popen", "post", "urlopen", "child_process", "http", "https", "net", "getattr", "__import__", "import", "environ", "compile", "marshal", "ctypes", "curl", "wget", "bash", "powershell", "function", "execsync", "spawn", "paramiko", "ftplib", "smtplib"}
+
+// isHiddenName reports whether text is a name in hiddenNames that a program
+// would not spell in pieces without reason.
+func isHiddenName(s string) bool {
+	return len(s) > 2 && slices.Contains(hiddenNames, strings.ToLower(s))
+}
+
+func reverse(s string) string {
+	b := []byte(s)
+	slices.Reverse(b)
+	return string(b)
+}
 
 // decodesToCode reports whether base64 or hex text contains a program. It
 // decodes up to three layers.
@@ -21,6 +47,7 @@ func decodesToCode(s string) bool {
 		if !ok {
 			return false
 		}
+		out = bytes.ReplaceAll(out, []byte{0}, nil) // UTF-16, as PowerShell decodes it
 		if looksLikeCode.Match(out) {
 			return true
 		}

@@ -19,6 +19,9 @@ type Rule struct {
 	words     []string // lower-case; every match of the pattern contains one of them
 	pattern   *lazyregexp.Regexp
 	unless    *lazyregexp.Regexp // statements that match are skipped
+	also      []string           // lower-case; every match of the pattern also contains one of them
+	window    int                // bytes around the statement that the pattern also sees
+	vendor    bool               // at most medium for the installer of the tool that the text is about
 	bare      bool               // ignore string contents
 	flows     bool               // track tainted values (flow.go) if one of the words occurs
 	accept    func(match []string) bool
@@ -54,7 +57,7 @@ func Rules() []Rule {
 // rules returns all rules, grouped by subject.
 func rules() []Rule {
 	return allRules.get(func() []Rule {
-		return slices.Concat(proseRules(), shellRules(), codeRules(), secretRules(), flowRules(), characterRules(), fileRules(), serverRules(), frontmatterRules())
+		return slices.Concat(proseRules(), sentenceTargets(), shellRules(), codeRules(), secretRules(), flowRules(), characterRules(), fileRules(), serverRules(), frontmatterRules())
 	})
 }
 
@@ -102,6 +105,7 @@ const (
 	config    // JSON, YAML, TOML and similar formats
 	inline    // a command in the prose of a Markdown file, parsed as shell
 	plainText
+	frontmatter // of a SKILL.md
 
 	anyCode = shell | python | javascript | powershell | otherCode | inline
 )

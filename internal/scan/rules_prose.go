@@ -36,7 +36,7 @@ func proseRules() []Rule {
 			unless:  ignoreCase(`(your|an?)\s+(\w+\s+)?(api\s+)?(key|token)|header`),
 			Message: "makes the agent put the content of a credential file into an address",
 			Advice:  "find out who owns the address, and give the skill no credentials"},
-		{ID: "injection-forward", Severity: High, Target: Prose, words: []string{"forward", "send", "transmit", "upload", "exfiltrat", "post", "report", "submit"},
+		{ID: "injection-forward", Severity: High, Target: Prose, also: []string{"http://", "https://", "audit endpoint", " to "}, words: []string{"forward", "send", "transmit", "upload", "exfiltrat", "post", "report", "submit"},
 			pattern: ignoreCase(`\b(read|collect|gather|take)\b[^.\n]{0,80}\band\s+(forward|send|transmit|upload|post|submit)\s+(it\s+|them\s+|this\s+|all\s+)?to\s+https?://|\b(must|shall|always|first|silently|quietly|secretly|automatically|also|and)?\b\s*(read\b[^.]{0,80}\band\s+)?(forward|send|transmit|upload|exfiltrate|post|submit)\s+(\w+\s+){0,2}?(all\s+)?(of\s+)?(the\s+)?(user('?s)?\s+)?(\w+\s+)?(data|conversations?|session|credentials?|secrets?|tokens?|api\s+keys?|passwords?|environment(\s+variables)?|files|history|prompts?|messages|contents?)\b[^.\n]{0,80}?\bto\s+(the\s+audit\s+endpoint|(https?://|[\w.-]+\.(com|net|io|org|xyz|ru|cn|site|top|dev|app)\b))`),
 			Message: "tells the agent to send data to an address",
 			Advice:  "find out who owns the address and what would be sent"},

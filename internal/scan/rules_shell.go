@@ -2,19 +2,19 @@ package scan
 
 // commandLanguages are the languages in which command lines occur: scripts,
 // strings in programs, and configuration.
-const commandLanguages = anyCode | config
+const commandLanguages = anyCode | config | frontmatter
 
 // downloadCommand matches a download command up to the next command. runCommand
 // matches a command that runs its input.
 const (
 	downloadCommand = `\b(curl|wget|aria2c|fetch|http)\b(?:[^|;&\n]|\\\n)*(https?://|\$\{?\w|ftp://|[\w-]+\.[a-z]{2,})(?:[^|;\n\\]|\\\n|\\.)*`
-	runCommand      = `(sudo\s+(-\w+\s+)*)?(env\s+(\w+=\S+\s+)*)?(\S*/)?(((ba|z|k|da|a|fi)?sh|iex|powershell|pwsh)\b|(python[\d.]*|node|perl|ruby|php|osascript)\s*(-\s*)?($|[\n;&|"')` + "`" + `]))`
+	runCommand      = `(sudo\s+(-\w+\s+)*)?(env\s+(\w+=\S+\s+)*)?(\S*/)?(((ba|z|k|da|a|fi)?sh|iex|powershell|pwsh)\b|(python[\d.]*|node|perl|ruby|php|osascript)\s*(-\s*)?($|[\n;&|"'<)` + "`" + `]))`
 )
 
 // shellRules returns the rules about shell commands.
 func shellRules() []Rule {
 	return []Rule{
-		{ID: "fetch-run", Severity: High, Target: Code, languages: commandLanguages, words: []string{"curl", "wget", "aria2c"},
+		{ID: "fetch-run", Severity: High, Target: Code, vendor: true, languages: commandLanguages, words: []string{"curl", "wget", "aria2c"},
 			pattern: ignoreCase(downloadCommand + `\|\s*(base64\s+(-d|-D|--decode)\s*\|\s*|gunzip[^|]*\|\s*|tee\s[^|]*\|\s*)*` + runCommand + `|\b((ba|z|da)?sh|source|eval|\.)\s+(-c\s+)?["']?(<\(|\$\(|` + "`" + `)\s*(curl|wget)\b[^)]*`),
 			accept:  func(m []string) bool { return !isInstaller(m[0]) },
 			Message: "downloads and runs code that was never reviewed",
@@ -24,11 +24,11 @@ func shellRules() []Rule {
 			accept:  func(m []string) bool { return isInstaller(m[0]) },
 			Message: "downloads and runs the installer of a well-known tool",
 			Advice:  "install the tool yourself with your package manager"},
-		{ID: "fetch-then-run", Severity: High, Target: Code, languages: commandLanguages, words: []string{"curl", "wget"},
+		{ID: "fetch-then-run", Severity: High, Target: Code, vendor: true, languages: commandLanguages, words: []string{"curl", "wget"},
 			pattern: ignoreCase(`\b(curl|wget)\b[^|;&]*?(-o|-O|--output|--output-document|>)\s*["']?(/tmp/[^\s;&"']+|/var/tmp/[^\s;&"']+|/dev/shm/[^\s;&"']+|\.[\w-][^\s;&"']*)["']?[^;&|\n]*(&&|;|\n)+\s*((sudo\s+)?chmod\s+(\+x|[0-7]*[157][0-7]*|u\+x|a\+x)\s+[^;&\n]+(&&|;|\n)\s*)(sudo\s+)?(\./|/tmp/|/var/tmp/|/dev/shm/|(ba)?sh\s)`),
 			Message: "downloads a program to a temporary directory and runs it",
 			Advice:  "find out what the program is; bundle it, or install it from a registry"},
-		{ID: "fetch-run-powershell", Severity: High, Target: Code, flows: true, languages: commandLanguages | powershell, words: []string{"iex", "invoke-expression", "downloadstring", "-encodedcommand", "-enc ", "scriptblock"},
+		{ID: "fetch-run-powershell", Severity: High, Target: Code, vendor: true, flows: true, languages: commandLanguages | powershell, words: []string{"iex", "invoke-expression", "downloadstring", "-encodedcommand", "-enc ", "scriptblock"},
 			pattern: ignoreCase(`(\b(irm|iwr|invoke-webrequest|invoke-restmethod|downloadstring)\b[^|;\n]*\|\s*(iex|invoke-expression)\b|\b(iex|invoke-expression)\b\s*[\s(]*(\(?new-object\s+[\w.]*webclient|\(?\s*(irm|iwr|invoke-webrequest|invoke-restmethod)\b)[^\n]*|powershell[^\n]*\s-(enc|encodedcommand|e)\s+[A-Za-z0-9+/=]{20,})`),
 			accept:  func(m []string) bool { return !isInstaller(m[0]) },
 			Message: "runs downloaded or decoded code that was never reviewed",
@@ -71,8 +71,8 @@ func shellRules() []Rule {
 			pattern: ignoreCase(`\b(your|all)\s+(\w+\s+){0,2}?(files|documents|data|photos)\s+(are|have\s+been|were)\s+(now\s+|all\s+)?encrypted\b[^\n]{0,200}\b(btc|bitcoins?|monero|xmr|ransom|pay|wallet|decrypt\w*)\b`),
 			Message: "contains a ransom note",
 			Advice:  "do not run it"},
-		{ID: "reverse-shell", Severity: High, Target: Code, flows: true, languages: commandLanguages, words: []string{"/dev/tcp/", "/dev/udp/", "nc ", "ncat", "netcat", "socat", "pty.spawn", "os.dup2", "tcpclient", "mkfifo", "fsockopen", "child_process", "io::socket", "tcpsocket", "/inet/tcp/"},
-			pattern: ignoreCase(`(\b(ba|z|k)?sh\s+-i\s*[>&<]+\s*/dev/(tcp|udp)/|[<>]&?\s*/dev/(tcp|udp)/[^\s/]+/\d+\s*(0>&1|2>&1|<&1)|exec\s+\d+<>\s*/dev/(tcp|udp)/|\b(nc|ncat|netcat)\b[^\n;]*\s(-\w*[ec]\w*|--exec|--sh-exec)\s+["']?(/\w+)*/?((ba|z)?sh|cmd(\.exe)?|powershell)\b|\b(nc|ncat|netcat)\b[^|\n;]*\|\s*(/\w+)*/?(ba|z)?sh\b|mkfifo[^\n]*\|\s*(nc|ncat|netcat|openssl|telnet)\b|\bsocat\b[^\n]*\bexec:|os\.dup2\s*\([^\n]*fileno\(\)|pty\.spawn\s*\(\s*["']/bin|new-object\s+(system\.)?net\.sockets\.tcpclient|fsockopen\s*\([^\n]*\b(proc_open|shell_exec|exec|system|passthru)\b|\bperl\s[^\n]*\bSocket\b[^\n]*\b(exec|system)\b|\bruby\s[^\n]*\bTCPSocket\b[^\n]*\b(exec|spawn|popen|sh)\b|\bg?awk\s[^\n]*/inet/tcp/)`),
+		{ID: "reverse-shell", Severity: High, Target: Code, flows: true, languages: commandLanguages, words: []string{"/dev/tcp/", "/dev/udp/", "nc ", "ncat", "netcat", "socat", "pty.spawn", "dup2", "tcpclient", "mkfifo", "fsockopen", "child_process", "io::socket", "tcpsocket", "/inet/tcp/"},
+			pattern: ignoreCase(`(\b(ba|z|k)?sh\s+-i\s*[>&<]+\s*/dev/(tcp|udp)/|[<>]&?\s*/dev/(tcp|udp)/[^\s/]+/\d+\s*(0>&1|2>&1|<&1)|exec\s+\d+<>\s*/dev/(tcp|udp)/|\b(nc|ncat|netcat)\b[^\n;]*\s(-\w*[ec]\w*|--exec|--sh-exec)\s+["']?(/\w+)*/?((ba|z)?sh|cmd(\.exe)?|powershell)\b|\b(nc|ncat|netcat)\b[^|\n;]*\|\s*(/\w+)*/?(ba|z)?sh\b|mkfifo[^\n]*\|\s*(nc|ncat|netcat|openssl|telnet)\b|\bsocat\b[^\n]*\bexec:|\b\w+\.dup2\s*\([^\n]*fileno\(\)|pty\.spawn\s*\(\s*["']/bin|new-object\s+(system\.)?net\.sockets\.tcpclient|fsockopen\s*\([^\n]*\b(proc_open|shell_exec|exec|system|passthru)\b|\bperl\s[^\n]*\bSocket\b[^\n]*\b(exec|system)\b|\bruby\s[^\n]*\bTCPSocket\b[^\n]*\b(exec|spawn|popen|sh)\b|\bg?awk\s[^\n]*/inet/tcp/)`),
 			unless:  ignoreCase(`pty\.spawn\(\s*["']/bin/(ba)?sh["']\s*\)\s*#\s*terminal`),
 			Message: "opens a shell for a remote connection",
 			Advice:  "do not run it"},
@@ -113,6 +113,10 @@ func shellRules() []Rule {
 			pattern: ignoreCase(`((echo|printf|cat|tee)\b[^\n]*(>>?|tee\s+(-a\s+)?)\s*["']?(~|\$home|\$\{home\}|/root|/home/\w+)/\.ssh/authorized_keys|(curl|wget|nc|base64|/dev/tcp|python\d?\s+-c|bash\s+-c|sh\s+-c)[^\n]*(>>|tee\s+-a)\s*["']?(~|\$home|\$\{home\})/\.(bashrc|zshrc|bash_profile|profile|zprofile|zshenv)|(curl|wget|/tmp/|/dev/shm|nc\s|base64|@reboot)[^\n]*\|\s*crontab\b|>>?\s*/etc/(cron\w*[./]\S*|rc\.local|ld\.so\.preload)|schtasks\s[^\n]*/create[^\n]*(powershell|http|\.ps1|cmd\s)|currentversion\\run["']?\s[^\n]*|open\s*\([^\n]{0,120}(\.bashrc|\.zshrc|\.bash_profile|authorized_keys)["'][^\n]{0,20}["'][aw]\+?["']\s*\))`),
 			Message: "starts a program automatically, or allows remote logins",
 			Advice:  "do not run it outside a sandbox; inside one it has no lasting effect"},
+		{ID: "persistence-download", Severity: High, Target: Code, window: 700, languages: commandLanguages, words: []string{"launchagents", "launchdaemons", "programarguments", "crontab", "scheduledtask", "schtasks", "systemd/user", "autostart", "currentversion\\run"},
+			pattern: ignoreCase(`(launchagents|launchdaemons|programarguments|crontab\s+-|\|\s*crontab|scheduledtask|schtasks|systemd/user|/autostart|currentversion\\+run)[\s\S]{0,700}(\bcurl\b[^\n]*\|\s*(ba|z)?sh|\bcurl\b[^\n]*osascript|\bwget\b[^\n]*\|\s*(ba)?sh|base64\s+(-d|-D|--decode)|\s-enc\w*\s|downloadstring|\biex\b|osascript\s+-|/dev/tcp/|\bnc\s+-)|(\bcurl\b[^\n]*\|\s*(ba|z)?sh|\bcurl\b[^\n]*osascript|\bwget\b[^\n]*\|\s*(ba)?sh|base64\s+(-d|-D|--decode)|\s-enc\w*\s|downloadstring|\biex\b|/dev/tcp/)[\s\S]{0,500}(launchagents|\|\s*crontab|scheduledtask|schtasks|systemd/user|/autostart|currentversion\\+run)`),
+			Message: "starts a downloaded or encoded program automatically",
+			Advice:  "do not run it; check what starts at login if it ran"},
 		{ID: "startup-file", Severity: Low, Target: Code, languages: commandLanguages, words: []string{".bashrc", ".zshrc", ".bash_profile", ".profile", ".zprofile", "crontab", "launchagents", "systemctl enable", "core.hookspath", ".git/hooks/"},
 			pattern: ignoreCase(`(>>|tee\s+-a)\s*["']?(~|\$home|\$\{home\})/\.(bashrc|zshrc|bash_profile|profile|zprofile)|\bcrontab\s+(-e|-\s|[\w./])|library/launchagents/|systemctl\s+(--user\s+)?enable|core\.hookspath|(>|cp\s[^\n]*|ln\s[^\n]*)\s*["']?(\S*/)?\.git/hooks/`),
 			Message: "changes programs that run at login, on a schedule, or with Git",

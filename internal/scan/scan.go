@@ -66,6 +66,9 @@ func (s *scanner) scan(ctx context.Context, folder string) error {
 			return context.Cause(ctx)
 		}
 	}
+	if s.flowing {
+		s.followValues()
+	}
 	s.addListingFindings(ds)
 	s.compareFrontmatter()
 	slices.SortStableFunc(s.report.Findings, func(a, b Finding) int {
@@ -90,6 +93,11 @@ type scanner struct {
 	scripts   map[string]bool     // paths of code files
 	hosts     map[string]position // hosts in code, with their first positions
 	shell     *position           // position of a shell command, or nil
+
+	programs []*program // code for followValues
+	files    map[language]*program
+	retained int  // bytes of code in programs
+	flowing  bool // the code reads a source that followValues tracks
 
 	buffer    []byte    // reused for files that are not retained
 	work      int       // bytes that patterns and searches have processed

@@ -13,6 +13,8 @@ type source struct {
 	data []byte
 
 	at, line, column int // the last requested position
+	// lines maps each line to one of the file, if the data is a part of it.
+	lines []int
 	// work is the number of bytes that patterns and searches have processed,
 	// some of them repeatedly. It grows linearly with the text.
 	work int
@@ -28,7 +30,11 @@ func (t *source) position(from, to int) position {
 		from--
 	}
 	t.moveTo(from)
-	return position{file: t.name, line: t.line, column: t.column, excerpt: string(t.data[from:max(from, min(to, from+4*maxExcerpt, len(t.data)))])}
+	line := t.line
+	if t.lines != nil {
+		line = t.lines[max(0, min(line, len(t.lines))-1)]
+	}
+	return position{file: t.name, line: line, column: t.column, excerpt: string(t.data[from:max(from, min(to, from+4*maxExcerpt, len(t.data)))])}
 }
 
 // moveTo moves the remembered position forward or back to an offset.

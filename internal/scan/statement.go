@@ -1,7 +1,7 @@
 package scan
 
 import (
-	"bytes"
+	"strings"
 
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
@@ -15,8 +15,11 @@ var originPatterns = []struct {
 }{
 	{wholeEnvironment, python | javascript, lazyregexp.New(`\b(?:dict|str|repr|json\.dumps|list)\(\s*(?:dict\(\s*)?(?:os|__import__\(\s*\\?['"]os\\?['"]\s*\))\.environ\b|\bos\.environ\.(?:items|copy)\(\)|JSON\.stringify\(\s*process\.env\s*[,)]|\{\s*\.\.\.process\.env|Object\.(?:entries|assign)\([^)]*process\.env\s*\)|=\s*os\.environ\s*$|=\s*process\.env\s*;?\s*$`)},
 	{wholeEnvironment, shell, lazyregexp.New(`\$\(\s*(?:printenv|env|export\s+-p)\s*[|)]`)},
-	{storedCredential, python | javascript | shell, lazyregexp.New(`(?i)["'/~](?:` + credentialFiles + `)`)},
+	{storedCredential, python | javascript | shell, lazyregexp.New(`(?i)["'/~](?:` + credentialFiles + `)|\btranscript_path\b`)},
 	{storedCredential, python | javascript | shell, lazyregexp.New(`security\s+find-(?:generic|internet)-password|secret-tool\s+lookup|169\.254\.169\.254/\S*(?:iam/|credentials|identity)`)},
+	{storedCredential, shell, lazyregexp.New(`\bfind\b[^\n]*(?:~|HOME)[^\n]*-name\s+["']?\.env|\b(?:cat|tar|zip|base64|gzip)\b[^\n|;]*(?:~|HOME\}?)"?/[^\s|;]*\.env\b`)},
+	{storedCredential, python | javascript, lazyregexp.New(`(?:homedir\(\)|Path\.home\(\)|expanduser|["'/~](?:\.[\w-]+/)+)[^\n;]{0,60}\.env\b`)},
+	{storedCredential, shell, lazyregexp.New(`\bread\s+-\w*s\w*[^\n;]*(?:password for|\[sudo\]|login password)`)},
 	{fetchedData, python, lazyregexp.New(`\burlopen\(|\b(?:requests|httpx|session)\.(?:get|post|request)\(`)},
 	{fetchedData, javascript, lazyregexp.New(`\bfetch\(|\baxios\b|\bhttps?\.get\(`)},
 	{fetchedData, powershell, lazyregexp.New(`(?i)\binvoke-(?:webrequest|restmethod)\b|\biwr\b|\birm\b|\.download(?:string|data)\(`)},
@@ -25,7 +28,7 @@ var originPatterns = []struct {
 	{decodedData, powershell, lazyregexp.New(`(?i)frombase64string`)},
 	{openConnection, python, lazyregexp.New(`\bsocket\.socket\(|\bcreate_connection\(`)},
 	{openConnection, javascript, lazyregexp.New(`\bnet\.(?:connect|createConnection)\(|\bnew\s+(?:net\.)?Socket\(`)},
-	{runningShell, python, lazyregexp.New(`\bsubprocess\.\w+\(\s*\[?\s*["'](?:/bin/)?(?:ba|z)?sh["']`)},
+	{runningShell, python, lazyregexp.New(`\b\w+\.(?:call|run|Popen|check_\w+|getoutput)\(\s*\[?\s*["'](?:/bin/)?(?:ba|z)?sh["']`)},
 	{runningShell, javascript, lazyregexp.New(`\b(?:spawn|exec|execFile)\(\s*["'](?:/bin/)?(?:(?:ba|z)?sh|cmd(?:\.exe)?|powershell(?:\.exe)?)["']`)},
 	{codeRunner, python, lazyregexp.New(`\bgetattr\(\s*(?:__builtins__|builtins)\b|__builtins__\s*\[`)},
 	{codeRunner, javascript, lazyregexp.New(`\b(?:globalThis|window|global)\[`)},
@@ -42,34 +45,42 @@ var (
 	executingCall    = lazyregexp.New(`(?:^|[^\w.$])(?:exec|eval)\s*\(|\bnew\s+Function\s*\(|\bvm\.run\w*\(|(?i:\[scriptblock\]::create\s*\(|(?:^|[\s|;(&])(?:iex|invoke-expression)\b)`)
 	unpicklingCall   = lazyregexp.New(`\b(?:pickle|cPickle|dill|cloudpickle|marshal|joblib)\.loads?\s*\(`)
 
-	functionDefinition = lazyregexp.New(`^\s*(?:(?:async\s+)?def|(?:export\s+)?(?:default\s+)?(?:async\s+)?function)\s+(\w+)\s*\(([^)]*)\)|^\s*(?:export\s+)?(?:const|let|var)\s+(\w+)\s*=\s*(?:async\s*)?\(([^)]*)\)\s*=>`)
-	assignment         = lazyregexp.New(`^\s*(?:export\s+)?(?:const\s+|let\s+|var\s+)?([A-Za-z_$][\w$]*)\s*(?::\s*[\w\[\], .]+)?\s*\+?=[^=]|^\s*with\s+[^\n]*\bas\s+([A-Za-z_]\w*)\s*:|^\s*(?:async\s+)?for\s+(?:\w+\s*,\s*)?([A-Za-z_]\w*)\s+in\b`)
+	functionDefinition = lazyregexp.New(`^\s*(?:(?:async\s+)?def|(?:export\s+)?(?:default\s+)?(?:async\s+)?function\s*\*?)\s+(\w+)\s*\(([^)]*)\)|^\s*(?:export\s+)?(?:const|let|var)\s+(\w+)\s*=\s*(?:async\s*)?(?:function\s*\w*\s*)?\(?([^()=]*)\)?\s*(?:=>|\{)|^\s*(?:module\.)?exports(?:\.\w+)?\s*=\s*(?:async\s*)?(?:function\s+)?(\w*)\s*(?:\(([^)]*)\)|(\w+)\s*=>)`)
+	shellFunction      = lazyregexp.New(`^\s*(?:function\s+)?([\w-]+)\s*\(\)\s*\{?`)
+	shellCall          = lazyregexp.New(`(?:^|[;&|({` + "`" + `]|\bdo\b|\bthen\b|\$\()\s*([A-Za-z_][\w-]*)`)
+	substitution       = lazyregexp.New(`(?:\$\(|` + "`" + `)\s*([A-Za-z_][\w-]*)`)
+	exportedValue      = lazyregexp.New(`^\s*(?:module\.)?exports\.(\w+)\s*=`)
+	partAssignment     = lazyregexp.New(`(?:^|[\s;{(:])([A-Za-z_$][\w$]*)(?:\[[^\]\n]{0,80}\]|\.\w+)+\s*=[^=>]|\b([A-Za-z_$][\w$]*)(?:\.(?:append|push|extend|update|add|write|set|setdefault|unshift|concat)\(|\s*\+=)`)
+	assignment         = lazyregexp.New(`^\s*(?:export\s+)?(?:const\s+|let\s+|var\s+)?([A-Za-z_$][\w$]*)\s*(?::\s*[\w\[\], .]+)?\s*\+?=[^=]|^\s*with\s+[^\n]*\bas\s+([A-Za-z_]\w*)\s*:|^\s*(?:(?:async\s+)?for\s+|for\s*(?:await\s*)?\(\s*(?:const|let|var)\s+)([^\n]{1,80}?)\s+(?:in|of)\b|^\s*(?:const\s+|let\s+|var\s+)?[\[({]?\s*([\w$]+(?:\s*[,:]\s*[\w$*]+)+)\s*[\])}]?\s*=[^=]`)
 	callbackParameter  = lazyregexp.New(`\(?\b(\w+)\b\)?\s*=>|\bfunction\s*\(\s*(\w+)`)
-	appendAssignment   = lazyregexp.New(`\b(\w+)\s*\+=`)
-	returnStatement    = lazyregexp.New(`^\s*return\b`)
+	wholeCall          = lazyregexp.New(`^\s*=\s*(?:await\s+)?([A-Za-z_]\w*)\([^()]*\)\s*;?\s*$`)
+	requestObject      = lazyregexp.New(`\bRequest\(|(?:headers|data|body|payload|params|url)\s*=`)
 	functionCall       = lazyregexp.New(`(?:^|[^\w.$])([A-Za-z_]\w*)\s*\(`)
 	writeTarget        = lazyregexp.New(`>>?\s*["']?\$\{?(\w+)|\bcp\s[^\n;|]*\s["']?\$\{?(\w+)[^\s"']*["']?\s*$`)
 	identifier         = lazyregexp.New(`([A-Za-z_$][\w$]*)`)
-	expansion          = lazyregexp.New(`\$\{?([A-Za-z_]\w*)`)
+	expansion          = lazyregexp.New(`\$\{?([A-Za-z_]\w*)|\$\{?([@*1-9])`)
 	requestHeader      = lazyregexp.New(`(?i)(?:headers|auth|authorization)["']?\s*[=:]\s*(?:\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}|\([^()]*\)|[\w.$]+)|["'](?:authorization|x-api-key|api-key|x-goog-api-key)["']\s*:\s*[^,}]*`)
 	headerFlag         = lazyregexp.New(`\s(?:-H|--header|-u|--user|--oauth2-bearer)[\s=]*(?:"[^"]*"|'[^']*'|[^\s"']+)`)
 )
 
-// mayReadSource quickly checks whether a statement may read a value that flow
-// tracks.
-func mayReadSource(statement []byte) bool {
-	for _, word := range sourceWords.get(listSourceWords) {
-		if bytes.Contains(statement, word) {
-			return true
+// findSources returns the ends of the words of sources in code, in order.
+func findSources(code []byte) []int {
+	var out []int
+	sourceWords.get(func() *wordMatcher { return newWordMatcher(listSourceWords()) }).findAll(code, func(_ uint16, end int) {
+		if n := len(out); n == 0 || out[n-1] != end {
+			out = append(out, end)
 		}
-	}
-	return false
+	})
+	return out
 }
 
-var sourceWords lazy[[][]byte]
+var sourceWords lazy[*wordMatcher]
 
-func listSourceWords() [][]byte {
-	return bytes.Fields([]byte("environ process.env getenv .ssh .aws .gnupg id_ netrc .kube .docker gcloud .git-cred .npmrc .pypirc /etc/shadow ogin cookies _history wallet.dat " +
+// listSourceWords returns words of which each match of originPatterns and
+// oneSecret contains one.
+func listSourceWords() []string {
+	return strings.Fields(strings.ToLower("transcript_path .call( .run( .check_ environ process.env getenv [sudo] password env printenv .ssh .aws .gnupg id_ netrc .kube .docker gcloud .git-cred .npmrc .pypirc /etc/shadow ogin cookies _history wallet.dat " +
 		".config/solana .ethereum keystore .electrum Exodus find-generic-password find-internet-password 169.254.169.254 urlopen urlretrieve requests. httpx. fetch( axios http.get https.get net. socket " +
+		".kaggle .openclaw .clawdbot auth.json .credentials.json keychains local\\state .env leveldb " +
 		"b64decode b85decode fromhex unhexlify decompress atob( Buffer.from fromCharCode Invoke- nvoke- iwr irm DownloadString FromBase64String spawn Popen getattr( env"))
 }

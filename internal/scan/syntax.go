@@ -26,6 +26,8 @@ var syntaxes = map[language]*syntax{
 	otherCode:  {line: []string{"//", "# "}, open: "/*", shut: "*/", quotes: `"`},
 	config:     {},
 	plainText:  {},
+
+	frontmatter: {},
 }
 
 // lexer tokenizes a block.

@@ -1,0 +1,271 @@
+package scan
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
+)
+
+// sentenceRule describes an attack as topics that occur near one another in the
+// prose of a Markdown file, in any order and language.
+type sentenceRule struct {
+	rule     string
+	severity Severity // 0 for that of the rule
+	at       topic    // topic whose word is reported
+	close    []topic  // topics within closeBytes; a value with several bits needs any of them
+	needs    []topic  // topics within window
+	window   int      // maximum distance from the word, in bytes
+}
+
+// topicHit is a word of a topic in a text.
+type topicHit struct {
+	at, end int
+	topic   topic
+}
+
+// Limits of the sentence rules per file.
+const (
+	closeBytes   = 130 // a sentence or two
+	maxTopicHits = 20_000
+	maxSentences = 2000 // words at which rules are tried
+)
+
+// checkSentences applies the sentence rules to a Markdown file or plain text.
+// blocks are its blocks.
+func (s *scanner) checkSentences(t *source, blocks []*block) {
+	hits := t.findTopics()
+	if len(hits) == 0 {
+		return
+	}
+	var all topic
+	for _, h := range hits {
+		all |= h.topic
+	}
+	if all&decodes != 0 {
+		s.checkEncodedText(t, hits, blocks)
+	}
+	tried := 0
+	for i := range sentenceRules {
+		r := &sentenceRules[i]
+		if all&r.at == 0 || lacksTopics(all, r.close) || lacksTopics(all, r.needs) || s.isRuleFull(r.rule, t.name) {
+			continue
+		}
+		for n, h := range hits {
+			if h.topic&r.at == 0 {
+				continue
+			}
+			if tried++; tried > maxSentences {
+				s.report.Truncated = true
+				return
+			}
+			if lacksTopics(t.topicsNear(hits, n, closeBytes), r.close) {
+				continue
+			}
+			if near := t.topicsNear(hits, n, r.window); !lacksTopics(near, r.needs) {
+				s.addSentence(r, t, hits, n, near, blocks)
+			}
+		}
+	}
+}
+
+// checkEncodedText reports base64 text that contains instructions, after words
+// about decoding.
+func (s *scanner) checkEncodedText(t *source, hits []topicHit, blocks []*block) {
+	from := 0
+	for _, h := range hits {
+		if h.topic&decodes == 0 || h.end < from || s.isRuleFull("encoded-text", t.name) {
+			continue
+		}
+		from = min(h.end+1200, len(t.data))
+		t.work += from - h.end
+		m := base64Text.FindIndex(t.data[h.end:from])
+		if m != nil && decodesToInstructions(string(t.data[h.end+m[0]:h.end+m[1]])) {
+			severity := High
+			if isMentioned(t.data, blocks, h.end+m[0]) || s.isTeaching() {
+				severity = Low
+			}
+			s.addFindingAs("encoded-text", severity, t.position(h.end+m[0], h.end+m[1]))
+		}
+	}
+}
+
+var base64Text = lazyregexp.New(`(?:[A-Za-z0-9+/]{40,}\s?)+={0,2}`)
+
+func lacksTopics(found topic, needs []topic) bool {
+	return slices.ContainsFunc(needs, func(n topic) bool { return found&n == 0 })
+}
+
+// topicsNear returns the topics of words within a distance of a word, in the
+// same section.
+func (t *source) topicsNear(hits []topicHit, n, window int) topic {
+	at := hits[n]
+	from, to := max(0, at.at-window), min(len(t.data), at.end+window)
+	if at.topic&conceals != 0 {
+		from, to = at.at, t.concealedEnd(at)
+	}
+	if i := lastHeading(t.data[from:at.at]); i >= 0 {
+		from += i
+	}
+	if i := bytes.Index(t.data[at.end:to], []byte("\n#")); i >= 0 && (i == 0 || t.data[at.end+i-1] != '`') {
+		to = at.end + i
+	}
+	t.work += to - from
+	var near topic
+	for i := n; i >= 0 && hits[i].at >= from; i-- {
+		near |= hits[i].topic
+	}
+	for i := n + 1; i < len(hits) && hits[i].end <= to; i++ {
+		near |= hits[i].topic
+	}
+	return near
+}
+
+// concealedEnd returns the end of the comment or element that a word starts.
+func (t *source) concealedEnd(h topicHit) int {
+	rest := t.data[h.at:min(len(t.data), h.at+2000)]
+	stop := "</"
+	switch {
+	case bytes.HasPrefix(rest, []byte("<!--")):
+		stop = "-->"
+	case rest[0] == '[':
+		stop = "\n"
+	}
+	if n := bytes.Index(rest, []byte(stop)); n >= 0 {
+		return h.at + n
+	}
+	return h.at + len(rest)
+}
+
+// lastHeading returns the offset of the last heading in text, or -1.
+func lastHeading(text []byte) int { return bytes.LastIndex(text, []byte("\n#")) }
+
+// addSentence reports a match of a sentence rule at a word.
+func (s *scanner) addSentence(r *sentenceRule, t *source, hits []topicHit, n int, near topic, blocks []*block) {
+	h := hits[n]
+	start := bytes.LastIndexByte(t.data[:h.at], '\n') + 1
+	end := h.end + lineLength(t.data[h.end:])
+	severity := byID()[r.rule].Severity
+	if r.severity > 0 {
+		severity = r.severity
+	}
+	if t.topicsNear(hits, n, closeBytes)&negates != 0 && r.rule != "injection-remote" {
+		return
+	}
+	if near&warns != 0 || isInQuotes(t.data[start:end], h.at-start) || isMentioned(t.data, blocks, h.at) {
+		severity = min(severity, Low)
+	} else if s.isTeaching() && !isUnderSetup(t.data[:h.at]) {
+		severity = min(severity, Medium)
+	}
+	from := start
+	if h.at-start > maxExcerpt {
+		from = h.at - maxExcerpt/2
+	}
+	s.addFindingAs(r.rule, severity, t.position(from, end))
+}
+
+// isInQuotes reports whether an offset of a line is in a quoted sentence.
+func isInQuotes(line []byte, at int) bool {
+	before, after := line[:at], line[at:]
+	if bytes.Count(before, []byte(`"`))%2 == 1 && bytes.IndexByte(after, '"') > 0 {
+		return true
+	}
+	return bytes.Count(before, []byte("“")) > bytes.Count(before, []byte("”")) || bytes.Count(before, []byte("「")) > bytes.Count(before, []byte("」")) || bytes.Count(before, []byte("«")) > bytes.Count(before, []byte("»"))
+}
+
+// isMentioned reports whether a position is in a block that the surrounding text
+// warns about, or under a heading that does.
+func isMentioned(data []byte, blocks []*block, at int) bool {
+	for _, b := range blocks {
+		if b.hasWarning != nil && b.start <= at && at < b.end && b.hasWarning() {
+			return true
+		}
+	}
+	if i := lastHeading(data[max(0, at-4096):at]); i >= 0 {
+		heading := data[max(0, at-4096)+i+1 : at]
+		return teachingWords.Match(heading[:lineLength(heading)])
+	}
+	return false
+}
+
+// findTopics returns the words of topics in a text, in order.
+func (t *source) findTopics() []topicHit {
+	x := topicIndex.get(newTopicIndex)
+	var out []topicHit
+	x.matcher.findAll(t.data, func(number uint16, end int) {
+		w := &x.words[number]
+		at := end - len(w.text)
+		if w.bounded && at > 0 && (isLetterByte(t.data[at-1]) || t.data[at-1] == '-' && isWordByte(w.text[0])) || w.exact && end < len(t.data) && isLetterByte(t.data[end]) || len(out) == maxTopicHits {
+			return
+		}
+		hit := topicHit{at, end, w.topic}
+		if w.topic == outside {
+			if hit.topic, hit.end = t.classifyAddress(end); hit.topic == 0 {
+				return
+			}
+		}
+		out = append(out, hit)
+	})
+	slices.SortStableFunc(out, func(a, b topicHit) int { return a.at - b.at })
+	return out
+}
+
+// classifyAddress returns the topics of the address whose scheme ends at an
+// offset, and where the address ends.
+func (t *source) classifyAddress(at int) (topic, int) {
+	rest := t.data[at:min(len(t.data), at+300)]
+	n := bytes.IndexAny(rest, " \t\r\n\"'`<>()[]{}|，。、）」”")
+	if n < 0 {
+		n = len(rest)
+	}
+	address := strings.ToLower(string(rest[:n]))
+	host, file, _ := strings.Cut(address, "/")
+	host, _, _ = strings.Cut(host, ":")
+	if !strings.Contains(host, ".") || isIdentifierHost(host) || isPrivateHost(host) {
+		return 0, at + n
+	}
+	found := topic(0)
+	if !isKnownHost(host) {
+		found = outside
+	}
+	file, _, _ = strings.Cut(file, "?")
+	file = strings.TrimRight(file, ".,;:*_")
+	for _, ext := range foreignExtensions {
+		if strings.HasSuffix(file, ext) {
+			found |= foreignFile | programs
+		}
+	}
+	return found, at + n
+}
+
+var foreignExtensions = []string{".exe", ".msi", ".dmg", ".pkg", ".zip", ".7z", ".rar", ".scr", ".bat", ".ps1", ".appimage", ".sh", ".command", ".tar.gz", ".tgz", ".run", ".bin", ".deb", ".rpm", ".jar", ".whl"}
+
+// isKnownHost reports whether a host belongs to a vendor that readers know.
+func isKnownHost(host string) bool {
+	label := registeredLabel(host)
+	return slices.Contains(knownVendors, label)
+}
+
+// knownVendors lists the registered labels of hosts of well-known vendors.
+var knownVendors = strings.Fields(`anthropic apple astral atlassian aws amazon azure chatgpt claude cloudflare cursor debian deno discord docker electronjs elastic figma firefox fly gitlab golang google
+	googleapis hashicorp heroku homebrew huggingface intel jetbrains kubernetes linux microsoft mozilla mysql netlify nodejs notion npmjs nvidia openai oracle pnpm postgresql postman pypi python pytorch
+	redis ruby rust-lang rustup sentry slack stripe supabase telegram terraform ubuntu vercel visualstudio wikipedia yarnpkg zoom wikimedia obsidian ollama ffmpeg imagemagick gnu kernel sourceforge`)
+
+// topics is the index of the words of topics.
+type topics struct {
+	matcher *wordMatcher
+	words   []topicWord
+}
+
+var topicIndex lazy[*topics]
+
+func newTopicIndex() *topics {
+	x := &topics{words: listTopicWords()}
+	var list []string
+	for _, w := range x.words {
+		list = append(list, w.text)
+	}
+	x.matcher = newWordMatcher(list)
+	return x
+}
