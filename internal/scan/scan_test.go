@@ -40,6 +40,8 @@ func (s sample) files() fstest.MapFS {
 	return files
 }
 
+func fileOf(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
+
 func (s sample) String() string {
 	return fmt.Sprintf("%q", []string{s.name, s.link, s.text, s.body, s.frontmatter})
 }
