@@ -9,7 +9,7 @@ import (
 )
 
 // Spec describes a sandbox. It is plain data, except for the file systems in
-// Trees and the logger. The zero value describes a sandbox without input files,
+// Trees, and the logger and Answer of Network. The zero value describes a sandbox without input files,
 // mounts, network access or secrets, and with the default limits.
 type Spec struct {
 	// Trees are copied into the sandbox. The files of read-only trees are
@@ -95,9 +95,26 @@ type Network struct {
 	// Inject lists headers with secrets that the proxy adds to requests, so
 	// that code never sees the secrets.
 	Inject []Injection
+	// Answer, if set, receives all requests, even to hosts that Allow does not
+	// list, and returns the content of the response. The proxy then connects to
+	// nothing, and decrypts TLS if the code trusts the system's root
+	// certificates. Answer may be called concurrently.
+	Answer func(Request) []byte
 	// Log receives each decision at level info, with secrets redacted. Nil
 	// discards the decisions.
 	Log *slog.Logger
+}
+
+// Request is a request of code in a sandbox; see [Network.Answer]. All fields
+// come from untrusted code.
+type Request struct {
+	Host   string // normalized, unless the request is invalid
+	Port   uint16 // 0 if the request is invalid
+	Method string // CONNECT for a tunnel, such as a connection with TLS
+	URL    string // as in the request line; "" for a tunnel
+	// Data is the request line, the header and the body. For a tunnel, it is
+	// the data sent if the proxy cannot parse it. It is truncated to 256 KiB.
+	Data []byte
 }
 
 // Injection is a header that the proxy adds to HTTPS requests to a host, which

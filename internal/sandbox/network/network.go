@@ -46,6 +46,9 @@ func New(spec *sandbox.Spec) (*Proxy, error) {
 	for _, in := range n.Inject {
 		opts.Secrets = append(opts.Secrets, proxy.Injection{Host: in.Host, Header: in.Header, Value: in.Prefix + in.Secret.Reveal(), Name: in.Secret.Name})
 	}
+	if n.Answer != nil {
+		opts.Answer = func(r proxy.Request) []byte { return n.Answer(sandbox.Request(r)) }
+	}
 	if n.Log != nil {
 		opts.Log = func(d proxy.Decision) {
 			n.Log.LogAttrs(context.Background(), slog.LevelInfo, "network of a sandbox", slog.String("host", execute.RedactText(spec, d.Host)), slog.Int("port", int(d.Port)),

@@ -35,6 +35,7 @@ func (s *Server) serveProxy(w http.ResponseWriter, r *http.Request) {
 		t, err = absoluteTarget(r, head)
 	}
 	if err != nil {
+		s.answerInvalid(r, head)
 		s.refuse(w, r, d, http.StatusBadRequest, "invalid request: "+err.Error(), "")
 		return
 	}
@@ -60,7 +61,7 @@ func (s *Server) serveInner(w http.ResponseWriter, r *http.Request) {
 	case !t.isHost(r.Host) && (r.Host != "" || r.ProtoAtLeast(1, 1)):
 		fault = "Host header does not match the tunnel"
 	}
-	if fault != "" {
+	if fault != "" && s.opts.Answer == nil {
 		s.refuse(w, r, d, http.StatusBadRequest, "invalid request: "+fault, "")
 		return
 	}
@@ -124,6 +125,10 @@ func parseHeader(head []byte) (textproto.MIMEHeader, error) {
 // checkPolicy reports whether policy allows a request. If not, it sends the
 // error response.
 func (s *Server) checkPolicy(w http.ResponseWriter, r *http.Request, d *Decision, t target) bool {
+	if s.opts.Answer != nil {
+		d.Allowed, d.Reason = true, "answered by the proxy"
+		return true
+	}
 	rule, ok := s.findRule(t)
 	switch {
 	case !ok:
@@ -184,6 +189,10 @@ func writeAnswer(w http.ResponseWriter, r *http.Request, status int, text, hint 
 // forward sends a request to its target and returns the response. If a script
 // follows a redirect, it sends a new request, which is checked again.
 func (s *Server) forward(w http.ResponseWriter, r *http.Request, d *Decision, t target) {
+	if s.opts.Answer != nil {
+		s.answer(w, r, d, t)
+		return
+	}
 	var sent, received atomic.Int64
 	defer func() { // in a deferred call, because copying a body may panic
 		d.Bytes = sent.Load() + received.Load()

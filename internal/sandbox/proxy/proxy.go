@@ -54,6 +54,12 @@ type Options struct {
 	Private []netip.Prefix // allowed non-public addresses
 	Secrets []Injection
 
+	// Answer, if set, receives all requests, and returns the content of the
+	// response. The server then connects to no host, resolves no name, and
+	// decrypts TLS to all hosts; the other options do not restrict which. Answer
+	// may be called concurrently.
+	Answer func(Request) []byte
+
 	// Log is called with each decision after the request or tunnel has ended.
 	// It may be called concurrently and must not call methods of the Server.
 	Log func(Decision)
@@ -139,8 +145,8 @@ func New(opts Options) (*Server, error) {
 		}
 		s.secrets = append(s.secrets, parsed)
 	}
-	if len(s.secrets) > 0 && len(faults) == 0 {
-		ca, err := newAuthority(s.secrets)
+	if (len(s.secrets) > 0 || opts.Answer != nil) && len(faults) == 0 {
+		ca, err := newAuthority(s.secrets, opts.Answer != nil)
 		if err != nil {
 			return nil, err
 		}

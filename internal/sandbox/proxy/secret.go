@@ -170,7 +170,8 @@ const (
 	clockSkew = time.Hour
 )
 
-func newAuthority(secrets []injection) (*authority, error) {
+// newAuthority returns an authority for the hosts of secrets, or for all hosts.
+func newAuthority(secrets []injection, all bool) (*authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
@@ -180,17 +181,37 @@ func newAuthority(secrets []injection) (*authority, error) {
 		return nil, err
 	}
 	template := &x509.Certificate{
-		SerialNumber:                newSerial(),
-		Subject:                     pkix.Name{CommonName: "loadout sandbox"},
-		NotBefore:                   time.Now().Add(-clockSkew),
-		NotAfter:                    time.Now().Add(caLife),
-		KeyUsage:                    x509.KeyUsageCertSign,
-		BasicConstraintsValid:       true,
-		IsCA:                        true,
-		MaxPathLenZero:              true,
-		PermittedDNSDomainsCritical: true,
+		SerialNumber:          newSerial(),
+		Subject:               pkix.Name{CommonName: "loadout sandbox"},
+		NotBefore:             time.Now().Add(-clockSkew),
+		NotAfter:              time.Now().Add(caLife),
+		KeyUsage:              x509.KeyUsageCertSign,
+		BasicConstraintsValid: true,
+		IsCA:                  true,
+		MaxPathLenZero:        true,
 	}
-	// Name constraints make a leaked key useless for other hosts.
+	if !all {
+		constrain(template, secrets)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, err
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, err
+	}
+	return &authority{
+		cert: cert, key: key, leaf: leaf,
+		pem:   pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		cache: map[string]*tls.Certificate{},
+	}, nil
+}
+
+// constrain limits a certificate authority to the hosts of secrets, so that a
+// leaked key is useless for other hosts.
+func constrain(template *x509.Certificate, secrets []injection) {
+	template.PermittedDNSDomainsCritical = true
 	for _, in := range secrets {
 		if a, err := netip.ParseAddr(in.rule.host); err == nil {
 			template.PermittedIPRanges = append(template.PermittedIPRanges,
@@ -209,19 +230,6 @@ func newAuthority(secrets []injection) (*authority, error) {
 			{IP: net.IPv6zero, Mask: net.CIDRMask(0, 128)},
 		}
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		return nil, err
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		return nil, err
-	}
-	return &authority{
-		cert: cert, key: key, leaf: leaf,
-		pem:   pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
-		cache: map[string]*tls.Certificate{},
-	}, nil
 }
 
 // certificate returns a cached or new certificate for a host.

@@ -19,6 +19,10 @@ const maxHello = 128 << 10
 // added, it serves the HTTP requests in the tunnel itself. Otherwise it checks
 // the server name and copies bytes in both directions.
 func (s *Server) tunnel(w http.ResponseWriter, r *http.Request, d *Decision, t target) {
+	if s.opts.Answer != nil {
+		s.answerTunnel(w, d, t)
+		return
+	}
 	reads := s.intercepts(t) || t.port == 80
 	var up *conn
 	if !reads {
