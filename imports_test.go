@@ -30,6 +30,10 @@ var banned = map[string]map[string]string{
 		"net/http":   "a scan needs no network",
 		"os/exec":    "a scan starts no process",
 	},
+	"internal/detonation": {
+		"net/http": "the proxy of the sandbox answers the requests of scripts",
+		"os/exec":  "a sandbox starts the scripts",
+	},
 	"catalog": {
 		module + "/session":   "a catalog is independent of sessions",
 		module + "/mcpserver": "imports point down only",

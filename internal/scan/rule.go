@@ -40,6 +40,7 @@ const (
 	Server      Target = "server"      // commands of MCP servers
 	Name        Target = "name"        // names of files and skills
 	Bytes       Target = "bytes"       // binary files and characters
+	Behavior    Target = "behavior"    // what scripts do when they run with decoy secrets
 )
 
 // Rules returns all rules, sorted by ID.
@@ -57,7 +58,7 @@ func Rules() []Rule {
 // rules returns all rules, grouped by subject.
 func rules() []Rule {
 	return allRules.get(func() []Rule {
-		return slices.Concat(proseRules(), sentenceTargets(), shellRules(), codeRules(), secretRules(), flowRules(), characterRules(), fileRules(), serverRules(), frontmatterRules())
+		return slices.Concat(proseRules(), sentenceTargets(), shellRules(), codeRules(), secretRules(), flowRules(), characterRules(), fileRules(), serverRules(), frontmatterRules(), behaviorRules())
 	})
 }
 

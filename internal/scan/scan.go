@@ -11,13 +11,11 @@
 package scan
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"slices"
 
 	"github.com/loadout-dev/loadout/internal/skillfile"
 	"github.com/loadout-dev/loadout/skill"
@@ -71,12 +69,7 @@ func (s *scanner) scan(ctx context.Context, folder string) error {
 	}
 	s.addListingFindings(ds)
 	s.compareFrontmatter()
-	slices.SortStableFunc(s.report.Findings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(b.Severity, a.Severity), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Rule, b.Rule))
-	})
-	if len(s.report.Findings) > MaxFindings {
-		s.report.Findings, s.report.Truncated = s.report.Findings[:MaxFindings], true
-	}
+	s.report.sort()
 	return nil
 }
 
