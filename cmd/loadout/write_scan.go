@@ -8,10 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/loadout-dev/loadout/internal/console"
+	"github.com/loadout-dev/loadout/internal/detonation"
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/scan"
 	"github.com/loadout-dev/loadout/internal/setup"
@@ -23,15 +25,23 @@ import (
 type scanFlags struct {
 	severity string
 	sarif    bool
+	run      bool
+	timeout  time.Duration
 }
 
 // scanOutput is the JSON output of the scan command.
 type scanOutput struct {
-	Results []skillcheck.Scanned `json:"results"`
-	Counts  map[string]int       `json:"counts"` // findings by severity
-	Level   scan.Severity        `json:"level"`  // lowest severity that sets the exit code to 1
-	Clean   bool                 `json:"clean"`  // whether there are no findings at or above the level
-	Notice  string               `json:"notice"`
+	Results []scanResult   `json:"results"`
+	Counts  map[string]int `json:"counts"` // findings by severity
+	Level   scan.Severity  `json:"level"`  // lowest severity that sets the exit code to 1
+	Clean   bool           `json:"clean"`  // whether there are no findings at or above the level
+	Notice  string         `json:"notice"`
+}
+
+// scanResult is the result for one skill. Run is set if its scripts were run.
+type scanResult struct {
+	skillcheck.Scanned
+	Run *detonation.Report `json:"run,omitempty"`
 }
 
 const scanNotice = "A scan is not a guarantee: a skill without findings can be harmful, and a finding can be harmless."
@@ -46,19 +56,32 @@ its user, commands that download and run code, encoded programs, secrets, and be
 that the frontmatter does not declare. PATH is the directory, SKILL.md or archive of a
 skill, or a directory with skills below it. NAME is the name of an available skill.
 
+--run also runs the scripts of one skill in the sandbox, without arguments, with --help
+and with an input file, and reports what they do. They see none of your files, secrets
+and hosts: their home directory and environment contain decoys, and each request is
+answered inside the sandbox. Only you can use --run, not an agent.
+
 A scan is not a guarantee: a skill without findings can be harmful, and a finding can
 be harmless. The sandbox limits what scripts can do. Exits with status 1 if a finding
 has at least the given severity.`,
 		Example: `  loadout scan skills
   loadout scan pdf --severity medium
+  loadout scan pdf --run
   loadout scan skills --sarif > scan.sarif
   loadout scan skills --json | jq '.results[].findings[] | select(.severity == "high")'`,
 		Args:              argCount(1, -1, "the PATH or NAME of a skill"),
 		ValidArgsFunction: a.completeSkill,
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.scanSkills(cmd.Context(), args, o) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkDuration(cmd, "timeout", o.timeout); err != nil {
+				return err
+			}
+			return a.scanSkills(cmd.Context(), args, o)
+		},
 	}
 	cmd.Flags().StringVar(&o.severity, "severity", "high", "minimum `LEVEL` for exit code 1: info, low, medium or high")
 	cmd.Flags().BoolVar(&o.sarif, "sarif", false, "print a SARIF 2.1.0 log for code hosts and editors")
+	cmd.Flags().BoolVar(&o.run, "run", false, "also run the skill's scripts in the sandbox with decoy secrets")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", detonation.DefaultTimeout, "with --run, stop each script after `TIME`")
 	return cmd
 }
 
@@ -70,10 +93,15 @@ func (a *app) scanSkills(ctx context.Context, args []string, o scanFlags) error 
 	case o.sarif && a.JSON:
 		return exit.Errorf(exit.Usage, "omit one of them", "--sarif and --json cannot be used together")
 	}
-	out := scanOutput{Results: []skillcheck.Scanned{}, Level: level, Clean: true, Notice: scanNotice}
+	if o.run {
+		if err := a.requireScanRun(ctx, args); err != nil {
+			return err
+		}
+	}
+	out := scanOutput{Results: []scanResult{}, Level: level, Clean: true, Notice: scanNotice}
 	done := a.ShowProgress("scanning skills")
 	for _, arg := range args {
-		found, failed := a.scanArgument(ctx, arg)
+		found, failed := a.scanArgument(ctx, arg, o)
 		if err = failed; err != nil {
 			break
 		}
@@ -109,16 +137,24 @@ func (a *app) scanSkills(ctx context.Context, args []string, o scanFlags) error 
 }
 
 // scanArgument scans the skills at a path, or the skill with the given name.
-func (a *app) scanArgument(ctx context.Context, arg string) ([]skillcheck.Scanned, error) {
+func (a *app) scanArgument(ctx context.Context, arg string, o scanFlags) ([]scanResult, error) {
 	if _, err := os.Stat(arg); errors.Is(err, fs.ErrNotExist) && isSkillRef(arg) {
-		s, err := a.scanNamed(ctx, arg)
-		return []skillcheck.Scanned{s}, err
+		s, err := a.scanNamed(ctx, arg, o)
+		return []scanResult{s}, err
+	}
+	if o.run {
+		s, err := a.scanRunPath(ctx, arg, o)
+		return []scanResult{s}, err
 	}
 	all, err := skillcheck.ScanPath(ctx, arg)
 	if errors.Is(err, skillcheck.ErrNotSkill) {
 		return nil, exit.Errorf(exit.Usage, "give a skill's directory, its SKILL.md, a .zip or .skill archive, or a NAME", "not a skill: %s", arg)
 	}
-	return all, classifyScanError(err)
+	var out []scanResult
+	for _, s := range all {
+		out = append(out, scanResult{Scanned: s})
+	}
+	return out, classifyScanError(err)
 }
 
 // isSkillRef reports whether an argument that is not a path has the form NAME
@@ -130,23 +166,35 @@ func isSkillRef(arg string) bool {
 	return !strings.HasPrefix(arg, ".") && !filepath.IsAbs(arg) && strings.Count(arg, "/") == 1
 }
 
-func (a *app) scanNamed(ctx context.Context, ref string) (skillcheck.Scanned, error) {
+func (a *app) scanNamed(ctx context.Context, ref string, o scanFlags) (scanResult, error) {
 	rt, err := a.OpenRuntime(ctx)
 	if err != nil {
-		return skillcheck.Scanned{}, err
+		return scanResult{}, err
 	}
 	defer rt.Close()
 	e, err := a.resolveSkill(ctx, rt, ref)
 	if err != nil {
-		return skillcheck.Scanned{}, err
+		return scanResult{}, err
 	}
 	b, err := rt.Catalog().Open(ctx, e)
 	if err != nil {
-		return skillcheck.Scanned{}, err
+		return scanResult{}, err
 	}
 	defer b.Close()
-	s, err := skillcheck.ScanBundle(ctx, b, e.Path)
-	return s, classifyScanError(err)
+	return a.scanOpened(ctx, b, e.Path, o)
+}
+
+// scanOpened scans an open skill, and runs its scripts if o says so.
+func (a *app) scanOpened(ctx context.Context, b *skill.Bundle, shown string, o scanFlags) (scanResult, error) {
+	s, err := skillcheck.ScanBundle(ctx, b, shown)
+	out := scanResult{Scanned: s}
+	if err == nil && o.run {
+		out.Run, err = a.runForScan(ctx, b, o)
+		if err == nil {
+			out.Add(out.Run.Findings...)
+		}
+	}
+	return out, classifyScanError(err)
 }
 
 // classifyScanError adds the exit code and the hint to a scan error.
@@ -190,6 +238,7 @@ func (a *app) printScanResults(out scanOutput) {
 			continue
 		}
 		fmt.Fprintf(&b, "%s: %s\n", a.Bold(plain(r.Path)), verdict)
+		a.printScanRuns(&b, r.Run)
 		for _, f := range r.Findings {
 			if f.Severity >= from {
 				a.printScanFinding(&b, f, out.Level)

@@ -8,6 +8,7 @@ import (
 	"github.com/loadout-dev/loadout/internal/exit"
 	"github.com/loadout-dev/loadout/internal/lease"
 	"github.com/loadout-dev/loadout/internal/operator"
+	"github.com/loadout-dev/loadout/internal/script"
 	"github.com/loadout-dev/loadout/policy"
 )
 
@@ -35,6 +36,9 @@ func (s *Setup) managedError(args []string) error {
 	return exit.Errorf(exit.Refused, "ask an administrator of the machine; the mode is set in "+s.operatorFile(),
 		"`%s` does not count on this machine: policy.presence is managed", formatCommand(args))
 }
+
+// ScriptHost describes the interpreters of scripts.
+func (s *Setup) ScriptHost(managed bool) script.Host { return script.HostOf(s.scriptEnv(managed)) }
 
 // scriptEnv returns the environment variables that select the interpreters of
 // scripts. In managed mode, this is only PATH, reduced to the directories in

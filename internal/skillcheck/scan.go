@@ -86,6 +86,31 @@ func ScanPath(ctx context.Context, p string) ([]Scanned, error) {
 	return nil, ErrNotSkill
 }
 
+// Open opens the skill at a path: its directory, its SKILL.md or an archive.
+// The error is [ErrNotSkill] or a [*ScanError]. The caller must close the
+// bundle.
+func Open(p string) (*skill.Bundle, error) {
+	fi, err := os.Stat(p)
+	if err != nil {
+		return nil, &ScanError{Path: p, Err: fileerror.Cause(err)}
+	}
+	var b *skill.Bundle
+	switch {
+	case fi.IsDir() && containsSkill(p):
+		b, err = openDir(p)
+	case skillpath.IsSkillFile(filepath.Base(p)) && fi.Mode().IsRegular():
+		b, err = openDir(filepath.Dir(p))
+	case IsArchive(p) && fi.Mode().IsRegular():
+		return openArchive(p, fi.Size())
+	default:
+		return nil, ErrNotSkill
+	}
+	if err != nil {
+		return nil, &ScanError{Path: p, Err: fileerror.Cause(err)}
+	}
+	return b, nil
+}
+
 // ScanBundle scans an open skill. shown is the skill's path in the result.
 func ScanBundle(ctx context.Context, b *skill.Bundle, shown string) (Scanned, error) {
 	r, err := Scan(ctx, b.FS, b.Folder, ScanTimeout)
@@ -149,18 +174,27 @@ func scanDir(ctx context.Context, dir, shown string) (Scanned, error) {
 }
 
 func scanArchive(ctx context.Context, p string, size int64) (Scanned, error) {
-	f, err := os.Open(p)
-	if err != nil {
-		return Scanned{}, &ScanError{Path: p, Err: fileerror.Cause(err)}
-	}
-	defer f.Close()
-	b, err := skill.OpenZIP(f, size, p, skill.Limits{AllowFolderMismatch: true})
-	if _, refused := errors.AsType[*skill.RefusedError](err); refused {
-		return Scanned{}, &ScanError{Path: p, Err: err}
-	}
+	b, err := openArchive(p, size)
 	if err != nil {
 		return Scanned{}, err
 	}
 	defer b.Close()
 	return ScanBundle(ctx, b, p)
+}
+
+// openArchive opens the skill in an archive. Closing it closes the file, too.
+func openArchive(p string, size int64) (*skill.Bundle, error) {
+	f, err := os.Open(p)
+	if err != nil {
+		return nil, &ScanError{Path: p, Err: fileerror.Cause(err)}
+	}
+	b, err := skill.OpenZIP(f, size, p, skill.Limits{AllowFolderMismatch: true})
+	if err != nil {
+		f.Close()
+		if _, refused := errors.AsType[*skill.RefusedError](err); refused {
+			return nil, &ScanError{Path: p, Err: err}
+		}
+		return nil, err
+	}
+	return skill.NewBundle(b.FS, b.Folder, func() error { return errors.Join(b.Close(), f.Close()) }), nil
 }
