@@ -54,7 +54,9 @@ func (l *Library) readContent(ctx context.Context, b *skill.Bundle) (*content, e
 	if found := l.opts.Limits.Check(files); found != nil {
 		return nil, &skill.RefusedError{What: "skill", Refusals: found}
 	}
-	return &content{skill: s, fsys: b.FS, manifest: files, meta: newMeta(s, ds, file, files)}, ctx.Err()
+	m := newMeta(s, ds, file, files)
+	m.Questions = readQuestions(b.FS, s.Name)
+	return &content{skill: s, fsys: b.FS, manifest: files, meta: m}, ctx.Err()
 }
 
 // storeFiles scans the files and stores them in the database, so that a version

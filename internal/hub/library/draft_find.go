@@ -59,7 +59,7 @@ func (l *Library) SearchWithDraft(ctx context.Context, p account.Principal, d Dr
 		return nil, err
 	}
 	defer done()
-	t := l.index.withDraft(newDraftEntry(c.skill, c.meta), c.meta.Examples, d.Of, places)
+	t := l.index.withDraft(newDraftEntry(c.skill, c.meta), c.meta.searchText(), d.Of, places)
 	out := make([]DraftSearchResult, len(queries))
 	for i, q := range queries {
 		if out[i], err = l.findWithDraft(ctx, p, t, q, reached, limit); err != nil {

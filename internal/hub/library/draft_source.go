@@ -75,7 +75,7 @@ func (t *DraftSource) List(ctx context.Context) (catalog.Listing, error) {
 			return catalog.Listing{}, fmt.Errorf("read draft %q: %w", t.Name, err)
 		}
 		t.entry = locateEntry(newDraftEntry(c.skill, c.meta), t.Origin(), t.Scope())
-		t.examples = c.meta.Examples
+		t.examples = c.meta.searchText()
 	}
 	return catalog.Listing{Entries: []*catalog.Entry{t.entry}}, nil
 }

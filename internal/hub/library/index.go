@@ -42,7 +42,7 @@ type indexedSkill struct {
 	withheld   bool // whether the current version was rejected and is withheld
 	listings   []Namespace
 	entry      *catalog.Entry // catalog entry without origin and path
-	examples   string         // requests that the skill is for
+	examples   string         // examples and questions; see [meta.searchText]
 	summary
 }
 
@@ -187,7 +187,7 @@ func newIndexedSkill(c store.Change) *indexedSkill {
 	return &indexedSkill{
 		id: c.ID, digest: c.Skill.Digest, hidden: c.Skill.Hidden || isWithheld(*c.Skill), withheld: isWithheld(*c.Skill), listings: c.Listings, summary: newSummary(*c.Skill, m, c.Pending),
 		entry:    m.catalogEntry(c.Skill.Name, c.Skill.Display, c.Skill.Description, c.Skill.Label, c.Skill.Tags),
-		examples: m.Examples,
+		examples: m.searchText(),
 	}
 }
 
@@ -302,6 +302,7 @@ type rankedSkill struct {
 	id    string
 	score float64
 	fit   float64 // see [catalog.Hit]
+	share float64 // score in its namespace, divided by that of the best hit there
 }
 
 // compareRanked orders search results: weak ones last, then by score.
@@ -333,8 +334,9 @@ func (s *skillIndex) searchWith(t *draftOverlay, query string, in []Namespace, l
 		if index == nil {
 			continue
 		}
-		rank := 0
+		rank, best := 0, 0.0
 		for _, h := range index.Search(query, limit*2) {
+			best = max(best, h.Score)
 			k := of[h.Doc]
 			if s.isShadowed(t, k.id, k.entry.Name, in) {
 				continue
@@ -347,6 +349,7 @@ func (s *skillIndex) searchWith(t *draftOverlay, query string, in []Namespace, l
 			}
 			out[i].score = max(out[i].score, 1/float64(smooth+rank))
 			out[i].fit = max(out[i].fit, h.Fit)
+			out[i].share = max(out[i].share, h.Score/best)
 			rank++
 		}
 	}

@@ -23,7 +23,8 @@ type meta struct {
 	ArgumentHint  string             `json:"argument_hint,omitempty"`
 	BindShells    []string           `json:"bind_shells,omitempty"`
 	Dependencies  []string           `json:"dependencies,omitempty"`
-	Examples      string             `json:"examples,omitempty"` // requests that the skill is for, one a line; missing from versions of an older program
+	Examples      string             `json:"examples,omitempty"`  // requests that the skill is for, one a line; missing from versions of an older program
+	Questions     []string           `json:"questions,omitempty"` // see [readQuestions]; missing from versions of an older program
 	UserOnly      bool               `json:"person_only,omitempty"`
 	ModelOnly     bool               `json:"model_only,omitempty"`
 	ProvidesTools bool               `json:"brings,omitempty"` // whether the skill provides tools, through MCP servers or a provider

@@ -122,7 +122,8 @@ type Hit struct {
 const maxHits = 100
 
 // Search returns the visible skills whose names, descriptions and tags match a
-// query, best first. It omits hidden and shadowed skills. It returns up to limit
+// query, best first. Of nearly equal ones, those come first that the principal and
+// its groups use most, and then those that were updated last. It omits hidden and shadowed skills. It returns up to limit
 // results, and never more than 100. A limit of 0 means 10.
 func (l *Library) Search(ctx context.Context, p account.Principal, query string, limit int) ([]Hit, error) {
 	in, err := namespaces(p, account.SkillRead)
@@ -135,7 +136,11 @@ func (l *Library) Search(ctx context.Context, p account.Principal, query string,
 	if err := l.index.refresh(ctx); err != nil {
 		return nil, err
 	}
-	return l.loadHits(ctx, p, l.index.search(query, in, min(limit, maxHits)))
+	found := l.index.search(query, in, maxHits)
+	if err := l.orderNearEqual(ctx, p, found); err != nil {
+		return nil, fmt.Errorf("order search results: %w", err)
+	}
+	return l.loadHits(ctx, p, found[:min(limit, len(found))])
 }
 
 // loadHits returns the search results whose skills the principal may see.

@@ -323,3 +323,57 @@ func TestWeakHitsComeLast(t *testing.T) {
 		}
 	})
 }
+
+// Skills are found by the prompts of their evaluation files, but less than by
+// descriptions: a skill cannot take the place of another one by naming it.
+func TestSearchFindsQuestions(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
+		upload := func(name, description, evals string) {
+			files := fstest.MapFS{"SKILL.md": {Data: []byte("---\nname: " + name + "\ndescription: " + description + "\n---\nRead.\n")}}
+			if evals != "" {
+				files["evals/eval_queries.json"] = &fstest.MapFile{Data: []byte(evals)}
+			}
+			must(w.lib.Upload(w.ctx, w.ada, w.team, library.Package{FileName: name + ".zip", Data: bytes.NewReader(pack(t, name, files))}))(t)
+		}
+		upload("anomalies", "Examines series.", `[{"query": "Why did turnover drop on Tuesday?", "should_trigger": true},
+			{"query": "Bake a marzipan cake", "should_trigger": false}, {"query": "`+strings.Repeat("zeppelin ", 30)+`", "should_trigger": true}]`)
+		upload("invoice-maker", "Makes invoices.", "")
+		upload("greedy", "Does everything.", `[{"query": "invoice-maker invoice maker", "should_trigger": true}, {"query": "make invoices", "should_trigger": true},
+			{"query": "third", "should_trigger": true}, {"query": "fourth", "should_trigger": true}, {"query": "fifth", "should_trigger": true}, {"query": "sixth", "should_trigger": true}]`)
+		hits := func(query string) []string {
+			return names(must(w.lib.Search(w.ctx, w.bob, query, 0))(t), func(h library.Hit) string { return h.Name })
+		}
+		wantEqual(t, hits("turnover tuesday"), []string{"anomalies"})
+		wantEqual(t, hits("marzipan"), []string{})
+		wantEqual(t, hits("zeppelin"), []string{})
+		wantEqual(t, hits("fifth"), []string{"greedy"})
+		wantEqual(t, hits("sixth"), []string{})
+		for _, query := range []string{"invoice-maker", "make invoices"} {
+			if got := hits(query); len(got) == 0 || got[0] != "invoice-maker" {
+				t.Errorf("%q finds %q", query, got)
+			}
+		}
+	})
+}
+
+// Of nearly equal hits, those come first that the user and its groups use most, and
+// then those that were updated last. Better hits come before both.
+func TestNearlyEqualHitsAreOrderedByUse(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
+		ids := map[string]string{}
+		for _, s := range []struct{ name, description string }{{"ledger-red", "Balances ledgers."}, {"ledger-tan", "Balances ledgers."}, {"ledger-blue", "Balances ledgers."}, {"books", "Balances ledgers and audits books of shops."}} {
+			text := "---\nname: " + s.name + "\ndescription: " + s.description + "\n---\nRead.\n"
+			ids[s.name] = must(w.lib.Upload(w.ctx, w.ada, w.team, library.Package{FileName: s.name + ".zip", Data: bytes.NewReader(pack(t, s.name, fstest.MapFS{"SKILL.md": {Data: []byte(text)}}))}))(t).ID
+		}
+		hits := func(p account.Principal, query string) []string {
+			return names(must(w.lib.Search(w.ctx, p, query, 3))(t), func(h library.Hit) string { return h.Name })
+		}
+		wantEqual(t, hits(w.bob, "balance ledgers"), []string{"ledger-blue", "ledger-tan", "ledger-red"})
+		now := time.Now()
+		mustDo(t, w.db.Usage.Add(w.ctx, store.SkillUsage{SkillID: ids["ledger-tan"], Owner: string(w.bob.User), Loads: 2, LastUsed: now}))
+		mustDo(t, w.db.Usage.Add(w.ctx, store.SkillUsage{SkillID: ids["books"], Owner: string(w.bob.User), Loads: 9, LastUsed: now}))
+		mustDo(t, w.db.MergeUsage(w.ctx, now))
+		wantEqual(t, hits(w.bob, "balance ledgers"), []string{"ledger-tan", "ledger-blue", "ledger-red"})
+		wantEqual(t, hits(w.bob, "ledger-red")[0], "ledger-red")
+	})
+}
