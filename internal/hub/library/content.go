@@ -26,6 +26,7 @@ type content struct {
 	findings json.RawMessage
 
 	changelog string // one line by the author
+	base      int64  // the newest version that the author knows, or 0
 }
 
 // readContent reads the skill in b. It returns an error if the skill is invalid.

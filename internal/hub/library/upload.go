@@ -25,7 +25,10 @@ type Package struct {
 	AnyFolder bool
 	// Changelog is one line by the author about what changed, of up to 200 characters.
 	Changelog string
-	Data      io.Reader
+	// Base is the newest version that the author knows, or 0. AddVersion returns
+	// [ErrConflict] if there is a newer one.
+	Base int64
+	Data io.Reader
 }
 
 // maxChangelog is the maximum length of [Package.Changelog], in characters.
@@ -163,6 +166,7 @@ func (l *Library) withPackage(ctx context.Context, pkg Package, f func(*content)
 		return err
 	}
 	c.changelog = cleanLine(strings.TrimSpace(pkg.Changelog), 1024)
+	c.base = pkg.Base
 	return f(c)
 }
 
@@ -270,6 +274,9 @@ func (l *Library) appendVersionInTx(ctx context.Context, tx *store.Tx, p account
 	if err := c.checkSameSkill(h); err != nil {
 		return store.Version{}, err
 	}
+	if err := checkNewest(ctx, tx, h.ID, c.base); err != nil {
+		return store.Version{}, err
+	}
 	v, err := l.insertVersion(ctx, tx, p, h.Skill, c, from)
 	if err != nil {
 		return v, err
@@ -283,6 +290,22 @@ func (l *Library) appendVersionInTx(ctx context.Context, tx *store.Tx, p account
 		return v, l.notifyManagers(ctx, tx, p, h, v)
 	}
 	return v, l.notifyUsers(ctx, tx, p, h, v)
+}
+
+// checkNewest returns [ErrConflict] if a skill has a version newer than base. It does
+// not check base 0.
+func checkNewest(ctx context.Context, tx *store.Tx, id string, base int64) error {
+	if base == 0 {
+		return nil
+	}
+	newest, err := tx.Versions.List(ctx, id, math.MaxInt64, 1)
+	if err != nil {
+		return err
+	}
+	if len(newest) > 0 && newest[0].Number > base {
+		return fmt.Errorf("%w: version %d is newer than version %d", ErrConflict, newest[0].Number, base)
+	}
+	return nil
 }
 
 // insertVersion adds a version and makes it current if mayBeCurrent permits

@@ -158,6 +158,23 @@ func TestInterruptedUploadStoresNothing(t *testing.T) {
 	}
 }
 
+func TestAddVersionAfterNewest(t *testing.T) {
+	each(t, func(t *testing.T, w *fixture) {
+		s := w.upload(w.ada, w.team, "pdf", "one")
+		w.version(w.meg, s, "two")
+		next := func(base int64) library.Package {
+			pkg := upload(t, "pdf", fmt.Sprint("after ", base))
+			pkg.Base = base
+			return pkg
+		}
+		_, err := w.lib.AddVersion(w.ctx, w.ada, s.ID, next(1))
+		wantError(t, err, library.ErrConflict)
+		if v := must(w.lib.AddVersion(w.ctx, w.ada, s.ID, next(2)))(t); v.Number != 3 {
+			t.Errorf("the next version is %+v", v)
+		}
+	})
+}
+
 func TestVersions(t *testing.T) {
 	each(t, func(t *testing.T, w *fixture) {
 		s := w.upload(w.ada, w.team, "pdf", "one")

@@ -66,9 +66,11 @@ func (h *Handlers) createSkill(ctx context.Context, in *struct {
 func (h *Handlers) addVersion(ctx context.Context, in *struct {
 	PackageQuery
 	api.SkillPath
+	Base int64 `query:"base" minimum:"1" doc:"The newest version that you know. The upload fails with 409 (changed) if there is a newer one"`
 }) (*versionCreated, error) {
 	var v *library.Version
 	err := receivePackage(ctx, in.PackageQuery, func(pkg library.Package) (err error) {
+		pkg.Base = in.Base
 		v, err = h.Library.AddVersion(ctx, account.FromContext(ctx), in.Skill, pkg)
 		return err
 	})

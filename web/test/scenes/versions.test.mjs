@@ -163,6 +163,7 @@ test("saving a version says which one stays in use, and asks if another author w
   const { as, ada, ben, upload } = await crew(t);
   const { id, digest } = await upload(ada, "tides", code("one"));
   await as(ben, "PUT", `/skills/${id}/versions/1/review`, { decision: "approved", digest });
+  ada.allowed = [/status of 401/, /status of 409/];
   await ada.goto(`/compose/${id}`);
   await editText(ada, /tide\.py/, 'print("three")\n');
   await ada.getByText("Follows the specification").first().waitFor();

@@ -1,7 +1,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { pageOf } from "../../features/skills/skilladdress";
-import { api, got, useLoad, type Schema } from "../../shared/api/client";
+import { api, got, Refusal, useLoad, type Schema } from "../../shared/api/client";
 import { hasRole, isAdmin, me } from "../../shared/api/me";
 import { Diff } from "../../shared/content";
 import { findMsg, msg } from "../../shared/i18n/messages";
@@ -38,17 +38,12 @@ export function SaveDialog({ work, result, onClose }: Props) {
     setBusy(true);
     setError(undefined);
     try {
-      const newest = work.of && (await newestVersion(work.of.id));
-      if (newest && newest.number > (known?.number ?? 0)) {
-        setKnown(newest);
-        setBusy(false);
-        return;
-      }
       const saved = await save(
         work,
         await called(work.files, now, version),
         c?.name || work.name || "skill",
         changelog.trim(),
+        known?.number,
       );
       work.markSaved();
       forget(work.key);
@@ -60,7 +55,9 @@ export function SaveDialog({ work, result, onClose }: Props) {
       );
       route(`/library/${encodeURIComponent(saved.skill)}`);
     } catch (e) {
-      setError(e);
+      if (work.of && e instanceof Refusal && e.problem.code === "changed")
+        setKnown(await newestVersion(work.of.id).catch(() => known));
+      else setError(e);
       setBusy(false);
     }
   };

@@ -27,14 +27,24 @@ interface Saved {
 // The client would encode the body as JSON.
 const asIs = { headers: { "Content-Type": "application/zip" }, bodySerializer: (body: unknown) => body as BodyInit };
 
-/** save saves a draft as a new skill or as a new version. */
-export async function save(work: Work, files: DraftFile[], name: string, changelog: string): Promise<Saved> {
+/** save saves a draft as a new skill, or as a new version if none is newer than `base`. */
+export async function save(
+  work: Work,
+  files: DraftFile[],
+  name: string,
+  changelog: string,
+  base?: number,
+): Promise<Saved> {
   const { zip, file } = await pack(work, files);
   const body = zip as unknown as string;
   const query = { file_name: file, ...(changelog && { changelog }) }; // the hub reads these files, not those of the last check
   if (work.of) {
     const version = await got(
-      api.POST("/api/v1/skills/{skill}/versions", { params: { path: { skill: work.of.id }, query }, body, ...asIs }),
+      api.POST("/api/v1/skills/{skill}/versions", {
+        params: { path: { skill: work.of.id }, query: { ...query, base } },
+        body,
+        ...asIs,
+      }),
     );
     return { skill: work.of.id, name, number: version.number };
   }

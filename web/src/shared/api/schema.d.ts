@@ -10988,6 +10988,8 @@ export interface operations {
                 changelog?: string;
                 /** @description Accept packages that break the specification: the folder may have another name than the archive */
                 lenient?: boolean;
+                /** @description The newest version that you know. The upload fails with 409 (changed) if there is a newer one */
+                base?: number;
             };
             header?: {
                 /** @description Your unique ID of the request, at most 200 bytes, plain or quoted: a repetition within 24 hours on any node gets the response of the success, if you may still see it; at most 10000 in that time */
