@@ -101,7 +101,7 @@ func (a *app) families(root *cobra.Command) []family {
 		{"use", "Find and run skills:", []subcommand{{"list", a.listCommand}, {"search", a.searchCommand}, {"show", a.showCommand}, {"explain", a.explainCommand}, {"run", a.runCommand}}},
 		{"install", "Install skills:", []subcommand{{"add", a.addCommand}, {"update", a.updateCommand}, {"verify", a.verifyCommand}, {"remove", a.removeCommand}}},
 		{"write", "Write and publish skills:", []subcommand{{"new", a.newCommand}, {"validate", a.validateCommand}, {"scan", a.scanCommand}, {"test", a.testCommand}, {"pack", a.packCommand}, {"inspect", a.inspectCommand},
-			{"sign", a.signCommand}}},
+			{"sign", a.signCommand}, {"publish", a.publishCommand}}},
 		{"agent", "Agents and MCP servers:", []subcommand{{"setup", a.setupCommand}, {"connect", a.connectCommand}, {"disconnect", a.disconnectCommand}, {"import", a.importCommand}, {"migrate", a.migrateCommand},
 			{"mcp", a.mcpCommand}, {"chat", a.chatCommand}, {"servers", a.serversCommand}, {"capabilities", a.capabilitiesCommand}}},
 		{"permission", "Permissions and secrets:", []subcommand{{"approve", a.approveCommand}, {"changes", a.changesCommand}, {"trust", a.trustCommand}, {"secret", a.secretCommand}, {"sandbox", a.sandboxCommand}}},

@@ -178,15 +178,25 @@ func readPrivateKey(file, flag string) (signature.PrivateKey, error) {
 // expiring soon.
 const expiryWarning = 90 * 24 * time.Hour
 
+// openKey reads the private key in a file to sign with. It prints a note if the key
+// expires soon.
+func (a *app) openKey(file string) (signature.PrivateKey, error) {
+	key, err := readPrivateKey(file, "--key")
+	if err != nil || key.Expires.IsZero() {
+		return key, err
+	}
+	if left := time.Until(key.Expires); left <= 0 {
+		return key, exit.Errorf(exit.Refused, "sign with the key that replaced it, or create one: loadout sign --new-key NAME --key FILE", "key %s expired on %s", file, key.Expires.Format(time.DateOnly))
+	} else if left < expiryWarning {
+		a.Note("the key expires on %s; replace it before: loadout sign --new-key NAME --key FILE --replaces %s", key.Expires.Format(time.DateOnly), console.ShellQuote(file))
+	}
+	return key, nil
+}
+
 func (a *app) signSkills(paths []string, o *signFlags) error {
-	key, err := readPrivateKey(o.key, "--key")
+	key, err := a.openKey(o.key)
 	if err != nil {
 		return err
-	}
-	if left := time.Until(key.Expires); !key.Expires.IsZero() && left <= 0 {
-		return exit.Errorf(exit.Refused, "sign with the key that replaced it, or create one: loadout sign --new-key NAME --key FILE", "key %s expired on %s", o.key, key.Expires.Format(time.DateOnly))
-	} else if !key.Expires.IsZero() && left < expiryWarning {
-		a.Note("the key expires on %s; replace it before: loadout sign --new-key NAME --key FILE --replaces %s", key.Expires.Format(time.DateOnly), console.ShellQuote(o.key))
 	}
 	out := signOutput{Signed: []signedSkill{}}
 	for _, p := range paths {

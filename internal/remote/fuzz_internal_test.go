@@ -17,9 +17,9 @@ import (
 func FuzzIndex(f *testing.F) {
 	digest := "sha256:" + skillfile.Hash(nil)
 	for _, s := range []string{
-		`{"$schema":"` + indexSchema + `","skills":[{"name":"pdf","type":"archive","description":"d","url":"pdf.zip","digest":"` + digest + `"},{"name":"../x"}]}`,
+		`{"$schema":"` + IndexSchema + `","skills":[{"name":"pdf","type":"archive","description":"d","url":"pdf.zip","digest":"` + digest + `"},{"name":"../x"}]}`,
 		`{"skills":[{"name":"pdf","description":"d","files":["SKILL.md","a/b"]},{"name":"pdf","files":["skill.md"]},{"name":"x","files":["SKILL.md","../y"]}]}`,
-		`{"$schema":"` + indexSchema + `","skills":[{"name":"a","type":"skill-md","url":"//u:p@evil/%2e%2e/","digest":"` + digest + `"},{"name":"a","type":"skill-md","url":"javascript:x","digest":"` + digest + `"}]}`,
+		`{"$schema":"` + IndexSchema + `","skills":[{"name":"a","type":"skill-md","url":"//u:p@evil/%2e%2e/","digest":"` + digest + `"},{"name":"a","type":"skill-md","url":"javascript:x","digest":"` + digest + `"}]}`,
 		`{"skills":[1,null,[],{"name":null}]}`,
 		`[[[[`,
 	} {

@@ -20,9 +20,29 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
+// IndexSchema identifies version 0.2.0 of the format of indexes, and IndexDir is the path
+// of an index on a website.
 const (
-	indexSchema      = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
-	indexDir         = "/.well-known/agent-skills"
+	IndexSchema = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
+	IndexDir    = "/.well-known/agent-skills"
+)
+
+// SiteIndex lists the skills of a website.
+type SiteIndex struct {
+	Schema string    `json:"$schema"`
+	Skills []Indexed `json:"skills"`
+}
+
+// Indexed is a skill in a [SiteIndex].
+type Indexed struct {
+	Name        string `json:"name"` // portable
+	Type        string `json:"type"` // "archive" or "skill-md"
+	Description string `json:"description"`
+	URL         string `json:"url"`    // relative to that of the index, or absolute
+	Digest      string `json:"digest"` // of the archive or the SKILL.md: "sha256:" and hex
+}
+
+const (
 	olderIndexDir    = "/.well-known/skills"
 	indexFile        = "/index.json"
 	maxIndex         = 4 << 20 // bytes
@@ -88,7 +108,7 @@ func (c *Client) openIndex(ctx context.Context, l Location) (*Collection, error)
 // skill below the directory.
 func indexURLs(site *url.URL) (candidates []*url.URL, skillName string) {
 	at := func(p string) *url.URL { return &url.URL{Scheme: site.Scheme, Host: site.Host, Path: p} }
-	for _, dir := range []string{indexDir, olderIndexDir} {
+	for _, dir := range []string{IndexDir, olderIndexDir} {
 		i := strings.Index(site.Path+"/", dir+"/")
 		if i < 0 {
 			continue
@@ -101,7 +121,7 @@ func indexURLs(site *url.URL) (candidates []*url.URL, skillName string) {
 	}
 	base := strings.TrimRight(site.Path, "/")
 	for _, b := range slices.Compact([]string{base, ""}) {
-		candidates = append(candidates, at(b+indexDir+indexFile), at(b+olderIndexDir+indexFile))
+		candidates = append(candidates, at(b+IndexDir+indexFile), at(b+olderIndexDir+indexFile))
 	}
 	return candidates, ""
 }
@@ -147,12 +167,8 @@ type indexDocument struct {
 
 // indexEntry is an entry of an index in either format.
 type indexEntry struct {
-	Name        string   `json:"name"`
-	Type        string   `json:"type"`
-	Description string   `json:"description"`
-	URL         string   `json:"url"`
-	Digest      string   `json:"digest"`
-	Files       []string `json:"files"`
+	Indexed
+	Files []string `json:"files"` // in an older index
 }
 
 // parseIndex parses the index fetched from a URL. Invalid entries become
@@ -164,11 +180,11 @@ func (c *Client) parseIndex(src []byte, from *url.URL) ([]publishedSkill, []cata
 	}
 	read := c.readEntry
 	switch doc.Schema {
-	case indexSchema:
+	case IndexSchema:
 	case "":
 		read = c.readOlderEntry
 	default:
-		return nil, nil, fmt.Errorf("unsupported $schema %q (want %s, or none for the older format)", truncate(doc.Schema, 200), indexSchema)
+		return nil, nil, fmt.Errorf("unsupported $schema %q (want %s, or none for the older format)", truncate(doc.Schema, 200), IndexSchema)
 	}
 	if doc.Skills == nil {
 		return nil, nil, errors.New(`required list "skills" is missing`)

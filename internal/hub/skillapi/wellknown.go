@@ -11,14 +11,14 @@ import (
 	"github.com/loadout-dev/loadout/internal/hub/account"
 	"github.com/loadout-dev/loadout/internal/hub/api"
 	"github.com/loadout-dev/loadout/internal/hub/library"
+	"github.com/loadout-dev/loadout/internal/remote"
 	"github.com/loadout-dev/loadout/internal/skillname"
 	"github.com/loadout-dev/loadout/internal/store"
 	"github.com/loadout-dev/loadout/internal/untrusted"
 )
 
 const (
-	indexPath   = "/.well-known/agent-skills/index.json"
-	indexSchema = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
+	indexPath = "/.well-known/agent-skills/index.json"
 	// maxIndexed is the maximum number of skills in an index. Clients limit the
 	// size of the index.
 	maxIndexed = 2000
@@ -73,7 +73,7 @@ func (x *skillIndex) get(ctx context.Context, _ *api.NoBody) (*api.Body[indexJSO
 	if err != nil {
 		return nil, err
 	}
-	out := indexJSON{Schema: indexSchema, Skills: []indexedJSON{}}
+	out := indexJSON{Schema: remote.IndexSchema, Skills: []indexedJSON{}}
 	q := library.Query{In: in, Installable: true, Page: store.Page{Limit: store.MaxPage}}
 	for {
 		found, err := x.library.List(ctx, p, q)
