@@ -52,7 +52,7 @@ export const chat = shared(async (t) => {
 
 /** library is a hub with many skills. */
 export const library = shared(async (t) => {
-  const hub = await Hub.start();
+  const hub = await Hub.start({ env: { LOADOUT_HUB_RATE: "100000" } }); // for thousands of uploads
   t.after(() => hub.end());
   await hub.upload("tides", {
     "SKILL.md": skill("tides", "Reads tide tables. Use for questions on high water."),
