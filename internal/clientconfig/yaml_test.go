@@ -105,6 +105,15 @@ func TestYAMLRefused(t *testing.T) {
 	}
 }
 
+// Nothing is undone if it is unclear which of two entries to remove.
+func TestYAMLUndoRefusesDuplicates(t *testing.T) {
+	target := at(t, "goose", []byte("extensions:\n  loadout:\n    cmd: loadout\n  loadout:\n    cmd: other\n"))
+	ch, err := clientconfig.PlanUndo(target, "")
+	if file, ok := errors.AsType[*clientconfig.FileError](err); !ok || file.Line != 4 || !strings.Contains(file.Problem, "loadout is duplicated") {
+		t.Errorf("got %v, %+v", err, ch)
+	}
+}
+
 // A document nested to the limit is edited; a deeper one is refused, not misread.
 func TestYAMLDepth(t *testing.T) {
 	const limit = 64 // levels below the root

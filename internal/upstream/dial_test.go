@@ -59,6 +59,21 @@ func TestDialStdio(t *testing.T) {
 	}
 }
 
+// The requested handshake is used, even if the server last used another one.
+func TestRequestedEraPrecedesTheKnownOne(t *testing.T) {
+	d, c := newDialer(), childConfig(t, "modern")
+	for _, tt := range []struct{ requested, want string }{{"", upstream.Modern}, {upstream.Legacy, upstream.Legacy}, {upstream.Modern, upstream.Modern}} {
+		conn, err := d.Dial(t.Context(), c, &upstream.DialOptions{Era: tt.requested})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if conn.Era != tt.want {
+			t.Errorf("requested %q, got %q", tt.requested, conn.Era)
+		}
+		conn.Close()
+	}
+}
+
 func TestDialStdioFails(t *testing.T) {
 	for _, tt := range []struct{ mode, want string }{
 		{"exits", "connect to server \"exits\" with the command"},
