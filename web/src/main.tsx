@@ -1,6 +1,6 @@
 import { render } from "preact";
 import { App, type Pages } from "./app/app";
-import { meet } from "./shared/api/me";
+import { loadMe } from "./shared/api/me";
 import { startLanguage } from "./shared/i18n/choice";
 import { type Messages, setMessageFiles, withRest } from "./shared/i18n/messages";
 import { failed } from "./shared/ui";
@@ -48,6 +48,6 @@ const byPath: Record<string, { preload: () => Promise<unknown> } | undefined> = 
   ...{ usage: Usage, audit: Audit, settings: Settings, docs: Docs, shared: Shared, invite: Invite, admin: Admin },
 };
 void byPath[location.pathname.split("/")[1] ?? ""]?.preload();
-const user = meet();
+const user = loadMe();
 user.catch(() => {}); // shown by the app
 void startLanguage().then(() => render(<App pages={pages} user={user} />, document.getElementById("app")!));

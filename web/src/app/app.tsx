@@ -3,10 +3,10 @@ import { useEffect, useState } from "preact/hooks";
 import { ErrorBoundary, LocationProvider, Route, Router, useLocation } from "preact-iso";
 import { Everywhere } from "../features/approvals/dialog";
 import type { TestChatPart } from "../features/resources/testchat";
-import { front } from "../features/shortcuts/commands";
+import { overlay } from "../features/shortcuts/commands";
 import { listen, useShortcut } from "../features/shortcuts/keys";
 import { away, signedOut } from "../shared/api/client";
-import { me, meet } from "../shared/api/me";
+import { me, loadMe } from "../shared/api/me";
 import { msg } from "../shared/i18n/messages";
 import { loadProblemPatterns } from "../shared/servertext";
 import { Button, Empty, Problem, Toasts, Waiting } from "../shared/ui";
@@ -68,7 +68,7 @@ function Inside({ pages, user }: AppProps) {
   useEffect(() => void user.catch(setError), []);
   const again = () => {
     setError(undefined);
-    meet().catch(setError);
+    loadMe().catch(setError);
   };
   useEffect(watchConnection, []);
   if (error)
@@ -149,14 +149,14 @@ function Front({ pages }: { pages: Pages }) {
     () => loadAhead([loadProblemPatterns, () => pages.Palette.preload(), () => pages.ShortcutSheet.preload()]),
     [],
   );
-  useEffect(() => () => void (front.value = undefined), []); // signing in again opens nothing
-  useShortcut("palette", () => (front.value = "palette"));
-  useShortcut("sheet", () => (front.value = "sheet"));
+  useEffect(() => () => void (overlay.value = undefined), []); // signing in again opens nothing
+  useShortcut("palette", () => (overlay.value = "palette"));
+  useShortcut("sheet", () => (overlay.value = "sheet"));
   useShortcut("fresh", () => !hasUnsaved() && route("/"));
   return (
     <ErrorBoundary>
-      {front.value === "palette" && <pages.Palette />}
-      {front.value === "sheet" && <pages.ShortcutSheet />}
+      {overlay.value === "palette" && <pages.Palette />}
+      {overlay.value === "sheet" && <pages.ShortcutSheet />}
     </ErrorBoundary>
   );
 }

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { waiting } from "../features/approvals/requests";
-import { front } from "../features/shortcuts/commands";
+import { overlay } from "../features/shortcuts/commands";
 import { me, signOut, ways } from "../shared/api/me";
 import { chooseLanguage, languageName } from "../shared/i18n/choice";
 import { language } from "../shared/i18n/language";
@@ -46,7 +46,7 @@ export function Nav() {
           icon="search"
           label={msg("chat.find")}
           aria-haspopup="dialog"
-          onClick={() => (front.value = "palette")}
+          onClick={() => (overlay.value = "palette")}
         />
       </header>
       {open && (

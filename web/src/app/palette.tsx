@@ -1,9 +1,9 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
-import { type Command, front, shownCommands } from "../features/shortcuts/commands";
+import { type Command, overlay, shownCommands } from "../features/shortcuts/commands";
 import { isKey, keyText } from "../features/shortcuts/keys";
 import { api, got, type Schema, useLoad, usePages } from "../shared/api/client";
-import { shown } from "../shared/content/visibletext";
+import { showHiddenCharacters } from "../shared/content/visibletext";
 import { chooseLanguage, languageName } from "../shared/i18n/choice";
 import { ago } from "../shared/i18n/format";
 import { language } from "../shared/i18n/language";
@@ -42,7 +42,7 @@ const pause = 250; // before the hub is asked, in milliseconds
 /** Palette finds conversations by their title and text, and commands. */
 export default function Palette() {
   const [text, setText] = useState("");
-  const modal = useModal(() => (front.value = undefined));
+  const modal = useModal(() => (overlay.value = undefined));
   const chosen = useRef<() => void>(undefined);
   useEffect(() => () => void (chosen.current && setTimeout(chosen.current)), []); // after the focus has returned to the page
   const query = text.trim();
@@ -82,7 +82,7 @@ export default function Palette() {
   const sorted = groups.flatMap((g) => g.entries);
   const pick = (at: number) => {
     chosen.current = sorted[at]?.run;
-    front.value = undefined;
+    overlay.value = undefined;
   };
   const keys = useListKeys(
     sorted.length,
@@ -96,7 +96,7 @@ export default function Palette() {
   const close = (e: KeyboardEvent) => {
     if (!isKey(e, "palette")) return;
     e.preventDefault();
-    front.value = undefined;
+    overlay.value = undefined;
   };
   return (
     <dialog {...modal} class="dialog palette" aria-label={msg("palette.title")} onKeyDown={close}>
@@ -119,7 +119,7 @@ export default function Palette() {
           onKeyDown={keys.key}
         />
         <kbd aria-hidden="true">Esc</kbd>
-        <Button look="quiet" small icon="close" label={msg("ui.close")} onClick={() => (front.value = undefined)} />
+        <Button look="quiet" small icon="close" label={msg("ui.close")} onClick={() => (overlay.value = undefined)} />
       </div>
       <div class="palette-list" role="listbox" id={keys.list} aria-label={msg("palette.results")} tabIndex={-1}>
         {groups.map(({ group, from, entries }) => (
@@ -168,7 +168,7 @@ function Option({ entry: e, props }: { entry: Entry; props: ReturnType<ReturnTyp
       <Icon name={e.icon} size={16} />
       <span class="grow">
         <span class="row keep">
-          <span class="truncate grow">{shown(e.text)}</span>
+          <span class="truncate grow">{showHiddenCharacters(e.text)}</span>
           {e.note && <span class="small muted nowrap">{e.note}</span>}
           {e.keys && <kbd aria-hidden="true">{e.keys}</kbd>}
         </span>
@@ -181,7 +181,13 @@ function Option({ entry: e, props }: { entry: Entry; props: ReturnType<ReturnTyp
 function Excerpt({ parts }: { parts: NonNullable<Found["excerpt"]> }) {
   return (
     <span class="small muted palette-excerpt">
-      {parts.map((p, i) => (p.match ? <mark key={i}>{shown(p.text)}</mark> : <span key={i}>{shown(p.text)}</span>))}
+      {parts.map((p, i) =>
+        p.match ? (
+          <mark key={i}>{showHiddenCharacters(p.text)}</mark>
+        ) : (
+          <span key={i}>{showHiddenCharacters(p.text)}</span>
+        ),
+      )}
     </span>
   );
 }
@@ -280,7 +286,7 @@ function useCommandEntries(): Entry[] {
       ),
       ...general.map((c) => command(c, actions)),
       command(
-        { text: msg("shortcuts.title"), icon: "info", run: () => (front.value = "sheet") },
+        { text: msg("shortcuts.title"), icon: "info", run: () => (overlay.value = "sheet") },
         actions,
         keyText("sheet"),
       ),

@@ -1,4 +1,4 @@
-import { front } from "../features/shortcuts/commands";
+import { overlay } from "../features/shortcuts/commands";
 import { keyNames, setSingleKeys, shortcutText, singleKeys } from "../features/shortcuts/keys";
 import { allShortcuts, type Scope, shortcuts } from "../features/shortcuts/table";
 import { msg } from "../shared/i18n/messages";
@@ -10,7 +10,7 @@ const scopes: Scope[] = ["everywhere", "chat", "input", "request"];
 /** ShortcutSheet lists all keyboard shortcuts. */
 export default function ShortcutSheet() {
   return (
-    <Dialog title={msg("shortcuts.title")} onClose={() => (front.value = undefined)}>
+    <Dialog title={msg("shortcuts.title")} onClose={() => (overlay.value = undefined)}>
       <div class="sheet">
         {scopes.map((scope) => (
           <section key={scope}>

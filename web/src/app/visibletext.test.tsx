@@ -6,7 +6,7 @@ import { CompleteList } from "../pages/chat/completion";
 import { Code } from "../shared/content/code";
 import { Diff } from "../shared/content/diff";
 import { Markdown } from "../shared/content/markdown";
-import { shown } from "../shared/content/visibletext";
+import { showHiddenCharacters } from "../shared/content/visibletext";
 
 /** unquoted returns the Go strings of a file, one in each line. Invalid bytes become U+FFFD. */
 const unquoted = (file: string) =>
@@ -68,7 +68,7 @@ test("visible text: shows the characters of each hostile text, in Markdown, code
   for (const text of all) {
     const body = text.replace(/\r\n?/g, "\n");
     for (const view of [
-      <pre>{shown(text)}</pre>,
+      <pre>{showHiddenCharacters(text)}</pre>,
       <Markdown text={body} />,
       <Code text={text} plain />,
       <Diff diff={`--- a\n+++ b\n@@ -1 +1 @@\n-old\n+${body.replaceAll("\n", " ")}\n`} path="a.md" />,
@@ -83,7 +83,7 @@ test("visible text: shows the characters of each hostile text, in Markdown, code
 
 test("visible text: keeps legitimate texts, but for joiners and isolates of scripts", () => {
   for (const text of unquoted(legitimate)) {
-    const marks = drawnText(<pre>{shown(text)}</pre>);
+    const marks = drawnText(<pre>{showHiddenCharacters(text)}</pre>);
     if (/[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Mongolian}\u200b\u200c\u2066-\u2069]|\p{M}/u.test(text)) continue;
     same(marks, text);
   }

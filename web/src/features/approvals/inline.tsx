@@ -1,5 +1,5 @@
 import { ErrorBoundary } from "preact-iso";
-import { moment } from "../../shared/i18n/format";
+import { formatTime } from "../../shared/i18n/format";
 import { findMsg, msg } from "../../shared/i18n/messages";
 import { Icon, Tag } from "../../shared/ui";
 import { lazyPart } from "../../shared/ui/lazypart";
@@ -37,7 +37,9 @@ export function InlineAsk({ ask, outcome }: InlineAskProps) {
     <section class="asks-inline card" aria-label={title(ask)}>
       <h3 class="row">
         <Icon name="asks" /> {title(ask)}{" "}
-        {ask.deadline && <span class="small muted push">{msg("approvals.until", { time: moment(ask.deadline) })}</span>}
+        {ask.deadline && (
+          <span class="small muted push">{msg("approvals.until", { time: formatTime(ask.deadline) })}</span>
+        )}
       </h3>
       <ErrorBoundary>
         <Question ask={ask} />

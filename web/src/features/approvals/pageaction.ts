@@ -13,10 +13,10 @@ interface Action {
 const begun = new Set<string>();
 
 /**
- * carryOut runs the page action of a request once and sends its result. Another window may answer
+ * runPageAction runs the page action of a request once and sends its result. Another window may answer
  * first. Old requests are skipped, because their answer follows in the same stream.
  */
-export async function carryOut(ask: ApprovalRequest) {
+export async function runPageAction(ask: ApprovalRequest) {
   if (begun.has(ask.id)) return;
   begun.add(ask.id);
   await new Promise((resolve) => setTimeout(resolve, 50));

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { api, got, type Pages, type Schema, usePages } from "../../shared/api/client";
 import { me } from "../../shared/api/me";
-import { count, moment } from "../../shared/i18n/format";
+import { count, formatTime } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { Button, done, More, Problem, TableWrap, Tag, useConfirm } from "../../shared/ui";
 import { groupName, roleName, useUserNames } from "../users/users";
@@ -98,7 +98,7 @@ function Table({ invitations, load, groups }: { invitations: Invitation[]; load:
                       </>
                     )}
                     {i.role && <>{roleName(i.role)} · </>}
-                    {msg("invite.by", { name: i.inviterName, time: moment(i.created) })}
+                    {msg("invite.by", { name: i.inviterName, time: formatTime(i.created) })}
                   </span>
                 </td>
                 <td>
@@ -109,7 +109,7 @@ function Table({ invitations, load, groups }: { invitations: Invitation[]; load:
                     <Button
                       small
                       look="danger"
-                      label={msg("invite.revokeOf", { name: i.note || moment(i.created) })}
+                      label={msg("invite.revokeOf", { name: i.note || formatTime(i.created) })}
                       onClick={() => revoke(i)}
                     >
                       {msg("invite.revoke")}
@@ -139,7 +139,7 @@ function State({ i }: { i: Invitation }) {
       <Tag look={looks[i.state] || undefined}>{msg(`invite.states.${i.state}`)}</Tag>{" "}
       <span class="small muted">
         {msg("invite.usedOf", { used: i.used, uses: i.uses })}
-        {i.state === "open" && <> · {msg("invite.until", { time: moment(i.expires) })}</>}
+        {i.state === "open" && <> · {msg("invite.until", { time: formatTime(i.expires) })}</>}
       </span>
       {i.users.length > 0 && (
         <div class="small">{msg("invite.usedBy", { names: i.users.map((u) => u.name).join(", ") })}</div>

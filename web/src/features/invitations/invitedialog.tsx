@@ -1,7 +1,7 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { api, got, type Schema } from "../../shared/api/client";
 import { hasRole, isAdmin } from "../../shared/api/me";
-import { moment } from "../../shared/i18n/format";
+import { formatTime } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { Button, Copy, Dialog, Problem, SelectField, TextField } from "../../shared/ui";
 import { useSend } from "../users/form";
@@ -141,7 +141,7 @@ function MadeLink({ made }: { made: Made }) {
         <Copy text={address} label={msg("invite.copy")} />
       </div>
       <p class="note warn">{msg("invite.once")}</p>
-      <p class="small muted">{msg("invite.madeText", { time: moment(made.expires) })}</p>
+      <p class="small muted">{msg("invite.madeText", { time: formatTime(made.expires) })}</p>
     </>
   );
 }

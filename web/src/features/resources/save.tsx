@@ -1,6 +1,6 @@
 import { api, got, Refusal, useLoad, type Schema } from "../../shared/api/client";
 import { me } from "../../shared/api/me";
-import { moment } from "../../shared/i18n/format";
+import { formatTime } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, Button, Dialog, done, Problem, Waiting } from "../../shared/ui";
 import { ChangeView, type Change } from "./changes";
@@ -86,7 +86,7 @@ function Newer({ stale, now }: { stale: NonNullable<Change["stale"]>; now?: unkn
       <p class="note warn" role="alert">
         {changedBy(
           stale.changedBy === me.value?.user.id ? msg("agents.yourself") : stale.name || msg("agents.somebody"),
-          stale.updated ? moment(stale.updated) : "",
+          stale.updated ? formatTime(stale.updated) : "",
         )}
       </p>
       {now !== undefined && (

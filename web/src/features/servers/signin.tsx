@@ -8,7 +8,7 @@ async function begin(s: Server) {
   const back = here();
   const answer = s.kind
     ? api.POST("/api/v1/servers/{kind}/{namespace}/{name}/sign-in", {
-        params: { path: placeOf(s) },
+        params: { path: resourceOf(s) },
         body: { server: s.name, back },
       })
     : api.POST("/api/v1/servers/operator/{name}/sign-in", { params: { path: { name: s.name } }, body: { back } });
@@ -20,7 +20,7 @@ async function begin(s: Server) {
 async function signOut(s: Server) {
   const answer = s.kind
     ? api.DELETE("/api/v1/servers/{kind}/{namespace}/{name}/sign-in", {
-        params: { path: placeOf(s), query: { server: s.name } },
+        params: { path: resourceOf(s), query: { server: s.name } },
       })
     : api.DELETE("/api/v1/servers/operator/{name}/sign-in", { params: { path: { name: s.name } } });
   const { signedOut, revoked } = await got(answer);
@@ -33,7 +33,7 @@ async function signOut(s: Server) {
   );
 }
 
-const placeOf = (s: Server) => ({ kind: s.kind as "Ghost", namespace: s.namespace!, name: s.thing! });
+const resourceOf = (s: Server) => ({ kind: s.kind as "Ghost", namespace: s.namespace!, name: s.thing! });
 
 /** here returns the address of this view without the result of an earlier sign-in. */
 function here(): string {

@@ -6,14 +6,14 @@ export type Server = Schema["Server"];
 type Look = "good" | "warn" | "bad" | "accent" | "";
 
 /** The state of a server: a label, an explanation and a color. */
-interface Standing {
+interface StateText {
   look: Look;
   word: string;
   says: string;
 }
 
-/** standing returns the state of a server. Reasons that block its use come before the connection state. */
-export function standing(s: Server): Standing {
+/** describeState returns the state of a server. Reasons that block its use come before the connection state. */
+export function describeState(s: Server): StateText {
   if (s.state !== "ready") {
     const look: Record<Exclude<Server["state"], "ready">, Look> = {
       not_configured: "warn",
@@ -42,7 +42,7 @@ export function standing(s: Server): Standing {
 }
 
 export function StandingTag({ server }: { server: Server }) {
-  const { look, word, says } = standing(server);
+  const { look, word, says } = describeState(server);
   return (
     <Tag look={look} title={says}>
       {word}

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { api, got, useLoad, type Schema } from "../../shared/api/client";
-import { hasRole, me, meet } from "../../shared/api/me";
+import { hasRole, me, loadMe } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import {
   AreaField,
@@ -188,7 +188,7 @@ function LeaveGroup({ group, base }: { group: Schema["Group"]; base: string }) {
     await got(
       api.DELETE("/api/v1/groups/{group}/members/{user}", { params: { path: { group: group.id, user: "me" } } }),
     );
-    await Promise.all([meet(), regroup()]);
+    await Promise.all([loadMe(), regroup()]);
     done(msg("settings.left"));
     route(base);
   };
@@ -217,7 +217,7 @@ function Delete({ group, base }: { group: Schema["Group"]; base: string }) {
   const { route } = useLocation();
   const act = async () => {
     await got(api.DELETE("/api/v1/groups/{group}", { params: { path: { group: group.id } } }));
-    await Promise.all([meet(), regroup()]);
+    await Promise.all([loadMe(), regroup()]);
     done(msg("settings.deleted"));
     route(base);
   };

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { api, got, usePages } from "../../shared/api/client";
-import { isAdmin, meet } from "../../shared/api/me";
+import { isAdmin, loadMe } from "../../shared/api/me";
 import { decoded } from "../../shared/api/route";
 import { msg } from "../../shared/i18n/messages";
 import { AreaField, Button, Dialog, done, Empty, More, Problem, Shown, Tag, TextField } from "../../shared/ui";
@@ -79,7 +79,7 @@ function NewGroup({ onMade, onClose }: { onMade: (id: string) => void; onClose: 
   const [description, setDescription] = useState("");
   const { send, busy, error, fault } = useSend(async () => {
     const group = await got(api.POST("/api/v1/groups", { body: { name, display, description } }));
-    await Promise.all([meet(), regroup()]);
+    await Promise.all([loadMe(), regroup()]);
     done(msg("settings.groupMade"));
     onMade(group.id);
   }, "name");

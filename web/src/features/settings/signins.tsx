@@ -1,5 +1,5 @@
 import { api, got, useLoad } from "../../shared/api/client";
-import { moment } from "../../shared/i18n/format";
+import { formatTime } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, done, Shown, TableWrap, Tag, When } from "../../shared/ui";
 import { Part } from "../../shared/ui/sections";
@@ -64,7 +64,7 @@ export function SignIns() {
                       <td>
                         <When time={l.seen} />
                       </td>
-                      <td class="nowrap">{moment(l.ends)}</td>
+                      <td class="nowrap">{formatTime(l.ends)}</td>
                     </tr>
                   ))}
                 </tbody>

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { api, got, useLoad, type Schema } from "../../shared/api/client";
 import { me } from "../../shared/api/me";
-import { moment } from "../../shared/i18n/format";
+import { formatTime } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { Button, done, Empty, Shown, TableWrap, Tag, useConfirm, When } from "../../shared/ui";
 import { Part } from "../../shared/ui/sections";
@@ -112,13 +112,13 @@ function Until({ expires }: { expires?: string }) {
   if (!expires) return <>{msg("settings.forever")}</>;
   if (new Date(expires) < new Date())
     return (
-      <Tag look="bad" title={moment(expires)}>
+      <Tag look="bad" title={formatTime(expires)}>
         {msg("settings.expired")}
       </Tag>
     );
   return (
     <span class="nowrap">
-      {msg("settings.until")} {moment(expires)}
+      {msg("settings.until")} {formatTime(expires)}
     </span>
   );
 }

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { api, got, Refusal, type Schema, useLoad } from "../../shared/api/client";
-import { moment, size } from "../../shared/i18n/format";
+import { formatTime, size } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, Button, Check, Copy, Dialog, Problem, SelectField, Shown } from "../../shared/ui";
 import { SharedView } from "./sharedview";
@@ -247,7 +247,7 @@ function Made({ share }: { share: Share }) {
         />
         <Copy text={address} label={msg("share.copyLink")} />
       </div>
-      <p class="small muted">{msg("share.madeText", { time: moment(share.expires) })}</p>
+      <p class="small muted">{msg("share.madeText", { time: formatTime(share.expires) })}</p>
     </>
   );
 }

@@ -1,6 +1,6 @@
 import type { Schema } from "../../shared/api/client";
 import { Markdown } from "../../shared/content";
-import { moment, size } from "../../shared/i18n/format";
+import { formatTime, size } from "../../shared/i18n/format";
 import { findMsg, msg } from "../../shared/i18n/messages";
 import { Icon } from "../../shared/ui";
 import "./sharing.css";
@@ -71,7 +71,7 @@ function checkedText({ checked, redacted }: NonNullable<Schema["SharedContent"][
 
 function Question({ message, imageAddress }: { message: Message; imageAddress: SharedViewProps["imageAddress"] }) {
   return (
-    <div class="shared-question" title={moment(message.time)}>
+    <div class="shared-question" title={formatTime(message.time)}>
       <Skills names={message.skills} />
       {message.text && <div class="text">{message.text}</div>}
       {message.images?.map((image, i) => (

@@ -1,5 +1,5 @@
 import { api, got, type Pages, type Schema, usePages } from "../../shared/api/client";
-import { moment, size } from "../../shared/i18n/format";
+import { formatTime, size } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { Button, Copy, done, More, TableWrap, useConfirm } from "../../shared/ui";
 import { userName, useUserNames } from "../users/users";
@@ -54,17 +54,17 @@ export function ShareTable({ shares, load, owners }: { shares: Share[]; load: Pa
                   {owners ? <OwnerName id={s.owner} /> : <a href={`/shared/${s.link}`}>{name(s)}</a>}
                   <br />
                   <span class="small muted">
-                    {moment(s.created)} · {size(s.size)} · {audienceText(s.audience)}
+                    {formatTime(s.created)} · {size(s.size)} · {audienceText(s.audience)}
                   </span>
                 </td>
-                <td>{moment(s.expires)}</td>
+                <td>{formatTime(s.expires)}</td>
                 <td>
                   <span class="row">
                     {s.link && <Copy text={addressOf(s)} label={msg("share.copy", { title: name(s) })} />}
                     <Button
                       small
                       look="danger"
-                      label={msg("share.revokeOf", { title: owners ? moment(s.created) : name(s) })}
+                      label={msg("share.revokeOf", { title: owners ? formatTime(s.created) : name(s) })}
                       onClick={() => revoke(s)}
                     >
                       {msg("share.revoke")}

@@ -10,7 +10,7 @@ export interface Command {
 }
 
 /** What is open in front of the page. */
-export const front = signal<"palette" | "sheet">();
+export const overlay = signal<"palette" | "sheet">();
 
 /** The commands of the shown components. */
 export const shownCommands = signal<readonly Command[]>([]);

@@ -63,10 +63,10 @@ export const percent = (part: number) =>
 
 /** formatAmount formats a number with the unit of its measure. */
 export const formatAmount = (n: number, measure: Measure) => (measure === "cost" ? dollars(n) : count(n));
-export const briefly = (n: number, measure: Measure) => (measure === "cost" ? dollars(n) : short(n));
+export const formatAmountShort = (n: number, measure: Measure) => (measure === "cost" ? dollars(n) : short(n));
 
-/** everyDay returns all days of a period that ends today in UTC. Days without usage are zero. */
-export function everyDay(items: Total[], days: number): { day: string; spent?: Total }[] {
+/** fillDays returns all days of a period that ends today in UTC. Days without usage are zero. */
+export function fillDays(items: Total[], days: number): { day: string; spent?: Total }[] {
   const at = new Map(items.map((i) => [i.day, i]));
   const today = Date.now();
   return Array.from({ length: days }, (_, i) => {

@@ -32,8 +32,10 @@ export function SignIn({ stale }: { stale: boolean }) {
   );
 }
 
-/** patiently sends a request with a password, and sends it once more if the hub has too many of them. */
-export async function patiently<A extends { error?: { code: string }; response: Response }>(send: () => Promise<A>) {
+/** sendWithRetry sends a request with a password, and sends it once more if the hub has too many of them. */
+export async function sendWithRetry<A extends { error?: { code: string }; response: Response }>(
+  send: () => Promise<A>,
+) {
   const first = await send();
   if (first.error?.code !== "busy") return first;
   const seconds = Math.min(Number(first.response.headers.get("Retry-After")) || 5, 10);
@@ -45,7 +47,7 @@ function ByPassword() {
   const [name, setName] = useState("");
   const [password, setPassword] = useState("");
   const { send, busy, error } = useSend(async () =>
-    welcome(await got(patiently(() => api.POST("/api/v1/login", { body: { name, password } })))),
+    welcome(await got(sendWithRetry(() => api.POST("/api/v1/login", { body: { name, password } })))),
   );
   return (
     <form class="stack" onSubmit={send}>

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { useLocation } from "preact-iso";
 import { api, got, type Schema } from "../../shared/api/client";
-import { me, meet } from "../../shared/api/me";
+import { me, loadMe } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import { done, failed, Menu, MenuItem, useConfirm } from "../../shared/ui";
 import { ResetPassword, WaysIn } from "./user";
@@ -15,7 +15,7 @@ export function UserActions({ u, onChange }: { u: User; onChange: () => void }) 
   const [open, show] = useState<"password" | "ways">();
   const change = async (body: Schema["UserChange"], message: string) => {
     await got(api.PATCH("/api/v1/users/{user}", { params: { path: { user: u.id } }, body }));
-    if (u.id === me.value?.user.id) await meet();
+    if (u.id === me.value?.user.id) await loadMe();
     done(message);
     onChange();
   };

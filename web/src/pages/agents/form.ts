@@ -177,15 +177,15 @@ export const deletionOf = (t: Schema["Kind"], generation = t.status.generation):
 export const deletionsOf = (input: AgentInput, saved?: Agent, over?: Map<string, number>): string[] =>
   saved?.team && !input.members.length ? [deletionOf(saved.team, over?.get(`Team/${saved.team.metadata.name}`))] : [];
 
-/** isPlace reports whether an agent is at a place: with a kind, the agent of that document. */
-export const isPlace = (a: Agent, { namespace, name, kind }: { namespace: string; name: string; kind?: string }) =>
+/** isAtAddress reports whether an agent is at a place: with a kind, the agent of that document. */
+export const isAtAddress = (a: Agent, { namespace, name, kind }: { namespace: string; name: string; kind?: string }) =>
   kind
     ? partsOf(a).some((t) => t.kind === kind && t.metadata.name === name && t.metadata.namespace === namespace)
     : a.name === name && a.namespace === namespace;
 
 /** agentAt returns the agent at a place. Of several without a kind, it is the one that has a form. */
-export function agentAt(all: Agent[], place: Parameters<typeof isPlace>[1]): Agent | undefined {
-  const found = all.filter((a) => isPlace(a, place));
+export function agentAt(all: Agent[], place: Parameters<typeof isAtAddress>[1]): Agent | undefined {
+  const found = all.filter((a) => isAtAddress(a, place));
   return found.find(formOf) ?? found[0];
 }
 

@@ -4,7 +4,7 @@ import { pathOf } from "../../features/resources/document";
 import type { Fault } from "../../features/resources/faults";
 import { changedBy } from "../../features/resources/phrases";
 import { api, got, Refusal, type Schema } from "../../shared/api/client";
-import { moment } from "../../shared/i18n/format";
+import { formatTime } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { deletionOf, deletionsOf, documentsOf, faultsOf, printDocuments, type AgentInput, type SavedDoc } from "./form";
 
@@ -94,7 +94,7 @@ function staleOf(changes: Change[]): Stale | undefined {
   if (!first) return undefined;
   return {
     message: first.generation
-      ? changedBy(first.name || msg("agents.somebody"), first.updated ? moment(first.updated) : "")
+      ? changedBy(first.name || msg("agents.somebody"), first.updated ? formatTime(first.updated) : "")
       : msg("agents.goneMeanwhile"),
     generations: new Map(stale.map((c) => [`${c.kind}/${c.name}`, c.stale!.generation])),
   };

@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { title } from "../../features/approvals/phrases";
 import { Question } from "../../features/approvals/request";
 import { type ApprovalRequest, pendingRequests, known, refresh } from "../../features/approvals/requests";
-import { moment } from "../../shared/i18n/format";
+import { formatTime } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { Empty, Problem, Tag, Waiting, When } from "../../shared/ui";
 import { Page } from "../../shared/ui/page";
@@ -42,7 +42,7 @@ function RequestCard({ request }: { request: ApprovalRequest }) {
     <article class="card stack tight asks-card">
       <div class="row">
         <h2>{title(request)}</h2>
-        {request.deadline && <Tag look="warn">{msg("approvals.until", { time: moment(request.deadline) })}</Tag>}
+        {request.deadline && <Tag look="warn">{msg("approvals.until", { time: formatTime(request.deadline) })}</Tag>}
         <span class="push small muted">
           {msg("approvals.asked")} <When time={request.asked} />
         </span>

@@ -5,10 +5,10 @@ import { api, type Load, got, type Schema, useLoad } from "../../shared/api/clie
 import { me } from "../../shared/api/me";
 import { findMsg, msg } from "../../shared/i18n/messages";
 
-export type InForce = Schema["ChatActiveSkill"];
+export type ActiveSkill = Schema["ChatActiveSkill"];
 
-/** useInForce loads the active skills of a conversation, again whenever `at` changes. */
-export function useInForce(id: string, at: number): Load<InForce[]> {
+/** useActiveSkills loads the active skills of a conversation, again whenever `at` changes. */
+export function useActiveSkills(id: string, at: number): Load<ActiveSkill[]> {
   const load = useLoad(
     async (signal) =>
       (await got(api.GET("/api/v1/sessions/{session}/skills", { params: { path: { session: id } }, signal }))).items,
@@ -29,10 +29,10 @@ const homes = signal(new Map<string, string>());
 const keyOf = (id: Schema["SessionID"]) => `${id.origin}/${id.dir}`;
 
 /**
- * useFrom returns a function that names the origin of a skill: its namespace if known, else the
+ * useOriginName returns a function that names the origin of a skill: its namespace if known, else the
  * source. It returns "" for skills of an agent.
  */
-export function useFrom(): (id: Schema["SessionID"]) => string {
+export function useOriginName(): (id: Schema["SessionID"]) => string {
   const place = useNamespaceNames();
   return (id) => {
     const home = homes.value.get(keyOf(id));

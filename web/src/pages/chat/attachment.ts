@@ -82,8 +82,8 @@ async function scaled(image: ImageBitmap, name: string) {
   return undefined;
 }
 
-/** together merges files and makes their names unique. Pasted pictures all have the same name. */
-export function together(files: File[], more: File[]): File[] {
+/** mergeFiles merges files and makes their names unique. Pasted pictures all have the same name. */
+export function mergeFiles(files: File[], more: File[]): File[] {
   const out = [...files];
   for (const f of more) {
     const name = freeName(fileName(f.name), (name) => out.some((o) => o.name === name));

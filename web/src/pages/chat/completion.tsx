@@ -1,8 +1,8 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { useNamespaceNames } from "../../features/skills/namespaces";
-import { shown } from "../../shared/content/visibletext";
+import { showHiddenCharacters } from "../../shared/content/visibletext";
 import { msg } from "../../shared/i18n/messages";
-import { matches } from "./phrases";
+import { matchesText } from "./phrases";
 import { type Named, useMatching } from "./skillsearch";
 
 /** slashWord returns the word after a leading /, or undefined. */
@@ -86,7 +86,7 @@ export function CompleteList({ state }: { state: Completing }) {
   if (!state.found.length)
     return (
       <div class="chat-complete">
-        <p class="small muted">{matches(0)}</p>
+        <p class="small muted">{matchesText(0)}</p>
       </div>
     );
   let at = 0;
@@ -95,7 +95,7 @@ export function CompleteList({ state }: { state: Completing }) {
       {state.groups.map(([place, skills]) => (
         <div key={place} role="group" aria-label={place}>
           <p class="place" aria-hidden="true">
-            {shown(place)}
+            {showHiddenCharacters(place)}
           </p>
           {skills.map((n) => {
             const mine = at++;
@@ -109,8 +109,9 @@ export function CompleteList({ state }: { state: Completing }) {
                 onPointerDown={(e) => e.preventDefault()}
                 onClick={() => state.pick(n)}
               >
-                <strong>/{shown(n.name)}</strong> {n.title !== n.name && <span>{shown(n.title)}</span>}{" "}
-                <span class="muted truncate">{shown(n.description)}</span>
+                <strong>/{showHiddenCharacters(n.name)}</strong>{" "}
+                {n.title !== n.name && <span>{showHiddenCharacters(n.title)}</span>}{" "}
+                <span class="muted truncate">{showHiddenCharacters(n.description)}</span>
               </div>
             );
           })}

@@ -10,8 +10,8 @@ import { useGrow } from "./growingtext";
 import { asImages, filesFor, imageLimits, isImage, isPicture } from "./images";
 import { ModelMenu } from "./modelmenu";
 import { type Model, modelFor, titleOf } from "./models";
-import { matches } from "./phrases";
-import { isSkill, type Named, useFitting } from "./skillsearch";
+import { matchesText } from "./phrases";
+import { isSkill, type Named, useSuggestedSkills } from "./skillsearch";
 
 interface ComposerProps {
   /** The conversation, or "" for a new one. */
@@ -51,7 +51,7 @@ export function Composer(props: ComposerProps) {
     const before = reading.current;
     const read = async () => {
       await before;
-      const { together } = await import("./attachment");
+      const { mergeFiles: together } = await import("./attachment");
       const more = await files;
       set({ files: together(draftOf(id).files, more) });
     };
@@ -167,7 +167,7 @@ export function Composer(props: ComposerProps) {
         </div>
       </div>
       <span class="visually-hidden" role="status">
-        {stop.asked ? msg("chat.escape") : complete.open ? matches(complete.found.length) : ""}
+        {stop.asked ? msg("chat.escape") : complete.open ? matchesText(complete.found.length) : ""}
       </span>
     </form>
   );
@@ -225,7 +225,7 @@ function Chosen({ name, disabled, onRemove }: { name: string; disabled: boolean;
 
 /** Fitting suggests skills for the text. */
 function Fitting({ text, without, onPick }: { text: string; without: readonly string[]; onPick: (n: Named) => void }) {
-  const found = useFitting(text.startsWith("/") ? "" : text).filter((n) => !without.includes(n.name));
+  const found = useSuggestedSkills(text.startsWith("/") ? "" : text).filter((n) => !without.includes(n.name));
   if (!found.length) return null;
   return (
     <div class="chat-fitting" role="group" aria-label={msg("chat.fitting")}>

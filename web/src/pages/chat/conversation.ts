@@ -6,7 +6,7 @@ import { me } from "../../shared/api/me";
 import { type Link, watch } from "./eventstream";
 import { reload, sessionOf } from "./sessions";
 import { blank, follow, isBusy, type Transcript } from "./transcript";
-import { cached, keep } from "./transcriptcache";
+import { findTranscript, storeTranscript } from "./transcriptcache";
 
 /** A conversation on the screen. */
 export interface Conversation {
@@ -23,7 +23,7 @@ export interface Conversation {
  */
 export function useConversation(id: string): Conversation {
   const c = useMemo<Conversation>(() => {
-    const known = cached(id);
+    const known = findTranscript(id);
     return {
       id,
       transcript: signal(known ?? blank),
@@ -46,14 +46,14 @@ export function useConversation(id: string): Conversation {
         onEvents: (events) => {
           const was = c.transcript.value;
           c.transcript.value = follow(was, events);
-          keep(id, c.transcript.value);
+          storeTranscript(id, c.transcript.value);
           if (c.ready.value && (isBusy(was) !== isBusy(c.transcript.value) || events.some((e) => e.type === "title")))
             void reload(id).catch(() => {});
         },
       });
     };
     shownSession.value = id;
-    void meet(id).then((s) => begin(!s || s.owner === me.value?.user.id));
+    void loadSession(id).then((s) => begin(!s || s.owner === me.value?.user.id));
     return () => {
       over = true;
       stop();
@@ -63,8 +63,8 @@ export function useConversation(id: string): Conversation {
   return c;
 }
 
-/** meet loads a conversation. If that fails, the stream reports the reason. */
-async function meet(id: string): Promise<Schema["Session"] | undefined> {
+/** loadSession loads a conversation. If that fails, the stream reports the reason. */
+async function loadSession(id: string): Promise<Schema["Session"] | undefined> {
   const known = sessionOf(id);
   if (known) return known;
   try {

@@ -9,7 +9,7 @@ import { me } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import { Button, Empty, failed, Icon, Problem, Tag, Waiting } from "../../shared/ui";
 import { useTitle } from "../../shared/ui/page";
-import { useInForce } from "./activeskills";
+import { useActiveSkills } from "./activeskills";
 import { agentTitle } from "./agentfield";
 import { useBranch } from "./branches";
 import { Composer } from "./composer";
@@ -23,7 +23,7 @@ import { Panel } from "./panel";
 import { messageTitle } from "./phrases";
 import { cancel, sendMessage, switchBranch } from "./send";
 import { actions as loadActions, SessionMenu, TitleField } from "./sessionrow";
-import { change, moving, sessionOf } from "./sessions";
+import { change, sessionToMove, sessionOf } from "./sessions";
 import { isBusy, type Transcript, type Turn, runningTurn } from "./transcript";
 import type { TurnActions } from "./turnactions";
 import "./chat.css";
@@ -52,7 +52,7 @@ export function ConversationView({ id, list, onPanel, panelOpen, beside }: Conve
   const transcript = c.transcript.value;
   const link = c.link.value;
   const at = useDebounced(c.ready.value ? transcript.changed : -1);
-  const force = useInForce(id, at);
+  const force = useActiveSkills(id, at);
   useTitle(session?.title || msg("chat.untitled"));
   const branch = useBranch(transcript);
   const [from, setFrom] = useState<Origin>();
@@ -196,7 +196,7 @@ function Head({
             icon: "pin" as const,
             run: () => act((a) => a.pin(session)),
           },
-          { text: msg("chat.move"), icon: "folder" as const, run: () => (moving.value = session) },
+          { text: msg("chat.move"), icon: "folder" as const, run: () => (sessionToMove.value = session) },
           {
             text: session.archived ? msg("chat.unarchive") : msg("chat.archive"),
             icon: "folder" as const,

@@ -9,7 +9,7 @@ import { laterPart, lazyPart, loadAhead } from "../../shared/ui/lazypart";
 import { Drawer, useWide } from "./drawer";
 import { SessionList } from "./sessionlist";
 import { actions, TitleField } from "./sessionrow";
-import { displayed, moving, useFreshSessions } from "./sessions";
+import { displayed, sessionToMove, useFreshSessions } from "./sessions";
 import { Begin } from "./startpage";
 import { useVisibleHeight } from "./visualviewport";
 
@@ -101,9 +101,9 @@ export default function Chat() {
           <Waiting for={msg("chat.opening")} />
         </section>
       )}
-      {moving.value && (
+      {sessionToMove.value && (
         <ErrorBoundary>
-          <MoveDialog session={moving.value} onClose={() => (moving.value = undefined)} />
+          <MoveDialog session={sessionToMove.value} onClose={() => (sessionToMove.value = undefined)} />
         </ErrorBoundary>
       )}
     </div>

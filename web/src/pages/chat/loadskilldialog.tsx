@@ -3,7 +3,7 @@ import { useNamespaceNames } from "../../features/skills/namespaces";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, Button, done, failed, Menu, MenuItem } from "../../shared/ui";
 import { choosing, type Keep, loadSkill } from "./loadskill";
-import { matches } from "./phrases";
+import { matchesText } from "./phrases";
 import { useMatching } from "./skillsearch";
 
 interface LoadByHandProps {
@@ -83,7 +83,7 @@ export function LoadByHand({ id, loaded, beforeLoad }: LoadByHandProps) {
             </Menu>
           </li>
         ))}
-        {!found.length && <li class="small muted">{matches(0)}</li>}
+        {!found.length && <li class="small muted">{matchesText(0)}</li>}
       </ul>
     </div>
   );

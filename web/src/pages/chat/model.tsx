@@ -5,7 +5,7 @@ import { isAdmin, ways } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import { Button, done, Problem, SelectField, TextField } from "../../shared/ui";
 import { useMedia } from "./drawer";
-import { loadModels, type Model, modelsFailure, placeOf, setDefaultModel, useModels } from "./models";
+import { loadModels, type Model, modelsFailure, serverOrVendorOf, setDefaultModel, useModels } from "./models";
 
 const isDemo = (m: Model) => m.vendor === "demo";
 
@@ -72,7 +72,7 @@ function Own() {
     <>
       <div class="row small muted chat-own-model" ref={opener}>
         <span>
-          {msg("chat.model")}: <strong>{model.model}</strong> · {placeOf(model)}
+          {msg("chat.model")}: <strong>{model.model}</strong> · {serverOrVendorOf(model)}
         </span>
         {isAdmin.value && model.name && (
           <Button small look="quiet" onClick={open}>

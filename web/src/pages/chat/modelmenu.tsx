@@ -1,7 +1,7 @@
 import { dollars, short } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { Icon, Menu, MenuItem } from "../../shared/ui";
-import { type Model, modelFor, placeOf, titleOf } from "./models";
+import { type Model, modelFor, serverOrVendorOf, titleOf } from "./models";
 
 interface ModelMenuProps {
   models: Model[];
@@ -54,7 +54,7 @@ function detailsOf(m: Model): string[] {
   };
   return [
     m.name && m.name !== "default" && m.name !== titleOf(m) ? m.name : "",
-    placeOf(m),
+    serverOrVendorOf(m),
     m.window ? msg("chat.modelWindow", { n: short(m.window) }) : "",
     price ? msg("chat.modelPrice", price) : "",
     msg(m.images ? "chat.modelImages" : "chat.modelNoImages"),

@@ -68,8 +68,8 @@ export const modelFor = (models: Model[] | undefined, id: string): Model | undef
 export const titleOf = (m: Model): string =>
   m.vendor === "demo" ? msg("chat.builtInDemo") : m.model || m.name || m.vendor;
 
-/** placeOf returns the server of a model, or else its vendor. */
-export function placeOf(model: Model): string {
+/** serverOrVendorOf returns the server of a model, or else its vendor. */
+export function serverOrVendorOf(model: Model): string {
   try {
     return new URL(model.base_url!).host;
   } catch {

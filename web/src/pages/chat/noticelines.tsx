@@ -2,7 +2,7 @@ import { Code } from "../../shared/content";
 import { msg } from "../../shared/i18n/messages";
 import { translateProblem } from "../../shared/servertext";
 import { Icon, type IconName } from "../../shared/ui";
-import { useFrom } from "./activeskills";
+import { useOriginName } from "./activeskills";
 import { Fold } from "./disclosure";
 import { unloaded } from "./phrases";
 import type { RetentionChange, Line, Loaded, Short, Unloaded } from "./transcript";
@@ -10,7 +10,7 @@ import type { RetentionChange, Line, Loaded, Short, Unloaded } from "./transcrip
 /** LoadedLine shows a loaded skill and its instructions. */
 export function LoadedLine({ item }: { item: Loaded }) {
   const l = item.load;
-  const from = useFrom()(l.skill);
+  const from = useOriginName()(l.skill);
   return (
     <Fold
       class="quiet"

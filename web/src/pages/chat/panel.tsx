@@ -1,6 +1,6 @@
 import type { Load } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
-import type { InForce } from "./activeskills";
+import type { ActiveSkill } from "./activeskills";
 import type { Conversation } from "./conversation";
 import { FilesPart } from "./filespart";
 import { SkillsPart } from "./skillspart";
@@ -9,7 +9,7 @@ import { UsagePart } from "./usagepart";
 interface PanelProps {
   c: Conversation;
   at: number;
-  force: Load<InForce[]>;
+  force: Load<ActiveSkill[]>;
   /** Runs before a skill is loaded. */
   beforeLoad: () => Promise<void>;
 }

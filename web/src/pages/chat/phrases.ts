@@ -9,11 +9,11 @@ export const duration = (s: number): string =>
 export const unloaded = (name: string, why: string): string =>
   why ? msg("chat.unloadedWhy", { name, why }) : msg("chat.unloaded", { name });
 
-/** matches says how many skills a search found. */
-export const matches = (count: number): string => (count ? msg("chat.matches", { count }) : msg("chat.noMatch"));
+/** matchesText says how many skills a search found. */
+export const matchesText = (count: number): string => (count ? msg("chat.matches", { count }) : msg("chat.noMatch"));
 
-/** left says when an unused skill is unloaded. */
-export const left = (count: number): string => (count ? msg("chat.left", { count }) : msg("chat.leftNow"));
+/** unloadsText says when an unused skill is unloaded. */
+export const unloadsText = (count: number): string => (count ? msg("chat.left", { count }) : msg("chat.leftNow"));
 
 /** messageTitle names a message by its text, its skill or its images. */
 export const messageTitle = (message: Pick<Turn, "text" | "skill" | "images">): string =>

@@ -1,12 +1,12 @@
 import { holds, same, test } from "../../../test/units/check";
-import { accepted, keyFor } from "./requestkeys";
+import { clearRequestKey, keyFor } from "./requestkeys";
 
 test("a message keeps its key until it is accepted", () => {
   const first = keyFor("a", "hello");
   holds(first.length > 20, "it is long");
   same(keyFor("a", "hello"), first);
   holds(keyFor("b", "hello") !== first, "another conversation, another key");
-  accepted("a");
+  clearRequestKey("a");
   holds(keyFor("a", "hello") !== first, "accepted, and said again");
 });
 

@@ -13,5 +13,5 @@ export function keyFor(session: string, text: string): string {
   return key;
 }
 
-/** accepted ends the current message, so that the same text is a new message. */
-export const accepted = (session: string) => void unsure.delete(session);
+/** clearRequestKey ends the current message, so that the same text is a new message. */
+export const clearRequestKey = (session: string) => void unsure.delete(session);

@@ -2,7 +2,7 @@ import { api, got, isUnreachable } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 import type { Draft } from "./drafts";
 import { asImages } from "./images";
-import { accepted, keyFor } from "./requestkeys";
+import { clearRequestKey, keyFor } from "./requestkeys";
 import { put, reload } from "./sessions";
 
 /** An error after the conversation was created. The unsent message belongs to that conversation. */
@@ -15,8 +15,8 @@ export class Begun extends Error {
   }
 }
 
-/** begin creates a conversation with a message, and returns its ID. */
-export async function begin(draft: Draft): Promise<string> {
+/** createConversation creates a conversation with a message, and returns its ID. */
+export async function createConversation(draft: Draft): Promise<string> {
   const plain = !draft.skill && !draft.files.length;
   const body = {
     ...(draft.agent && { agent: draft.agent }),
@@ -33,10 +33,10 @@ export async function begin(draft: Draft): Promise<string> {
     }
   } catch (error) {
     if (isUnreachable(error)) throw error; // the next attempt gets the same conversation
-    accepted("");
+    clearRequestKey("");
     throw new Begun(session.id, error);
   }
-  accepted("");
+  clearRequestKey("");
   return session.id;
 }
 
@@ -55,10 +55,10 @@ export async function sendMessage(session: string, draft: Draft, after?: number)
   try {
     await switchBranch(session, after, keyFor(branch, `${after}`));
     const input = await send();
-    accepted(branch);
+    clearRequestKey(branch);
     return input;
   } catch (error) {
-    if (!isUnreachable(error)) accepted(branch); // otherwise the next attempt is the same switch
+    if (!isUnreachable(error)) clearRequestKey(branch); // otherwise the next attempt is the same switch
     throw error;
   }
 }
@@ -79,7 +79,7 @@ async function post(session: string, draft: Draft, paths: readonly string[], aft
       body,
     }),
   );
-  accepted(session);
+  clearRequestKey(session);
   return input;
 }
 

@@ -3,7 +3,7 @@ import { msg } from "../../shared/i18n/messages";
 import { done, failed } from "../../shared/ui";
 import { keepFocus } from "./listfocus";
 import { change, remove, type Session } from "./sessions";
-import { forget } from "./transcriptcache";
+import { removeTranscript } from "./transcriptcache";
 
 export async function pin(s: Session) {
   const focus = keepFocus(s.id);
@@ -22,11 +22,11 @@ export async function archive(s: Session) {
   focus();
 }
 
-/** drop deletes a conversation and what the page knows of it. */
-export async function drop(id: string) {
+/** deleteConversation deletes a conversation and what the page knows of it. */
+export async function deleteConversation(id: string) {
   const focus = keepFocus(id);
   await remove(id);
-  forget(id);
+  removeTranscript(id);
   done(msg("chat.removed"));
   focus();
 }

@@ -1,5 +1,5 @@
 import { ErrorBoundary } from "preact-iso";
-import { front } from "../../features/shortcuts/commands";
+import { overlay } from "../../features/shortcuts/commands";
 import { ariaKeys, keyText } from "../../features/shortcuts/keys";
 import { msg, withRest } from "../../shared/i18n/messages";
 import { ActionButton, Button, Icon, Waiting } from "../../shared/ui";
@@ -31,7 +31,7 @@ export function SessionList({ open, onOpen }: ListProps) {
           class="input chat-find"
           aria-haspopup="dialog"
           aria-keyshortcuts={ariaKeys("palette")}
-          onClick={() => (front.value = "palette")}
+          onClick={() => (overlay.value = "palette")}
         >
           <Icon name="search" size={16} />
           <span class="grow truncate">{msg("chat.find")}</span>

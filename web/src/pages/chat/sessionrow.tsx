@@ -4,7 +4,7 @@ import { me } from "../../shared/api/me";
 import { msg, withRest } from "../../shared/i18n/messages";
 import { failed, Menu, MenuItem, Tag, useConfirm } from "../../shared/ui";
 import { lazyPart } from "../../shared/ui/lazypart";
-import { moving, type Session } from "./sessions";
+import { sessionToMove, type Session } from "./sessions";
 
 /** actions loads what a menu does. It is loaded ahead. */
 export const actions = () => import("./sessionactions");
@@ -48,7 +48,7 @@ export function SessionMenu({ session, onRename, place }: { session: Session; on
   const confirm = useConfirm();
   const title = session.title || msg("chat.untitled");
   const drop = async () => {
-    await (await actions()).drop(session.id);
+    await (await actions()).deleteConversation(session.id);
     if (path === `/chat/${session.id}`) route("/", true);
   };
   const act = (run: (all: Awaited<ReturnType<typeof actions>>) => unknown) => void actions().then(run).catch(failed);
@@ -59,7 +59,7 @@ export function SessionMenu({ session, onRename, place }: { session: Session; on
         <MenuItem onClick={() => act((a) => a.pin(session))}>
           {session.pinned ? msg("chat.unpin") : msg("chat.pin")}
         </MenuItem>
-        <MenuItem onClick={() => (moving.value = session)}>{msg("chat.move")}</MenuItem>
+        <MenuItem onClick={() => (sessionToMove.value = session)}>{msg("chat.move")}</MenuItem>
         <MenuItem onClick={() => act((a) => a.archive(session))}>
           {session.archived ? msg("chat.unarchive") : msg("chat.archive")}
         </MenuItem>

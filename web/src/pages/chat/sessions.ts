@@ -26,7 +26,7 @@ const lists = signal<Record<string, List>>({});
 export const folders = signal<Folder[]>();
 
 /** The conversation whose folder the user chooses. */
-export const moving = signal<Session>();
+export const sessionToMove = signal<Session>();
 
 /** Whether the list shows the archived conversations. */
 export const showArchived = signal(false);

@@ -104,8 +104,8 @@ export function useMatching(word: string | undefined, builtIn: readonly string[]
   return matching([...all.values()], word);
 }
 
-/** useFitting returns the skills that fit a text, best first. It omits weak matches. */
-export function useFitting(text: string, most = 3): Named[] {
+/** useSuggestedSkills returns the skills that fit a text, best first. It omits weak matches. */
+export function useSuggestedSkills(text: string, most = 3): Named[] {
   const [found, setFound] = useState<Named[]>([]);
   const query = text.trim().slice(0, 500);
   useEffect(() => {

@@ -2,11 +2,11 @@ import { useState } from "preact/hooks";
 import { api, type Load, got, Refusal } from "../../shared/api/client";
 import { findMsg, msg } from "../../shared/i18n/messages";
 import { ActionButton, done, failed, Icon, Menu, MenuItem, Tag, useConfirm, When } from "../../shared/ui";
-import { type InForce, useFrom } from "./activeskills";
+import { type ActiveSkill, useOriginName } from "./activeskills";
 import { Known } from "./knowndetails";
 import { type Keep, loadSkill } from "./loadskill";
 import { LoadByHand } from "./loadskilldialog";
-import { left } from "./phrases";
+import { unloadsText } from "./phrases";
 
 async function unloadSkill(id: string, name: string, cascade: boolean) {
   const { unloaded } = await got(
@@ -19,7 +19,7 @@ async function unloadSkill(id: string, name: string, cascade: boolean) {
 
 interface SkillsPartProps {
   id: string;
-  load: Load<InForce[]>;
+  load: Load<ActiveSkill[]>;
   beforeLoad: () => Promise<void>;
 }
 
@@ -46,9 +46,9 @@ export function SkillsPart({ id, load, beforeLoad }: SkillsPartProps) {
   );
 }
 
-function SkillCard({ id, skill }: { id: string; skill: InForce }) {
+function SkillCard({ id, skill }: { id: string; skill: ActiveSkill }) {
   const [open, setOpen] = useState(false);
-  const from = useFrom()(skill.skill);
+  const from = useOriginName()(skill.skill);
   return (
     <li class="chat-card">
       <div class="row keep">
@@ -73,7 +73,11 @@ function SkillCard({ id, skill }: { id: string; skill: InForce }) {
           </Tag>
         ) : (
           <Tag>
-            {skill.keep === "once" ? msg("chat.once") : skill.left === null ? msg("chat.good") : left(skill.left)}
+            {skill.keep === "once"
+              ? msg("chat.once")
+              : skill.left === null
+                ? msg("chat.good")
+                : unloadsText(skill.left)}
           </Tag>
         )}
         {skill.changed && <Tag look="warn">{msg("chat.changedSince")}</Tag>}
@@ -114,7 +118,7 @@ function SkillCard({ id, skill }: { id: string; skill: InForce }) {
 }
 
 /** whyOf explains why a skill is active. */
-function whyOf(f: InForce): string {
+function whyOf(f: ActiveSkill): string {
   if (f.by === "dependency" || (!f.by && f.for)) return msg("chat.causeNeed", { name: f.for ?? "" });
   if (f.start) return msg("chat.causeStart", { why: f.start });
   const parts = [
@@ -125,7 +129,7 @@ function whyOf(f: InForce): string {
   return parts.filter(Boolean).join(" ");
 }
 
-function SkillActions({ id, skill }: { id: string; skill: InForce }) {
+function SkillActions({ id, skill }: { id: string; skill: ActiveSkill }) {
   const confirm = useConfirm();
   const name = skill.skill.name;
   const keep = (how: Keep) => () => void loadSkill(id, name, how).catch(failed);

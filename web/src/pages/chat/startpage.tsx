@@ -9,7 +9,7 @@ import { Composer } from "./composer";
 import { changeDraft, type Draft, draftOf, keepDraft } from "./drafts";
 import { OwnModel } from "./model";
 import { modelFor, useModels } from "./models";
-import { begin, Begun } from "./send";
+import { createConversation, Begun } from "./send";
 import { named, type Skill, useNewestSkills, useSkills } from "./skillsearch";
 
 /**
@@ -36,7 +36,7 @@ export function Begin({ list }: { list: ComponentChildren }) {
   };
   const send = async (draft: Draft) => {
     try {
-      open(await begin(draft));
+      open(await createConversation(draft));
     } catch (error) {
       if (!(error instanceof Begun)) throw error;
       keepDraft(error.session, draft); // the conversation exists, and the draft belongs to it

@@ -1,17 +1,17 @@
 import type { Transcript } from "./transcript";
 
-const kept = new Map<string, Transcript>();
+const cache = new Map<string, Transcript>();
 const most = 8;
 
-/** cached returns the transcript of a conversation that was shown before. */
-export const cached = (id: string) => kept.get(id);
+/** findTranscript returns the transcript of a conversation that was shown before. */
+export const findTranscript = (id: string) => cache.get(id);
 
-/** keep keeps the transcripts of the last conversations. */
-export function keep(id: string, t: Transcript) {
-  kept.delete(id);
-  kept.set(id, t);
-  if (kept.size > most) kept.delete(kept.keys().next().value!);
+/** storeTranscript keeps the transcripts of the last conversations. */
+export function storeTranscript(id: string, t: Transcript) {
+  cache.delete(id);
+  cache.set(id, t);
+  if (cache.size > most) cache.delete(cache.keys().next().value!);
 }
 
-/** forget drops the transcript of a deleted conversation. */
-export const forget = (id: string) => kept.delete(id);
+/** removeTranscript drops the transcript of a deleted conversation. */
+export const removeTranscript = (id: string) => cache.delete(id);

@@ -3,7 +3,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { InlineAsk } from "../../features/approvals/inline";
 import { isPending } from "../../features/approvals/requests";
 import { Markdown } from "../../shared/content";
-import { moment, short } from "../../shared/i18n/format";
+import { formatTime, short } from "../../shared/i18n/format";
 import { language } from "../../shared/i18n/language";
 import { findMsg, msg } from "../../shared/i18n/messages";
 import { Copy, failed, Icon, Tag } from "../../shared/ui";
@@ -102,7 +102,7 @@ function MessageText({ session, turn, over, switcher, actions }: MessageTextProp
   if (edited === turn.input && actions) return <EditMessage turn={turn} actions={actions} onDone={done} />;
   return (
     <>
-      <div class="chat-said" title={moment(turn.said)} ref={said} tabIndex={-1}>
+      <div class="chat-said" title={formatTime(turn.said)} ref={said} tabIndex={-1}>
         {turn.skill && (
           <div class="small">
             <Icon name="library" size={14} /> {msg("chat.usedSkill", { name: turn.skill })}

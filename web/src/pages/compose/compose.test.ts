@@ -4,7 +4,7 @@ import { apply } from "./applyfix";
 import { changes } from "./changedfiles";
 import { fields, splitTools, type FieldID, type Value } from "./fields";
 import { faultOf, fileOf } from "./files";
-import { cut, others, read, valueOf } from "./frontmatter";
+import { findFrontmatter, otherFields, read, valueOf } from "./frontmatter";
 import { setField } from "./frontmatteredit";
 import { adviceOn } from "./nameadvice";
 import { suggestions } from "./versionhints";
@@ -114,11 +114,11 @@ test("compose: a field round-trips any value", async () => {
 
 test("compose: fields are parsed as on the hub", async () => {
   const yaml = await import("yaml");
-  same(cut("\ufeff\n---\na: 1\n---\n"), { start: 6, end: 11 });
-  same([cut("# no"), cut("---\nname: a\n")], ["none", "unclosed"]);
+  same(findFrontmatter("\ufeff\n---\na: 1\n---\n"), { start: 6, end: 11 });
+  same([findFrontmatter("# no"), findFrontmatter("---\nname: a\n")], ["none", "unclosed"]);
   const now = read(yaml, text);
   if (!("front" in now)) throw new Error("it was not read");
-  same(others(yaml, now.front), ["x-odd"]);
+  same(otherFields(yaml, now.front), ["x-odd"]);
   same([valueOf(yaml, now.front, "version"), valueOf(yaml, now.front, "userInvocable")], ["1.10", true]);
   same(splitTools("Read, Bash(git add:*, git commit:*) Grep"), ["Read", "Bash(git add:*, git commit:*)", "Grep"]);
 });

@@ -5,7 +5,7 @@ import { msg } from "../../shared/i18n/messages";
 import { Button, Menu, MenuItem, Tabs, useConfirm } from "../../shared/ui";
 import { Page } from "../../shared/ui/page";
 import { CheckPane } from "./checkpane";
-import { forget } from "./drafts";
+import { deleteDraft } from "./drafts";
 import { useWork, type Start, type Work } from "./draftstate";
 import { FieldsPane } from "./fieldspane";
 import { FilesPane } from "./filespane";
@@ -85,7 +85,7 @@ function MoreActions({ work }: { work: Work }) {
   const confirm = useConfirm();
   const discard = async () => {
     work.markSaved();
-    forget(work.key);
+    deleteDraft(work.key);
     route(work.of ? `/library/${encodeURIComponent(work.of.id)}` : "/compose");
   };
   const ask = () =>

@@ -1,5 +1,5 @@
 import { holds, same, test } from "../../../test/units/check";
-import { forget, move, storedDraft, type StoredDraft } from "./drafts";
+import { deleteDraft, moveDraft, storedDraft, type StoredDraft } from "./drafts";
 
 const draft = (key: string, text: string): StoredDraft => ({
   key,
@@ -20,15 +20,15 @@ test("drafts: a draft gets another key, though the storage has room for one of t
         // full: a smaller part may still fit
       }
     localStorage.setItem(filler, localStorage.getItem(filler)!.slice(1.5 * text.length));
-    move("other", draft("new-1", text));
-    move("new-1", draft("skill", text));
+    moveDraft("other", draft("new-1", text));
+    moveDraft("new-1", draft("skill", text));
     same(storedDraft("new-1"), undefined);
     const stored = Object.values({ ...localStorage }).filter((v: string) => v.includes("high water"));
     same(stored.length, 1, "drafts that survive a reload");
     holds(stored[0]!.includes('"key":"skill"'), "the draft has the other key");
   } finally {
     localStorage.removeItem(filler);
-    forget("skill");
-    forget("new-1");
+    deleteDraft("skill");
+    deleteDraft("new-1");
   }
 });

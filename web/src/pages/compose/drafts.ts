@@ -70,8 +70,8 @@ function parsed(text: string | null): StoredDraft | undefined {
   }
 }
 
-/** keep stores a draft and reports whether it survives a reload. It does not change other drafts. */
-export function keep(work: StoredDraft): boolean {
+/** storeDraft stores a draft and reports whether it survives a reload. It does not change other drafts. */
+export function storeDraft(work: StoredDraft): boolean {
   const text = JSON.stringify(work);
   const name = prefix() + work.key;
   if (text.length > mostLetters) {
@@ -82,18 +82,18 @@ export function keep(work: StoredDraft): boolean {
   return put(name, text);
 }
 
-export const forget = (key: string) => drop(prefix() + key);
+export const deleteDraft = (key: string) => drop(prefix() + key);
 
-/** move stores a draft in place of the one with another key. Only one of them may fit into the browser's storage. */
-export function move(from: string, work: StoredDraft) {
+/** moveDraft stores a draft in place of the one with another key. Only one of them may fit into the browser's storage. */
+export function moveDraft(from: string, work: StoredDraft) {
   const old = storedDraft(from);
-  if (keep(work)) return forget(from);
-  forget(from);
-  if (!keep(work) && old) keep(old);
+  if (storeDraft(work)) return deleteDraft(from);
+  deleteDraft(from);
+  if (!storeDraft(work) && old) storeDraft(old);
 }
 
-/** allKept returns all drafts, newest first. */
-export function allKept(): StoredDraft[] {
+/** listDrafts returns all drafts, newest first. */
+export function listDrafts(): StoredDraft[] {
   const names = new Set<string>(here.keys());
   try {
     for (let i = 0; i < localStorage.length; i++) names.add(localStorage.key(i)!);

@@ -1,8 +1,8 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Schema } from "../../shared/api/client";
-import { forget, keep, keepRequests, requestsOf, type StoredDraft } from "./drafts";
+import { deleteDraft, storeDraft, keepRequests, requestsOf, type StoredDraft } from "./drafts";
 import { skillFile, type DraftFile } from "./files";
-import { cut } from "./frontmatter";
+import { findFrontmatter } from "./frontmatter";
 
 /** The initial state of a draft. */
 export interface Start {
@@ -78,8 +78,8 @@ export function useWork(start: Start): Work {
   /** flush stores the draft, or deletes it if the user undid all changes. */
   const flush = () => {
     if (saved.current || !latest.current) return;
-    if (latest.current.touched) setSafe(keep(latest.current));
-    else if (stored.current) forget(start.key);
+    if (latest.current.touched) setSafe(storeDraft(latest.current));
+    else if (stored.current) deleteDraft(start.key);
     stored.current = latest.current.touched;
   };
   useEffect(() => {
@@ -120,7 +120,7 @@ export function useWork(start: Start): Work {
 
 /** nameIn returns the name in a SKILL.md without parsing all of it, for lists and titles. */
 export function nameIn(text: string): string {
-  const span = cut(text);
+  const span = findFrontmatter(text);
   if (typeof span === "string") return "";
   return (
     /^name:[ \t]*(["']?)([^\r\n#]*?)\1[ \t]*(?:#.*)?\r?$/m.exec(text.slice(span.start, span.end))?.[2]?.trim() ?? ""

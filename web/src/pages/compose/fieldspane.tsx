@@ -5,7 +5,7 @@ import type { Work } from "./draftstate";
 import { parts, type FieldID, type Value } from "./fields";
 import { skillFile } from "./files";
 import { FormField } from "./formfield";
-import { others, read, valueOf, type Front, type Read, type Yaml } from "./frontmatter";
+import { otherFields, read, valueOf, type Front, type Read, type Yaml } from "./frontmatter";
 import { setField } from "./frontmatteredit";
 import { listed } from "./phrases";
 import { templates } from "./templates";
@@ -53,7 +53,7 @@ function Form({ work, yaml }: { work: Work; yaml: Yaml }) {
   const put = (id: FieldID, value: Value) => work.write(skillFile, setField(yaml, work.skill, id, value));
   const part = (ids: FieldID[]) =>
     ids.map((id) => <FormField key={id} id={id} value={get(id)} put={(v) => put(id, v)} yaml={yaml} off={stale} />);
-  const rest = front ? others(yaml, front) : [];
+  const rest = front ? otherFields(yaml, front) : [];
   const [more] = useState(() => parts.more.some((id) => get(id).toString() !== ""));
   return (
     <div class="stack loose">

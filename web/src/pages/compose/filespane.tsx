@@ -126,7 +126,7 @@ async function upload(work: Work, list: PathAndFile[]) {
   if (work.files.length + list.length > most.package_files || list.reduce((n, [, f]) => n + f.size, 0) > room)
     throw new Error(msg("compose.tooMany", { count: most.package_files, bytes: size(most.package_unpacked) }));
   const read = await Promise.all(list.map(async ([path, f]) => fileOf(path, new Uint8Array(await f.arrayBuffer()))));
-  const fresh = read.map((f) => ({ ...f, path: placeOf(f.path, work.files) }));
+  const fresh = read.map((f) => ({ ...f, path: pathForFile(f.path, work.files) }));
   for (const f of fresh) {
     const fault = faultOf(f.path, work.files);
     if (fault && fault !== "taken") throw new Error(`${f.path}: ${findMsg("compose.faults", fault)}`);
@@ -139,10 +139,10 @@ async function upload(work: Work, list: PathAndFile[]) {
 }
 
 /**
- * placeOf returns the path for an added file: that of a file with its name, else the folder for its
+ * pathForFile returns the path for an added file: that of a file with its name, else the folder for its
  * type. A file from a folder keeps its path.
  */
-function placeOf(name: string, files: DraftFile[]): string {
+function pathForFile(name: string, files: DraftFile[]): string {
   if (name.includes("/")) return name;
   const there = files.filter((f) => f.path.slice(f.path.lastIndexOf("/") + 1) === name);
   if (there.length === 1) return there[0]!.path;

@@ -21,8 +21,8 @@ export interface Front extends Span {
 /** The result of reading a SKILL.md. */
 export type Read = { front: Front } | { fault: "none" | "unclosed" | "invalid"; message?: string; line?: number };
 
-/** cut finds the YAML as the hub does: between the fence on the first line and the next fence. */
-export function cut(text: string): Span | "none" | "unclosed" {
+/** findFrontmatter finds the YAML as the hub does: between the fence on the first line and the next fence. */
+export function findFrontmatter(text: string): Span | "none" | "unclosed" {
   const before = /^\ufeff?(?:[ \t\r]*\n)*/.exec(text)![0].length;
   const first = /^---[ \t\r]*(\n|$)/.exec(text.slice(before));
   if (!first) return "none";
@@ -35,7 +35,7 @@ const lineAt = (text: string, offset: number) => text.slice(0, offset).split("\n
 
 /** read parses the fields of a SKILL.md. */
 export function read(yaml: Yaml, text: string): Read {
-  const span = cut(text);
+  const span = findFrontmatter(text);
   if (typeof span === "string") return { fault: span };
   const block = text.slice(span.start, span.end);
   const doc = yaml.parseDocument(block, { uniqueKeys: false, prettyErrors: false, logLevel: "silent" });
@@ -54,10 +54,10 @@ export interface Place {
 }
 
 /**
- * find locates a field by its spellings, first at the top level, then under metadata. Of duplicates
+ * findField locates a field by its spellings, first at the top level, then under metadata. Of duplicates
  * the last one counts.
  */
-export function find(yaml: Yaml, front: Front, field: FieldSpec): Place | undefined {
+export function findField(yaml: Yaml, front: Front, field: FieldSpec): Place | undefined {
   const meta = pairOf(yaml, front.top, "metadata")?.value;
   for (const [inside, below] of [
     [front.top, false],
@@ -78,7 +78,7 @@ export function pairOf(yaml: Yaml, map: YAMLMap | undefined, key: string): Place
 /** valueOf returns the value of a field, or an empty value. */
 export function valueOf(yaml: Yaml, front: Front, id: FieldID): Value {
   const field = fields[id];
-  const node = resolved(yaml, front, find(yaml, front, field)?.pair.value);
+  const node = resolved(yaml, front, findField(yaml, front, field)?.pair.value);
   switch (field.kind) {
     case "flag":
       return truth(scalarText(yaml, node), field.off ?? false);
@@ -124,8 +124,8 @@ function asDocument(yaml: Yaml, node: Node): string {
   return doc.toString({ lineWidth: 0 }).trimEnd();
 }
 
-/** others returns the names of the fields that are not in the form. */
-export function others(yaml: Yaml, front: Front): string[] {
+/** otherFields returns the names of the fields that are not in the form. */
+export function otherFields(yaml: Yaml, front: Front): string[] {
   const known = new Set(["metadata", ...Object.values(fields).flatMap((f) => f.keys)]);
   return (front.top?.items ?? [])
     .map((p) => (yaml.isScalar(p.key) ? String(p.key.value) : ""))

@@ -1,6 +1,6 @@
 import type { Node, Scalar } from "yaml";
 import { fields, order, type FieldID, type FieldSpec, type Value } from "./fields";
-import { find, pairOf, read, valueOf, type Front, type Place, type Yaml } from "./frontmatter";
+import { findField, pairOf, read, valueOf, type Front, type Place, type Yaml } from "./frontmatter";
 
 /**
  * setField sets a field of a SKILL.md. It changes only the lines of that field: comments, order,
@@ -38,7 +38,7 @@ class Change {
     private value: Value,
     private eol: string,
   ) {
-    this.place = find(yaml, front, field);
+    this.place = findField(yaml, front, field);
   }
 
   /**

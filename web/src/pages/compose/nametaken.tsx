@@ -2,7 +2,7 @@ import { useLocation } from "preact-iso";
 import type { Schema } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 import { Button, useConfirm } from "../../shared/ui";
-import { move, storedDraft } from "./drafts";
+import { moveDraft, storedDraft } from "./drafts";
 import type { Work } from "./draftstate";
 
 /** NameTaken offers ways out of a name conflict. */
@@ -12,7 +12,7 @@ export function NameTaken({ work, taken }: { work: Work; taken: Schema["Taken"] 
   const confirm = useConfirm();
   const join = async () => {
     const at = new Date().toISOString();
-    move(work.key, { key: id!, of: id, name: work.name, at, files: work.files, touched: true });
+    moveDraft(work.key, { key: id!, of: id, name: work.name, at, files: work.files, touched: true });
     work.markSaved();
     route(`/compose/${encodeURIComponent(id!)}`);
   };

@@ -4,7 +4,7 @@ import { away } from "../../shared/api/client";
 import { ago } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { Button, useConfirm } from "../../shared/ui";
-import { forget, move, newKey } from "./drafts";
+import { deleteDraft, moveDraft, newKey } from "./drafts";
 import type { Work } from "./draftstate";
 
 /** Notes shows warnings: an earlier draft, a newer version on the hub, missing permissions. */
@@ -16,7 +16,7 @@ export function Notes({ work, again }: { work: Work; again?: () => Promise<void>
   const { route } = useLocation();
   const copy = () => {
     const key = newKey();
-    move(work.key, { key, name: work.name, at: new Date().toISOString(), files: work.files, touched: true });
+    moveDraft(work.key, { key, name: work.name, at: new Date().toISOString(), files: work.files, touched: true });
     work.markSaved();
     route(`/compose?draft=${key}`);
   };
@@ -70,7 +70,7 @@ function Earlier({ work, at, again }: { work: Work; at: string; again?: () => Pr
   const same = base === opened;
   const confirm = useConfirm();
   const back = async () => {
-    forget(work.key);
+    deleteDraft(work.key);
     work.change(() => [...work.saved]);
     await again?.();
   };

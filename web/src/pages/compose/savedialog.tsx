@@ -8,7 +8,7 @@ import { findMsg, msg } from "../../shared/i18n/messages";
 import { translateDiagnostic } from "../../shared/servertext";
 import { Button, Dialog, done, Problem, SelectField, Tag, TextField } from "../../shared/ui";
 import { changes, type Changed } from "./changedfiles";
-import { forget, keepRequests, requestsOf } from "./drafts";
+import { deleteDraft, keepRequests, requestsOf } from "./drafts";
 import type { Work } from "./draftstate";
 import { newestVersion } from "./fetchskill";
 import { skillFile, type DraftFile } from "./files";
@@ -46,7 +46,7 @@ export function SaveDialog({ work, result, onClose }: Props) {
         known?.number,
       );
       work.markSaved();
-      forget(work.key);
+      deleteDraft(work.key);
       keepRequests(saved.skill, requestsOf(work.key));
       done(
         work.of

@@ -6,7 +6,7 @@ import { api, got, useLoad } from "../../shared/api/client";
 import { findMsg, msg } from "../../shared/i18n/messages";
 import { Button, Icon, Shown, Tag, TextField, useConfirm, When } from "../../shared/ui";
 import { Page } from "../../shared/ui/page";
-import { allKept, forget, newKey, type StoredDraft } from "./drafts";
+import { listDrafts, deleteDraft, newKey, type StoredDraft } from "./drafts";
 import { templates } from "./templates";
 
 /** StartPage offers drafts, templates and existing skills. */
@@ -23,7 +23,7 @@ export function StartPage() {
 const placeOf = (k: StoredDraft) => (k.of ? `/compose/${encodeURIComponent(k.of)}` : `/compose?draft=${k.key}`);
 
 function StoredDrafts() {
-  const [all, setAll] = useState(allKept);
+  const [all, setAll] = useState(listDrafts);
   const confirm = useConfirm();
   const mine = all.filter((k) => k.touched);
   if (!mine.length) return null;
@@ -34,8 +34,8 @@ function StoredDrafts() {
       yes: msg("compose.throwAway"),
       danger: true,
       act: async () => {
-        forget(k.key);
-        setAll(allKept());
+        deleteDraft(k.key);
+        setAll(listDrafts());
       },
     });
   return (

@@ -4,7 +4,7 @@ import { rememberTrial } from "../../features/skills/backtodraft";
 import { api, got, type Schema } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 import { AreaField, Button, Dialog, Problem } from "../../shared/ui";
-import { keep } from "./drafts";
+import { storeDraft } from "./drafts";
 import { asDraft, type Work } from "./draftstate";
 import type { CheckResult } from "./validation";
 
@@ -38,7 +38,7 @@ export function TryDialog({
       };
       const session = await got(api.POST("/api/v1/sessions", { body }));
       if (work.changed)
-        keep({
+        storeDraft({
           key: work.key,
           of: work.of?.id,
           base: work.base,

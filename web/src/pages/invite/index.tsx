@@ -4,14 +4,14 @@ import { Submit, useSend } from "../../features/users/form";
 import { PasswordField } from "../../features/users/passwordfield";
 import { regroup, roleName } from "../../features/users/users";
 import { api, got, Refusal, type Schema, signedOut, useLoad } from "../../shared/api/client";
-import { me, meet, signOut, ways } from "../../shared/api/me";
+import { me, loadMe, signOut, ways } from "../../shared/api/me";
 import { decoded } from "../../shared/api/route";
-import { moment } from "../../shared/i18n/format";
+import { formatTime } from "../../shared/i18n/format";
 import { language } from "../../shared/i18n/language";
 import { msg } from "../../shared/i18n/messages";
 import { Button, done, Problem, TextField, Waiting } from "../../shared/ui";
 import { Door } from "../account/door";
-import { patiently, Provider, Refused, SignIn, welcome } from "../account/signin";
+import { sendWithRetry, Provider, Refused, SignIn, welcome } from "../account/signin";
 import { SignInMessage } from "../account/signinerror";
 
 type Opened = Schema["OpenedInvitation"];
@@ -63,7 +63,7 @@ export default function InvitePage() {
               hub: location.host,
             })
           : msg("invite.saysHub", { name: i.inviter, hub: location.host })}{" "}
-        <span class="muted">{msg("invite.expires", { time: moment(i.expires) })}</span>
+        <span class="muted">{msg("invite.expires", { time: formatTime(i.expires) })}</span>
       </p>
       {signedOut.value ? <Stranger link={link} i={i} /> : <Member link={link} i={i} />}
     </Door>
@@ -118,7 +118,7 @@ function NewAccount({ link, i, typed, onType }: NewAccountProps) {
   const { send, busy, error, fault } = useSend(
     async () => {
       const params = { path: { link } };
-      const who = await got(patiently(() => api.POST("/api/v1/invite/{link}", { params, body: typed })));
+      const who = await got(sendWithRetry(() => api.POST("/api/v1/invite/{link}", { params, body: typed })));
       route("/", true); // the link may be used up, so the back button must not return here
       welcome(who);
       done(i.group ? msg("invite.joined", { group: named(i) }) : msg("invite.welcome"));
@@ -165,7 +165,7 @@ function Member({ link, i }: { link: string; i: Opened }) {
   const role = roleName(i.role ?? "");
   const { send, busy, error } = useSend(async () => {
     const { group } = await got(api.POST("/api/v1/invite/{link}/join", { params: { path: { link } } }));
-    await Promise.all([meet(), regroup()]);
+    await Promise.all([loadMe(), regroup()]);
     done(member ? msg("invite.became", { role }) : msg("invite.joined", { group: named(i) }));
     route(`/settings/groups/${group}`, true);
   });

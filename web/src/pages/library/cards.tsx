@@ -4,7 +4,7 @@ import { short } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { AttentionTags, Origin, Rated, ReviewState, Tile, Where } from "./cells";
 import { titleOf } from "./filter";
-import { used } from "./phrases";
+import { usageText } from "./phrases";
 
 interface CardsProps {
   skills: Schema["Skill"][];
@@ -55,7 +55,7 @@ function Card({ skill, isDefault, heading: Heading }: CardProps) {
         {[
           msg("library.tokens", { n: short(skill.tokens) }),
           msg("library.files", { count: skill.files }),
-          skill.uses !== undefined && used(skill.uses),
+          skill.uses !== undefined && usageText(skill.uses),
         ]
           .filter(Boolean)
           .join(" · ")}

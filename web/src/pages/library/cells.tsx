@@ -3,7 +3,7 @@ import type { Schema } from "../../shared/api/client";
 import { ways } from "../../shared/api/me";
 import { findMsg, msg } from "../../shared/i18n/messages";
 import { Icon, Tag } from "../../shared/ui";
-import { rated } from "./phrases";
+import { ratingText } from "./phrases";
 
 type Skill = Pick<Schema["Skill"], "code" | "review">;
 
@@ -21,7 +21,7 @@ export function ReviewState({ skill }: { skill: Skill }) {
 /** Rated shows the mean rating, also to screen readers. */
 export function Rated({ rating }: { rating?: Schema["SkillScore"] }) {
   if (!rating) return null;
-  const text = rated(rating.stars, rating.count);
+  const text = ratingText(rating.stars, rating.count);
   return (
     <span class="library-rated" title={text}>
       <Icon name="star" size={14} />

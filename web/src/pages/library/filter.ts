@@ -19,11 +19,11 @@ export function sorting(at: Address): Sort | undefined {
 /** filtered reports whether any filter is active. */
 export const filtered = (at: Address) => filters.some((f) => at.get(f));
 
-/** narrowed reports whether any filter or a search is active. */
-export const narrowed = (at: Address) => filtered(at) || !!at.get("q");
+/** hasFilterOrQuery reports whether any filter or a search is active. */
+export const hasFilterOrQuery = (at: Address) => filtered(at) || !!at.get("q");
 
 /** isStart reports whether the address selects nothing, so that the start page is shown. */
-export const isStart = (at: Address) => !narrowed(at) && !at.get("in") && !at.get("sort");
+export const isStart = (at: Address) => !hasFilterOrQuery(at) && !at.get("in") && !at.get("sort");
 
 /** The changes of the address that remove all filters. */
 export const noFilters: Record<string, string> = Object.fromEntries(filters.map((f) => [f, ""]));

@@ -56,7 +56,7 @@ export function Chips({ at, facets }: { at: Address; facets?: Schema["SkillFacet
         {categories.length > 0 && <Pick at={at} name="category" label={msg("library.category")} options={categories} />}
         {tags.length > 0 && <Pick at={at} name="tag" label={msg("library.tag")} options={tags} />}
         {(facets?.attention || at.get("attention")) && (
-          <Chip at={at} name="attention" value="1" text={counted(msg("library.attention"), facets?.attention)} />
+          <Chip at={at} name="attention" value="1" text={withCount(msg("library.attention"), facets?.attention)} />
         )}
         <Chip at={at} name="unused" value="1" text={msg("library.unusedFilter")} />
         {seesHidden(at.get("in")) && <Chip at={at} name="hidden" value="1" text={msg("library.hidden")} />}
@@ -79,8 +79,8 @@ function withChosen(names: [name: string, n: number][] = [], chosen: string): Op
   return !chosen || names.some(([name]) => name === chosen) ? options : [[chosen, chosen], ...options];
 }
 
-/** counted adds a number of skills to a text. */
-export const counted = (text: string, n?: number) => (n === undefined ? text : `${text} (${count(n)})`);
+/** withCount adds a number of skills to a text. */
+export const withCount = (text: string, n?: number) => (n === undefined ? text : `${text} (${count(n)})`);
 
 /** seesHidden reports whether the user manages the namespace and can list hidden skills. */
 function seesHidden(scope: string): boolean {
@@ -117,7 +117,7 @@ function Pick({ at, name, label, options }: { at: Address; name: string; label: 
       <option value="">{label}</option>
       {options.map(([v, text, n]) => (
         <option key={v} value={v}>
-          {counted(text, n)}
+          {withCount(text, n)}
         </option>
       ))}
     </select>

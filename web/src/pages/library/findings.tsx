@@ -6,7 +6,7 @@ import { msg } from "../../shared/i18n/messages";
 import { Empty, Problem, Shown, Waiting } from "../../shared/ui";
 import { marksOf, FindingText, severities, Severity } from "./findingmarks";
 import type { Looked } from "./opened";
-import { findingsIn, times } from "./phrases";
+import { findingsIn, timesText } from "./phrases";
 import { useFile, useManifest } from "./versionfiles";
 
 type Finding = Schema["Finding"];
@@ -73,7 +73,7 @@ function Summary({ findings }: { findings: Finding[] }) {
           .map(([s, n]) => (
             <li key={s} class="row">
               <Severity of={s} />
-              <span>{times(n)}</span>
+              <span>{timesText(n)}</span>
               <span class="muted">{msg(`skill.severityTexts.${s}`)}</span>
             </li>
           ))}

@@ -4,7 +4,7 @@ import { msg } from "../../shared/i18n/messages";
 import { Shown } from "../../shared/ui";
 import { titleOf } from "./filter";
 import { can, type Looked } from "./opened";
-import { stated } from "./versionfiles";
+import { loadRequirements } from "./versionfiles";
 
 /** A skill in the graph. */
 interface Dot {
@@ -48,7 +48,7 @@ async function follow({ skill }: Looked, first: Schema["SkillDiff"], signal: Abo
             await got(api.GET("/api/v1/skills/explain", { signal, params: { query: { name } } }))
           ).items.find((c) => c.chosen)?.skill;
           dots.set(name, { key: name, name: found ? titleOf(found) : name, at, id: found?.id, missing: !found });
-          return { name, needs: found ? needsOf(await stated(found.id, found.number, signal)) : [] };
+          return { name, needs: found ? needsOf(await loadRequirements(found.id, found.number, signal)) : [] };
         }),
       )
     ).filter((one) => one.needs.length);

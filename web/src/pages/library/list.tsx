@@ -6,7 +6,7 @@ import { Button, failed, Icon, Shown } from "../../shared/ui";
 import { Page } from "../../shared/ui/page";
 import { Cards } from "./cards";
 import { None } from "./emptylist";
-import { narrowed } from "./filter";
+import { hasFilterOrQuery } from "./filter";
 import { Chips } from "./filterchips";
 import { pageSize, useDefaults, useSkillList, type SkillList } from "./queries";
 import { Search, Shape, SortBy } from "./searchbar";
@@ -68,7 +68,7 @@ function Results({ skills, more, at }: { skills: SkillList; more: () => Promise<
     <div class="stack">
       <p class="row small muted">
         <span role="status" tabIndex={-1} ref={status}>
-          {narrowed(at)
+          {hasFilterOrQuery(at)
             ? msg("library.found", { n: skills.total, count: skills.facets.total })
             : msg("library.all", { count: skills.total })}
         </span>
@@ -79,7 +79,7 @@ function Results({ skills, more, at }: { skills: SkillList; more: () => Promise<
           <Start skills={skills} defaults={defaults} at={at} />
         </Walk>
       ) : !skills.total ? (
-        <None at={at} empty={!narrowed(at)} />
+        <None at={at} empty={!hasFilterOrQuery(at)} />
       ) : (
         <Walk>
           {table ? (

@@ -1,14 +1,14 @@
 import { useUserNames } from "../../features/skills/namespaces";
 import { fileOf, pageOf, useAddress } from "../../features/skills/skilladdress";
 import type { Schema } from "../../shared/api/client";
-import { Markdown, shown } from "../../shared/content";
+import { Markdown, showHiddenCharacters } from "../../shared/content";
 import { count, size } from "../../shared/i18n/format";
 import { findMsg, msg } from "../../shared/i18n/messages";
 import { translateDiagnostic } from "../../shared/servertext";
 import { Problem, Shown, Waiting, When } from "../../shared/ui";
 import type { Looked } from "./opened";
 import { packageSize } from "./phrases";
-import { instructions, mainFile, useFile, useManifest, useStated } from "./versionfiles";
+import { instructions, mainFile, useFile, useManifest, useRequirements } from "./versionfiles";
 
 /** Read shows the instructions and fields of a skill. */
 export function Read({ look }: { look: Looked }) {
@@ -69,7 +69,7 @@ const elsewhere = new Set([
 /** About shows the fields of a skill and its source. */
 function About({ look: { skill, version } }: { look: Looked }) {
   const person = useUserNames();
-  const stated = useStated(skill.id, version.number);
+  const stated = useRequirements(skill.id, version.number);
   const at = useAddress();
 
   return (
@@ -80,7 +80,7 @@ function About({ look: { skill, version } }: { look: Looked }) {
           .filter((f) => !elsewhere.has(f.name))
           .map((f) => (
             <Fact key={f.name} name={findMsg("skill.fields", f.name) ?? f.name}>
-              {shown(f.new)}
+              {showHiddenCharacters(f.new)}
             </Fact>
           ))}
         <Fact name={msg("skill.size")}>{packageSize(size(version.size), version.files, version.scripts)}</Fact>

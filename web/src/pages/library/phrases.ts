@@ -6,11 +6,12 @@ import type { Sort } from "./filter";
 export const sortName = (sort: Sort): string =>
   sort === "team" && !me.value?.groups.length ? msg("library.sorts.own") : msg(`library.sorts.${sort}`);
 
-/** rated says the mean of the ratings of a skill. */
-export const rated = (mean: number, count: number): string => msg("library.rated", { mean: mean.toFixed(1), count });
+/** ratingText says the mean of the ratings of a skill. */
+export const ratingText = (mean: number, count: number): string =>
+  msg("library.rated", { mean: mean.toFixed(1), count });
 
-/** used says how often a skill was used in the last 30 days. */
-export const used = (count: number): string => (count ? msg("library.used", { count }) : msg("library.unused"));
+/** usageText says how often a skill was used in the last 30 days. */
+export const usageText = (count: number): string => (count ? msg("library.used", { count }) : msg("library.unused"));
 
 /** versionName names a version by its number, and by its label if that says more. */
 export const versionName = (n: number, label?: string): string =>
@@ -40,8 +41,8 @@ export function changeSummary(files: number, same: number, found: number, gone: 
 export const findingsIn = (count: number, files: number): string =>
   msg("skill.foundIn", { count, files: msg("skill.fileCount", { count: files }) });
 
-/** times says how often something occurs. */
-export const times = (count: number): string => msg("skill.times", { count });
+/** timesText says how often something occurs. */
+export const timesText = (count: number): string => msg("skill.times", { count });
 
 /** lastDays names a period that ends today. */
 export const lastDays = (n: number): string => (n === 365 ? msg("skill.lastYear") : msg("skill.lastDays", { n }));

@@ -3,7 +3,7 @@ import { api, got, useLoad, type Schema } from "../../shared/api/client";
 import { me } from "../../shared/api/me";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, AreaField, Button, Dialog, done, Icon } from "../../shared/ui";
-import { rated } from "./phrases";
+import { ratingText } from "./phrases";
 
 interface StarsProps {
   skill: Schema["SkillDetail"];
@@ -13,7 +13,7 @@ interface StarsProps {
 /** Stars shows the rating of a skill and lets the user rate it. */
 export function Stars({ skill, again }: StarsProps) {
   const [open, setOpen] = useState(false);
-  const text = skill.rating ? rated(skill.rating.stars, skill.rating.count) : msg("skill.rateFirst");
+  const text = skill.rating ? ratingText(skill.rating.stars, skill.rating.count) : msg("skill.rateFirst");
   return (
     <>
       <button type="button" class="button quiet small" onClick={() => setOpen(true)} title={msg("skill.rate")}>

@@ -7,12 +7,12 @@ import { msg } from "../../shared/i18n/messages";
 import { Shown, Tag } from "../../shared/ui";
 import { Graph } from "./graph";
 import type { Looked } from "./opened";
-import { useStated } from "./versionfiles";
+import { useRequirements } from "./versionfiles";
 
 /** Needs shows the requirements, provided tools and cost of a skill. */
 export function Needs({ look }: { look: Looked }) {
   const { skill, version } = look;
-  const stated = useStated(skill.id, version.number);
+  const stated = useRequirements(skill.id, version.number);
 
   return (
     <div class="stack loose library-connect">

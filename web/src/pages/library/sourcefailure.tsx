@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { api, got, type Schema } from "../../shared/api/client";
-import { moment } from "../../shared/i18n/format";
+import { formatTime } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, Button, done, failed, When } from "../../shared/ui";
 import type { Opened } from "./opened";
@@ -39,7 +39,7 @@ export function SourceFailure({ skill, status, again }: FailureProps) {
   return (
     <div class="note warn stack tight library-failure">
       <p>
-        {msg("skill.sourceFailed", { date: moment(status.failedSince!), error: status.error ?? "" })}{" "}
+        {msg("skill.sourceFailed", { date: formatTime(status.failedSince!), error: status.error ?? "" })}{" "}
         <span class="small muted">
           {msg("skill.lastCheck")} <When time={status.checked} />
         </span>

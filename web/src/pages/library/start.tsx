@@ -3,7 +3,7 @@ import type { Address } from "../../features/skills/skilladdress";
 import type { Schema } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 import { Cards } from "./cards";
-import { counted } from "./filterchips";
+import { withCount } from "./filterchips";
 import { sortName } from "./phrases";
 import type { SkillList } from "./queries";
 
@@ -68,7 +68,7 @@ function Categories({ facets, at }: { facets: Schema["SkillFacets"]; at: Address
         {all.slice(0, mostCategories).map(([name, n]) => (
           <li key={name}>
             <a class="library-chip" href={at.with({ [key]: name })}>
-              {counted(name, n)}
+              {withCount(name, n)}
             </a>
           </li>
         ))}

@@ -15,12 +15,12 @@ export function useManifest(skill: string, version: number): Load<Schema["Manife
   );
 }
 
-/** useStated loads the fields and permissions of a version. */
-export function useStated(skill: string, version: number): Load<Schema["SkillDiff"]> {
-  return useLoad((signal) => stated(skill, version, signal), [skill, version]);
+/** useRequirements loads the fields and permissions of a version. */
+export function useRequirements(skill: string, version: number): Load<Schema["SkillDiff"]> {
+  return useLoad((signal) => loadRequirements(skill, version, signal), [skill, version]);
 }
 
-export const stated = (skill: string, version: number, signal: AbortSignal) =>
+export const loadRequirements = (skill: string, version: number, signal: AbortSignal) =>
   got(
     api.GET("/api/v1/skills/{skill}/versions/{version}/diff", {
       signal,

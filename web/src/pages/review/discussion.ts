@@ -4,7 +4,7 @@ import { api, got, type Schema, useLoad } from "../../shared/api/client";
 import { type Drafts, draftsOf, keyOf } from "./drafts";
 import type { Loaded } from "./loaded";
 import { type Position, threadOfHash } from "./position";
-import { openOf, type Thread, withComments, withEdited, without, withResolved } from "./threads";
+import { openOf, type Thread, withComments, withEdited, withoutComment, withResolved } from "./threads";
 
 export type { Thread } from "./threads";
 
@@ -96,7 +96,7 @@ export function useNewDiscussion({ skill, version }: Loaded, changed: () => void
       remove: async (comment) => {
         await got(api.DELETE("/api/v1/skills/{skill}/comments/{comment}", of(comment)));
         deleted.current.add(comment);
-        await put((now) => without(now, comment));
+        await put((now) => withoutComment(now, comment));
       },
       resolve: async (thread, resolved) => {
         const answer = await got(

@@ -2,7 +2,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { useUserNames } from "../../features/skills/namespaces";
 import type { Schema } from "../../shared/api/client";
 import { me } from "../../shared/api/me";
-import { Markdown, shown } from "../../shared/content";
+import { Markdown, showHiddenCharacters } from "../../shared/content";
 import { msg } from "../../shared/i18n/messages";
 import { ActionButton, Button, done, Tag, useConfirm, When } from "../../shared/ui";
 import { CommentForm } from "./commentform";
@@ -37,7 +37,7 @@ export function ThreadView({ thread: t, number, away }: { thread: Thread; number
         <p class="small muted row">
           {earlier && <Tag>{msg("review.fromVersion", { n: t.version })}</Tag>}
           {t.outdated && <Tag look="warn">{msg("review.outdated")}</Tag>}
-          {t.text && (away || t.outdated) && <code>{shown(t.text)}</code>}
+          {t.text && (away || t.outdated) && <code>{showHiddenCharacters(t.text)}</code>}
         </p>
       )}
       {t.comments.map((c) => (

@@ -1,6 +1,6 @@
 import { holds, same, test } from "../../../test/units/check";
 import { draftsOf, keyOf, replyKey } from "./drafts";
-import { openOf, type Thread, withComments, withEdited, without, withResolved } from "./threads";
+import { openOf, type Thread, withComments, withEdited, withoutComment, withResolved } from "./threads";
 
 const comment = (id: string, text = id) => ({
   id,
@@ -35,15 +35,15 @@ test("review threads: answers in any order keep each other's changes", () => {
 
 test("review threads: a deleted comment stays deleted, and ends its thread with the last reply", () => {
   const shown = [thread("a", { comments: [comment("a"), comment("r")] })];
-  const first = without(shown, "a");
+  const first = withoutComment(shown, "a");
   same(
     first[0]!.comments.map((c) => c.text),
     ["", "r"],
   );
-  same(without(first, "r"), []);
+  same(withoutComment(first, "r"), []);
   const late = thread("a", { comments: [comment("a"), comment("r"), comment("s")] });
   same(
-    withComments(without(shown, "r"), late, new Set(["r"]))[0]!.comments.map((c) => c.id),
+    withComments(withoutComment(shown, "r"), late, new Set(["r"]))[0]!.comments.map((c) => c.id),
     ["a", "s"],
   );
   same(withComments([], late, new Set()), [late]);

@@ -25,8 +25,8 @@ export const withEdited = (now: Thread[], answer: Thread, comment: string): Thre
 export const withResolved = (now: Thread[], answer: Thread): Thread[] =>
   change(now, answer.id, (t) => ({ ...t, resolvedBy: answer.resolvedBy, resolved: answer.resolved }));
 
-/** without deletes a comment. The first comment of a thread remains without text while there are replies. */
-export const without = (now: Thread[], comment: string): Thread[] =>
+/** withoutComment deletes a comment. The first comment of a thread remains without text while there are replies. */
+export const withoutComment = (now: Thread[], comment: string): Thread[] =>
   now.flatMap((t) => {
     if (!t.comments.some((c) => c.id === comment)) return [t];
     const left =

@@ -6,7 +6,7 @@ import { useQuietly } from "../../features/servers/refresh";
 import { namespaceName } from "../../features/servers/serverlist";
 import { allServers, missingOf, serversOf } from "../../features/servers/serverlists";
 import { SignIn, SignInButton, wantsSignIn } from "../../features/servers/signin";
-import { definedAt, standing, trialOf, type Server } from "../../features/servers/state";
+import { definedAt, describeState, trialOf, type Server } from "../../features/servers/state";
 import { TrialButton, TrialResult, useTrial } from "../../features/servers/trial";
 import { api, got, useLoad } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
@@ -145,7 +145,7 @@ function State({ server: s, failed }: { server: Server; failed: boolean }) {
   // A failed test says more than an unused or older connection.
   const { look, word, says } = failed
     ? { look: "bad" as const, word: msg("servers.lastTestFailed"), says: msg("servers.testFailedSays") }
-    : standing(s);
+    : describeState(s);
   return (
     <section class={`note ${look === "accent" ? "" : look}`} aria-live="polite">
       <p class="row">

@@ -1,5 +1,5 @@
 import { api, got, usePages } from "../../shared/api/client";
-import { moment } from "../../shared/i18n/format";
+import { formatTime } from "../../shared/i18n/format";
 import { findMsg, msg } from "../../shared/i18n/messages";
 import { ActionButton, done, Empty, More, Shown, TableWrap, When } from "../../shared/ui";
 import { Part } from "../../shared/ui/sections";
@@ -73,7 +73,7 @@ export function Grants() {
                       <td>
                         <When time={g.created} />
                       </td>
-                      <td class="nowrap">{g.expires ? moment(g.expires) : msg("settings.never")}</td>
+                      <td class="nowrap">{g.expires ? formatTime(g.expires) : msg("settings.never")}</td>
                       <td>
                         <ActionButton small act={() => revoke(g.id)} label={`${msg("settings.revoke")}: ${g.name}`}>
                           {msg("settings.revoke")}

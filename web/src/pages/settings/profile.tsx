@@ -3,7 +3,7 @@ import { Submit, useSend } from "../../features/users/form";
 import { groupName, roleName, useUserNames } from "../../features/users/users";
 import { api, got } from "../../shared/api/client";
 import { isAdmin, me } from "../../shared/api/me";
-import { moment } from "../../shared/i18n/format";
+import { formatTime } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { done, Problem, Tag, TextField } from "../../shared/ui";
 import { Part } from "../../shared/ui/sections";
@@ -38,7 +38,7 @@ export function Profile() {
         {user.account && (
           <>
             <dt>{msg("settings.since")}</dt>
-            <dd>{moment(user.account.created)}</dd>
+            <dd>{formatTime(user.account.created)}</dd>
           </>
         )}
         <dt>{msg("settings.memberOf")}</dt>

@@ -4,7 +4,7 @@ import { useSend } from "../../features/users/form";
 import { groupName, groupsByID, userName, useUserNames } from "../../features/users/users";
 import { api, got, useLoad, type Schema } from "../../shared/api/client";
 import { isAdmin, me } from "../../shared/api/me";
-import { ago, moment } from "../../shared/i18n/format";
+import { ago, formatTime } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import {
   ActionButton,
@@ -146,7 +146,7 @@ function Secret({
         <strong class="mono">{secret.name}</strong>
         <br />
         <span class="small muted">
-          <time dateTime={secret.updated} title={moment(secret.updated)}>
+          <time dateTime={secret.updated} title={formatTime(secret.updated)}>
             {msg("settings.changedBy", { ago: ago(secret.updated), name: userName(secret.updatedBy) })}
           </time>
         </span>
@@ -201,7 +201,7 @@ function GrantedTo({
                 </>
               )}
               <span class="muted small">
-                <time dateTime={g.created} title={moment(g.created)}>
+                <time dateTime={g.created} title={formatTime(g.created)}>
                   {msg("settings.grantedBy", { ago: ago(g.created), name: userName(g.by) })}
                 </time>
               </span>

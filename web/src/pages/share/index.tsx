@@ -5,7 +5,7 @@ import { userName, useUserNames } from "../../features/users/users";
 import { api, got, Refusal, type Schema, useLoad } from "../../shared/api/client";
 import { me } from "../../shared/api/me";
 import { decoded } from "../../shared/api/route";
-import { moment } from "../../shared/i18n/format";
+import { formatTime } from "../../shared/i18n/format";
 import { msg } from "../../shared/i18n/messages";
 import { Empty, Problem, Waiting } from "../../shared/ui";
 import { helpFor } from "../../shared/ui/helplinks";
@@ -87,11 +87,11 @@ function Shared({ onRefused }: Props) {
 
 /** About says what the page is, and until when. */
 function About({ share }: { share: Schema["Share"] }) {
-  const time = moment(share.created);
+  const time = formatTime(share.created);
   return (
     <>
       {me.value ? <By id={share.owner} time={time} /> : msg("share.sharedAt", { time })}{" "}
-      {msg("share.until", { time: moment(share.expires) })}
+      {msg("share.until", { time: formatTime(share.expires) })}
     </>
   );
 }

@@ -1,8 +1,8 @@
 import {
   amount,
-  briefly,
+  formatAmountShort,
   dayName,
-  everyDay,
+  fillDays,
   formatAmount,
   formatTokens,
   type Total,
@@ -24,7 +24,7 @@ export function Daily({
   view: View;
   onShow: (change: Partial<View>) => void;
 }) {
-  const days = everyDay(items, view.days);
+  const days = fillDays(items, view.days);
   const points = days.map((d) => ({ name: dayName(d.day), value: d.spent ? amount(d.spent, view.measure) : 0 }));
   const most = points.reduce((a, b) => (b.value > a.value ? b : a), points[0]!);
   const total = points.reduce((sum, p) => sum + p.value, 0);
@@ -53,7 +53,7 @@ export function Daily({
       </div>
       <div class="card stack">
         {total > 0 ? (
-          <Bars title={title} points={points} say={(n) => briefly(n, view.measure)} />
+          <Bars title={title} points={points} say={(n) => formatAmountShort(n, view.measure)} />
         ) : (
           <p class="muted">
             {view.measure === "cost"

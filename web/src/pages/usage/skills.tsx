@@ -14,10 +14,10 @@ type Used = Schema["UsedSkill"];
 const places = 100;
 
 /**
- * useHomes returns the namespaces to request. Administrators must name them all, because the hub's
+ * useListedNamespaces returns the namespaces to request. Administrators must name them all, because the hub's
  * default is the user's own.
  */
-export function useHomes(view: View): string[] | undefined {
+export function useListedNamespaces(view: View): string[] | undefined {
   const { users, groups } = useUserNames();
   if (view.of !== "") return [view.of === "me" ? "default" : `group:${view.of}`];
   if (!isAdmin.value) return undefined;
@@ -53,7 +53,7 @@ async function used(days: number, namespace: string[] | undefined, signal: Abort
 /** Skills lists the most used skills. */
 export function Skills({ view }: { view: View }) {
   const [all, setAll] = useState(false);
-  const homes = useHomes(view);
+  const homes = useListedNamespaces(view);
   const load = useLoad((signal) => used(view.days, homes, signal), [view.days, homes?.join()]);
   return (
     <section class="stack">

@@ -4,11 +4,11 @@ import { api, got, usePages } from "../../shared/api/client";
 import { msg } from "../../shared/i18n/messages";
 import { More, Shown, When } from "../../shared/ui";
 import { unusedTips } from "./phrases";
-import { useHomes } from "./skills";
+import { useListedNamespaces } from "./skills";
 
 /** Unused lists unused skills with suggestions. */
 export function Unused({ view }: { view: View }) {
-  const namespace = useHomes(view);
+  const namespace = useListedNamespaces(view);
   const pages = usePages(
     (after, signal) =>
       got(

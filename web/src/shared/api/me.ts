@@ -10,8 +10,8 @@ export const ways = signal<Schema["Ways"]>();
 /** Whether the user is an administrator. The user of a single-user hub is one. */
 export const isAdmin = computed(() => me.value?.user.account?.admin === true || ways.value?.mode === "single");
 
-/** meet loads the signed-in user, or else the ways to sign in. */
-export async function meet() {
+/** loadMe loads the signed-in user, or else the ways to sign in. */
+export async function loadMe() {
   const { data, response } = await api.GET("/api/v1/me");
   ways.value = data?.ways ?? (await got(api.GET("/api/v1/login")));
   me.value = data;

@@ -4,9 +4,9 @@ import { msg } from "../i18n/messages";
 import { Button, Copy, Icon } from "../ui";
 import type { Piece } from "./colours";
 import { known, title } from "./languages";
-import { heavy } from "./lazyload";
+import { lazyModule } from "./lazyload";
 import { Scroll } from "./scrollbox";
-import { shown } from "./visibletext";
+import { showHiddenCharacters } from "./visibletext";
 import "./content.css";
 
 /** A note about a line, such as a finding. */
@@ -41,7 +41,7 @@ interface CodeProps {
   preview?: boolean;
 }
 
-const usePreview = heavy(() => import("./preview"));
+const usePreview = lazyModule(() => import("./preview"));
 
 /** previewKind returns how a text is previewed, if it can be. */
 function previewKind(language = "", path = ""): "html" | "svg" | undefined {
@@ -49,7 +49,7 @@ function previewKind(language = "", path = ""): "html" | "svg" | undefined {
   return kind ? (/svg/i.test(kind) ? "svg" : "html") : undefined;
 }
 
-const useColours = heavy(() => import("./colours"));
+const useColours = lazyModule(() => import("./colours"));
 
 /** The number of lines that are drawn at first, because more are slow. */
 const first = 2000;
@@ -126,21 +126,23 @@ export function useColour(language: string | undefined): ((text: string) => Piec
   useEffect(() => {
     if (!colours || !language || colours.ready(language)) return;
     let gone = false;
-    colours.learn(language).then(
+    colours.loadGrammars(language).then(
       () => !gone && setLearnt(language),
       () => undefined,
     );
     return () => void (gone = true);
   }, [colours, language]);
   return useMemo(
-    () => (can ? (text: string) => colours.coloured(text, language) : undefined),
+    () => (can ? (text: string) => colours.highlightLines(text, language) : undefined),
     [can, colours, language],
   );
 }
 
 /** drawPieces draws colored pieces of a line. */
 export const drawPieces = (pieces: Piece[]) =>
-  pieces.map(([kind, text]) => (kind ? <span class={`c-${kind}`}>{shown(text)}</span> : shown(text)));
+  pieces.map(([kind, text]) =>
+    kind ? <span class={`c-${kind}`}>{showHiddenCharacters(text)}</span> : showHiddenCharacters(text),
+  );
 
 interface Part {
   from: number;

@@ -56,10 +56,10 @@ const frontMatter = /^---[ \t]*\n(?:.*\n)*?---[ \t]*(?:\n|$)/;
 /** ready reports whether the grammars of a language are loaded. */
 export const ready = (language: string) => grammars(language).every((l) => hljs.getLanguage(l) !== undefined);
 
-/** learn loads the grammars of a language. */
-export const learn = (language: string) => Promise.all(grammars(language).map(learnOne));
+/** loadGrammars loads the grammars of a language. */
+export const loadGrammars = (language: string) => Promise.all(grammars(language).map(loadGrammar));
 
-function learnOne(language: string): Promise<void> {
+function loadGrammar(language: string): Promise<void> {
   let got = coming.get(language);
   if (!got) {
     got = grammar(language).then((g) => hljs.registerLanguage(language, g.default));
@@ -69,8 +69,8 @@ function learnOne(language: string): Promise<void> {
   return got;
 }
 
-/** coloured returns the lines in pieces with their kinds. Without a grammar, all pieces are plain. */
-export function coloured(text: string, language: string | undefined): Piece[][] {
+/** highlightLines returns the lines in pieces with their kinds. Without a grammar, all pieces are plain. */
+export function highlightLines(text: string, language: string | undefined): Piece[][] {
   if (!language || !ready(language) || text.length > most) return plain(text);
   const lines = text.split("\n");
   if (lines.some((l) => l.length > longestLine)) return plain(text);

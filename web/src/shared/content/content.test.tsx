@@ -3,7 +3,7 @@ import { holds, same, test, until } from "../../../test/units/check";
 import { choose } from "../ui/theme";
 import { Code } from "./code";
 import { Diff } from "./diff";
-import { endsFile, hunks, whole, widen, within } from "./difflines";
+import { endsFile, hunks, wholeFileHunk, expandHunks, changedPart } from "./difflines";
 import { Editor } from "./editor";
 import { SchemaForm } from "./form";
 import { drawn } from "./markdown.test";
@@ -68,15 +68,15 @@ test("diff: parses the line numbers of both sides", () => {
     ],
   );
   same([all[1]?.skipped, all[1]?.about, all[1]?.rows[1]?.noEnd], [6, "f", true]);
-  same(within("a b c", "a x c"), { from: 2, oldTo: 3, newTo: 3 });
-  same(within("abc", "xyz"), undefined);
+  same(changedPart("a b c", "a x c"), { from: 2, oldTo: 3, newTo: 3 });
+  same(changedPart("abc", "xyz"), undefined);
 });
 
 test("diff: more lines join the hunks that they connect", () => {
   const diff = "--- a\n+++ b\n@@ -3,1 +3,2 @@\n c\n+new\n@@ -8,1 +9,1 @@\n-h\n+H\n";
   const lines = ["a", "b", "c", "new", "d", "e", "f", "g", "H", "i"];
   const at = (ranges: [number, number][]) => {
-    const { hunks: all, rest } = widen(hunks(diff), lines, ranges);
+    const { hunks: all, rest } = expandHunks(hunks(diff), lines, ranges);
     return [all.map((h) => [h.skipped, h.rows.map((r) => `${r.old ?? ""}/${r.new ?? ""}${r.text}`).join(" ")]), rest];
   };
   same(at([]), [
@@ -95,7 +95,7 @@ test("diff: more lines join the hunks that they connect", () => {
   ]);
   same(at([[1, 99]]), [[[0, "1/1a 2/2b 3/3c /4new 4/5d 5/6e 6/7f 7/8g 8/h /9H 9/10i"]], 0]);
   same(
-    whole("a\r\nb\n")[0]?.rows.map((r) => r.text),
+    wholeFileHunk("a\r\nb\n")[0]?.rows.map((r) => r.text),
     ["a", "b"],
   );
 });

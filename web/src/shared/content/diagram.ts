@@ -4,7 +4,7 @@ import { dark } from "../ui/theme";
 import { paint } from "./diagramcolours";
 import { placeIn } from "./errorposition";
 import { guardDrawing } from "./guard";
-import { way } from "./links";
+import { linkTarget } from "./links";
 import { newPurifier } from "./purify";
 
 /** The result of drawing a diagram. */
@@ -92,7 +92,7 @@ purify.addHook("afterSanitizeAttributes", (node) => {
   for (const name of ["href", "xlink:href"]) {
     const to = node.getAttribute(name);
     if (to === null || (to.startsWith("#") && node.localName !== "a")) continue;
-    const out = node.localName === "a" ? way(to) : undefined;
+    const out = node.localName === "a" ? linkTarget(to) : undefined;
     if (out?.to !== "out") node.removeAttribute(name);
     else {
       node.setAttribute(name, out.href);

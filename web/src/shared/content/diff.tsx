@@ -13,12 +13,12 @@ import {
   pairs,
   type Range,
   type Row,
-  whole,
-  widen,
-  within,
+  wholeFileHunk,
+  expandHunks,
+  changedPart,
 } from "./difflines";
 import { known } from "./languages";
-import { shown } from "./visibletext";
+import { showHiddenCharacters } from "./visibletext";
 import "./content.css";
 
 export type Side = "old" | "new";
@@ -116,8 +116,8 @@ export function Diff({ diff = "", text, path, marks = [], sides, tools, file }: 
 function useHunks(diff: string, text: string | undefined, file: DiffProps["file"]) {
   const [ranges, setRanges] = useState<Range[]>([]);
   const [lines, setLines] = useState<string[]>();
-  const parsed = useMemo(() => (text === undefined ? hunks(diff) : whole(text)), [diff, text]);
-  const wide = useMemo(() => (lines ? widen(parsed, lines, ranges) : undefined), [parsed, lines, ranges]);
+  const parsed = useMemo(() => (text === undefined ? hunks(diff) : wholeFileHunk(text)), [diff, text]);
+  const wide = useMemo(() => (lines ? expandHunks(parsed, lines, ranges) : undefined), [parsed, lines, ranges]);
   const show = async (range: Range) => {
     if (!lines) {
       const got = await file!();
@@ -233,7 +233,7 @@ function Part({
           <tr class="gap">
             <th scope="rowgroup" colSpan={set.beside ? 4 : 3}>
               {hunk.skipped > 0 ? msg("content.skipped", { count: hunk.skipped }) : msg("content.from", { n: from })}{" "}
-              {hunk.about && <code>{shown(hunk.about)}</code>}
+              {hunk.about && <code>{showHiddenCharacters(hunk.about)}</code>}
             </th>
           </tr>
         )
@@ -275,7 +275,7 @@ function Gap({
       <th scope="rowgroup" colSpan={columns}>
         <span class="row">
           {lines !== undefined && <span>{msg("content.skipped", { count: lines })}</span>}
-          {about && <code>{shown(about)}</code>}
+          {about && <code>{showHiddenCharacters(about)}</code>}
           {!few && !start && (
             <Button small look="quiet" icon="down" onClick={() => show([from, from + step - 1])}>
               {msg("diff.below", { count: step })}
@@ -401,7 +401,7 @@ function Text({ row, pair, pieces }: { row: Row; pair?: Pair; pieces: Piece[] })
 function changed(row: Row, pair: Pair | undefined, pieces: Piece[]): ComponentChildren {
   const both =
     row.kind !== "same" && pair?.left && pair.right && row.text.length < 2000
-      ? within(pair.left.text, pair.right.text)
+      ? changedPart(pair.left.text, pair.right.text)
       : undefined;
   if (!both) return drawPieces(pieces);
   const to = row.kind === "added" ? both.newTo : both.oldTo;

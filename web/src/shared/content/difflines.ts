@@ -69,8 +69,8 @@ export function endsFile(all: Hunk[]): boolean {
 /** linesOf returns the lines of a text without their ends. */
 export const linesOf = (text: string): string[] => (text ? text.replace(/\n$/, "").split(/\r?\n/) : []);
 
-/** whole returns all lines of a file as a hunk. */
-export function whole(text: string): Hunk[] {
+/** wholeFileHunk returns all lines of a file as a hunk. */
+export function wholeFileHunk(text: string): Hunk[] {
   const rows = linesOf(text).map((text, i): Row => ({ kind: "same", new: i + 1, text }));
   return rows.length ? [{ about: "", skipped: 0, rows, from: 1, next: { old: 1, new: rows.length + 1 } }] : [];
 }
@@ -79,10 +79,10 @@ export function whole(text: string): Hunk[] {
 export type Range = [from: number, to: number];
 
 /**
- * widen adds unchanged lines of the new file to hunks. It returns the hunks, joined where they meet,
+ * expandHunks adds unchanged lines of the new file to hunks. It returns the hunks, joined where they meet,
  * and the number of lines after the last one that are left out.
  */
-export function widen(all: Hunk[], lines: string[], ranges: Range[]): { hunks: Hunk[]; rest: number } {
+export function expandHunks(all: Hunk[], lines: string[], ranges: Range[]): { hunks: Hunk[]; rest: number } {
   const out: Hunk[] = [];
   let at = 1;
   let shift = 0; // from a line of the new file to the same line of the old one
@@ -139,10 +139,10 @@ export function pairs(rows: Row[]): Pair[] {
 }
 
 /**
- * within returns the changed part of two similar lines, at word boundaries. It returns undefined if
+ * changedPart returns the changed part of two similar lines, at word boundaries. It returns undefined if
  * they have little in common.
  */
-export function within(before: string, after: string): { from: number; oldTo: number; newTo: number } | undefined {
+export function changedPart(before: string, after: string): { from: number; oldTo: number; newTo: number } | undefined {
   const a = before.match(/\w+|\s+|[^\w\s]/gu) ?? [];
   const b = after.match(/\w+|\s+|[^\w\s]/gu) ?? [];
   let start = 0;

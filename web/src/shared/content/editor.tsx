@@ -5,7 +5,7 @@ import { Button, Icon } from "../ui";
 import type { Mirror } from "./codemirror";
 import type { EditorLanguage } from "./editor-languages";
 import type { Finding } from "./finding";
-import { heavy } from "./lazyload";
+import { lazyModule } from "./lazyload";
 import "./content.css";
 
 /** A completion at the cursor. */
@@ -29,7 +29,7 @@ interface EditorProps {
   go?: { line: number; column?: number };
 }
 
-const useMirror = heavy(() => import("./codemirror"));
+const useMirror = lazyModule(() => import("./codemirror"));
 
 /** Editor edits text. Escape, then Tab leaves it, as keyboards and screen readers need. */
 export function Editor(props: EditorProps) {

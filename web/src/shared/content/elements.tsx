@@ -4,11 +4,11 @@ import { msg } from "../i18n/messages";
 import { Icon } from "../ui";
 import { Code } from "./code";
 import { Formula } from "./formula";
-import { ours, slug, way } from "./links";
+import { sameOriginURL, slug, linkTarget } from "./links";
 import { Mermaid } from "./mermaid";
 import { pictureTitle } from "./phrases";
 import { Scroll } from "./scrollbox";
-import { shown } from "./visibletext";
+import { showHiddenCharacters } from "./visibletext";
 
 /** The options for drawing a text. */
 export interface Setting {
@@ -101,7 +101,7 @@ function element({ token, kids: nodes }: Node, set: Setting): ComponentChildren 
     case "hr":
       return <hr />;
     case "code_inline":
-      return <code>{shown(token.content)}</code>;
+      return <code>{showHiddenCharacters(token.content)}</code>;
     case "softbreak":
       return set.breaks ? <br /> : "\n";
     case "hardbreak":
@@ -111,7 +111,7 @@ function element({ token, kids: nodes }: Node, set: Setting): ComponentChildren 
     case "image":
       return picture(token, set, false);
     default:
-      return token.content ? shown(token.content) : kids(nodes, set);
+      return token.content ? showHiddenCharacters(token.content) : kids(nodes, set);
   }
 }
 
@@ -163,7 +163,7 @@ function fence(token: Token, set: Setting): ComponentChildren {
 }
 
 function link(token: Token, nodes: Node[], set: Setting): ComponentChildren {
-  const to = way(String(token.attrGet("href") ?? ""), set.base);
+  const to = linkTarget(String(token.attrGet("href") ?? ""), set.base);
   const text = nodes.map((n, i) => (
     <Fragment key={i}>{n.token.type === "image" ? picture(n.token, set, true) : element(n, set)}</Fragment>
   ));
@@ -174,7 +174,7 @@ function link(token: Token, nodes: Node[], set: Setting): ComponentChildren {
         {text}
       </a>
     );
-  const address = to && ours(set.file?.(to.path));
+  const address = to && sameOriginURL(set.file?.(to.path));
   if (!address) return <span class="content-nolink">{text}</span>;
   return toFile(address, text);
 }
@@ -203,8 +203,8 @@ const shows = /\.(png|jpe?g|gif|webp)$/i;
 /** picture shows pictures of this hub. It links to others, because loading them would reveal the reader. */
 function picture(token: Token, set: Setting, linked: boolean): ComponentChildren {
   const alt = words(tree(token.children ?? []));
-  const to = way(String(token.attrGet("src") ?? ""), set.base);
-  const address = to?.to === "file" ? ours(set.file?.(to.path)) : undefined;
+  const to = linkTarget(String(token.attrGet("src") ?? ""), set.base);
+  const address = to?.to === "file" ? sameOriginURL(set.file?.(to.path)) : undefined;
   if (address && to?.to === "file" && shows.test(to.path)) return <img src={address} alt={alt} loading="lazy" />;
   const text = (
     <>

@@ -1,8 +1,8 @@
 import { useMemo } from "preact/hooks";
 import { msg } from "../i18n/messages";
-import { heavy } from "./lazyload";
+import { lazyModule } from "./lazyload";
 import { Scroll } from "./scrollbox";
-import { shown } from "./visibletext";
+import { showHiddenCharacters } from "./visibletext";
 
 interface FormulaProps {
   tex: string;
@@ -11,13 +11,18 @@ interface FormulaProps {
   display: boolean;
 }
 
-const useTypesetter = heavy(() => import("./typeset"));
+const useTypesetter = lazyModule(() => import("./typeset"));
 
 /** Formula shows a formula, or its source if it is wrong, too large or still incomplete. */
 export function Formula({ tex, source, display }: FormulaProps) {
   const typesetter = useTypesetter(!!tex);
   const drawn = useMemo(() => typesetter?.typeset(tex, display), [typesetter, tex, display]);
-  if (!drawn) return display ? <div class="content-tex">{shown(source)}</div> : <span>{shown(source)}</span>;
+  if (!drawn)
+    return display ? (
+      <div class="content-tex">{showHiddenCharacters(source)}</div>
+    ) : (
+      <span>{showHiddenCharacters(source)}</span>
+    );
   const box = <span class="content-formula" dir="ltr" ref={(e) => e?.replaceChildren(drawn)} />;
   return display ? (
     <Scroll label={msg("content.formula")} class="content-equation">

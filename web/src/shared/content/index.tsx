@@ -8,5 +8,5 @@ export { Mermaid } from "./mermaid";
 export { Diff, type LineTools, type Side } from "./diff";
 export { hunks } from "./difflines";
 export { Editor, type Completion } from "./editor";
-export { shown } from "./visibletext";
+export { showHiddenCharacters } from "./visibletext";
 export { SchemaForm, type FormSchema } from "./form";

@@ -1,11 +1,11 @@
 import { useEffect, useState } from "preact/hooks";
 
 /**
- * heavy returns a hook that loads a module when a component first needs it. The hook returns
+ * lazyModule returns a hook that loads a module when a component first needs it. The hook returns
  * undefined until then. If loading fails, the component works without it and the next component
  * tries again. Its method load loads the module before it is needed.
  */
-export function heavy<T>(get: () => Promise<T>): { (wanted?: boolean): T | undefined; load: () => Promise<void> } {
+export function lazyModule<T>(get: () => Promise<T>): { (wanted?: boolean): T | undefined; load: () => Promise<void> } {
   let there: T | undefined;
   let coming: Promise<void> | undefined;
   const fetch = () =>

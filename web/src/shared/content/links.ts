@@ -1,5 +1,5 @@
 /** The target of a link in hostile text, after validation. */
-type Way =
+type LinkTarget =
   | { to: "out"; href: string }
   /** A file relative to the root of the text, without "..". */
   | { to: "file"; path: string }
@@ -9,8 +9,8 @@ type Way =
 
 const outward = new Set(["http:", "https:", "mailto:"]);
 
-/** way returns the target of a link, or undefined for a forbidden one. `base` is the folder of the text. */
-export function way(href: string, base = ""): Way {
+/** linkTarget returns the target of a link, or undefined for a forbidden one. `base` is the folder of the text. */
+export function linkTarget(href: string, base = ""): LinkTarget {
   const plain = href.replace(/[\u0000-\u0020\u007f-\u009f]/g, ""); // as browsers normalize addresses
   if (/^[a-z][a-z0-9+.-]*:/i.test(plain)) {
     const url = URL.canParse(plain) ? new URL(plain) : undefined;
@@ -44,8 +44,8 @@ function decoded(text: string): string | undefined {
   }
 }
 
-/** ours returns an address of this origin, or undefined. Nothing else is loaded or linked as a file. */
-export function ours(address: string | undefined): string | undefined {
+/** sameOriginURL returns an address of this origin, or undefined. Nothing else is loaded or linked as a file. */
+export function sameOriginURL(address: string | undefined): string | undefined {
   if (!address || !URL.canParse(address, location.href)) return undefined;
   const url = new URL(address, location.href);
   return url.origin === location.origin && (url.protocol === "blob:" || url.protocol === location.protocol)

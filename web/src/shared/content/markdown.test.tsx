@@ -1,7 +1,7 @@
 import { type ComponentChildren, render } from "preact";
 import { holds, same, test, until } from "../../../test/units/check";
 import { decodeHTMLStrict } from "./entities";
-import { ours, way } from "./links";
+import { sameOriginURL, linkTarget } from "./links";
 import { Markdown } from "./markdown";
 import { parse, parseMore, type Parsed } from "./parse";
 import { closeMarks } from "./repair";
@@ -88,11 +88,11 @@ test("markdown: an image that the hub serves as text becomes a link", () =>
   ));
 
 test("markdown: links have only allowed targets", () => {
-  same(way("https://example.org/a?b#c"), { to: "out", href: "https://example.org/a?b#c" });
-  same(way("mailto:ada@example.org"), { to: "out", href: "mailto:ada@example.org" });
-  same(way("./b.md#x", "docs"), { to: "file", path: "docs/b.md" });
-  same(way("../b%20c.md", "docs/deep"), { to: "file", path: "docs/b c.md" });
-  same(way("#a-place"), { to: "place", slug: "a-place" });
+  same(linkTarget("https://example.org/a?b#c"), { to: "out", href: "https://example.org/a?b#c" });
+  same(linkTarget("mailto:ada@example.org"), { to: "out", href: "mailto:ada@example.org" });
+  same(linkTarget("./b.md#x", "docs"), { to: "file", path: "docs/b.md" });
+  same(linkTarget("../b%20c.md", "docs/deep"), { to: "file", path: "docs/b c.md" });
+  same(linkTarget("#a-place"), { to: "place", slug: "a-place" });
   for (const bad of [
     "javascript:alert(1)",
     " java\nscript:x",
@@ -107,10 +107,10 @@ test("markdown: links have only allowed targets", () => {
     "",
     "#",
   ])
-    same(way(bad, "docs"), undefined, bad);
-  same(ours("https://evil.example/a"), undefined);
-  same(ours("javascript:alert(1)"), undefined);
-  same(ours("/a"), location.origin + "/a");
+    same(linkTarget(bad, "docs"), undefined, bad);
+  same(sameOriginURL("https://evil.example/a"), undefined);
+  same(sameOriginURL("javascript:alert(1)"), undefined);
+  same(sameOriginURL("/a"), location.origin + "/a");
 });
 
 test("markdown: heading levels are in order", () =>

@@ -1,9 +1,9 @@
 import { useMemo, useRef } from "preact/hooks";
 import { language } from "../i18n/language";
 import { draw, type Setting } from "./elements";
-import { heavy } from "./lazyload";
+import { lazyModule } from "./lazyload";
 import type { Block, Parsed } from "./parse";
-import { shown } from "./visibletext";
+import { showHiddenCharacters } from "./visibletext";
 import "./content.css";
 
 interface MarkdownProps {
@@ -27,7 +27,7 @@ interface MarkdownProps {
   formulas?: boolean;
 }
 
-const useParser = heavy(() => import("./parse"));
+const useParser = lazyModule(() => import("./parse"));
 
 /** Markdown shows Markdown with code, tables and diagrams. HTML is shown as text. */
 export function Markdown({ text, streaming, file, base, level = 3, breaks, previews, formulas }: MarkdownProps) {
@@ -37,7 +37,7 @@ export function Markdown({ text, streaming, file, base, level = 3, breaks, previ
     if (!parser) return undefined;
     return (last.current = streaming ? parser.parseMore(text, last.current, formulas) : parser.parse(text, formulas));
   }, [parser, text, streaming, formulas]);
-  if (!parsed) return <div class="content-md plain">{shown(text)}</div>;
+  if (!parsed) return <div class="content-md plain">{showHiddenCharacters(text)}</div>;
   const outline = outlines(parsed.blocks, level);
   const end = parsed.blocks.length - 1;
   return (

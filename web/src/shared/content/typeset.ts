@@ -1,6 +1,6 @@
 import katex from "katex";
 import "katex/dist/katex.min.css";
-import { shown } from "./visibletext";
+import { showHiddenCharacters } from "./visibletext";
 
 /** The limits on a drawn formula. Deeper elements are slow to lay out. */
 const mostElements = 20_000;
@@ -15,7 +15,7 @@ const definition = /\\(def|[gex]def|let|futurelet|(re)?newcommand|providecommand
  * too large, or that has hidden characters.
  */
 export function typeset(tex: string, display: boolean): HTMLElement | undefined {
-  if (definition.test(tex) || shown(tex) !== tex) return undefined;
+  if (definition.test(tex) || showHiddenCharacters(tex) !== tex) return undefined;
   const box = document.createElement("span");
   try {
     katex.render(tex, box, { displayMode: display, trust: false, strict: "ignore", maxSize: 20, maxExpand: 1000 });

@@ -19,8 +19,8 @@ const hidden = new RegExp(
   "gu",
 );
 
-/** shown returns text with its hidden characters made visible. */
-export function shown(text: string): ComponentChildren {
+/** showHiddenCharacters returns text with its hidden characters made visible. */
+export function showHiddenCharacters(text: string): ComponentChildren {
   const out: ComponentChildren[] = [];
   let at = 0;
   for (const found of text.matchAll(hidden)) {

@@ -23,8 +23,8 @@ export function size(bytes: number): string {
   return `${bytes.toLocaleString(language.value, { maximumFractionDigits: bytes < 10 && i ? 1 : 0 })} ${units[i]}`;
 }
 
-/** moment formats a time with its date. */
-export const moment = (time: string | Date): string =>
+/** formatTime formats a time with its date. */
+export const formatTime = (time: string | Date): string =>
   new Date(time).toLocaleString(language.value, { dateStyle: "medium", timeStyle: "short" });
 
 /** ago formats a time relative to now, such as "5 minutes ago". */

@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { lazy } from "preact-iso";
-import { heavy } from "../content/lazyload";
+import { lazyModule } from "../content/lazyload";
 
 const firstWait = 300;
 const longestWait = 10_000;
@@ -18,7 +18,7 @@ export const outdated = signal(false);
 export const lazyPart: typeof lazy = (load) => lazy(() => retry(load));
 
 /** laterPart returns a hook as `heavy` does, which tries again as {@link lazyPart} does if loading fails. */
-export const laterPart = <T>(load: () => Promise<T>) => heavy(() => retry(load));
+export const laterPart = <T>(load: () => Promise<T>) => lazyModule(() => retry(load));
 
 /**
  * loadAhead loads parts that the user may need next, one after the other: at an idle moment, at once

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { Refusal, type Load, type Pages, type Schema } from "../api/client";
-import { ago, moment } from "../i18n/format";
+import { ago, formatTime } from "../i18n/format";
 import { msg } from "../i18n/messages";
 import { translateDiagnostic, translateProblem } from "../servertext";
 import { ActionButton, Button } from "./button";
@@ -125,7 +125,7 @@ export function More<T>({ pages }: { pages: Pages<T> }) {
 /** When shows a time relative to now, with the full time as title. */
 export function When({ time }: { time: string }) {
   return (
-    <time dateTime={time} title={moment(time)} class="nowrap">
+    <time dateTime={time} title={formatTime(time)} class="nowrap">
       {ago(time)}
     </time>
   );

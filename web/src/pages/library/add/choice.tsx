@@ -5,8 +5,8 @@ import { Button, Check, Tag } from "../../../shared/ui";
 import { leftOut } from "./outcomes";
 import { Groups } from "./summary";
 
-/** possible returns the skills of a source that can be imported and differ from existing ones. */
-export const possible = (offer: Schema["Offer"]) => offer.skills.filter((s) => !s.problem && !s.same);
+/** importableSkills returns the skills of a source that can be imported and differ from existing ones. */
+export const importableSkills = (offer: Schema["Offer"]) => offer.skills.filter((s) => !s.problem && !s.same);
 
 interface ChoiceProps {
   offer: Schema["Offer"];
@@ -19,7 +19,7 @@ interface ChoiceProps {
  * skills are not.
  */
 export function Choice({ offer, onTake, onBack }: ChoiceProps) {
-  const skills = possible(offer);
+  const skills = importableSkills(offer);
   const [chosen, choose] = useState(() => new Set(skills.filter((s) => !s.here).map((s) => s.dir)));
   const set = (dir: string, on: boolean) => {
     const next = new Set(chosen);

@@ -3,8 +3,9 @@ import { api, type Schema } from "../../../shared/api/client";
 import { asStream, gotWithProgress } from "../../../shared/api/progress";
 import { count } from "../../../shared/i18n/format";
 import { msg } from "../../../shared/i18n/messages";
+import { loadProblemPatterns } from "../../../shared/servertext";
 import { Button, Empty, Problem, TextField, Waiting } from "../../../shared/ui";
-import { Choice, possible } from "./choice";
+import { Choice, importableSkills } from "./choice";
 import { leftOut, outcomesOf } from "./outcomes";
 import { Groups, type Outcome, Summary } from "./summary";
 
@@ -34,7 +35,7 @@ export function ImportTab({ namespace }: { namespace: string }) {
     attempt({ at: "ask" }, async () => {
       const answer = api.POST("/api/v1/skills/import/look", { body: request, ...asStream });
       const offer = await gotWithProgress<Schema["Offer"]>(answer, setProgress);
-      return offer.skills.length && !possible(offer).length
+      return offer.skills.length && !importableSkills(offer).length
         ? { at: "done", outcomes: leftOut(offer) }
         : { at: "choose", offer };
     });
@@ -43,6 +44,7 @@ export function ImportTab({ namespace }: { namespace: string }) {
       const body = { ...request, commit: offer.commit, dirs, overwrite };
       const answer = api.POST("/api/v1/skills/import", { body, ...asStream });
       const result = await gotWithProgress<Schema["Imported"]>(answer, setProgress);
+      await loadProblemPatterns();
       return { at: "done", outcomes: outcomesOf(offer, dirs, result) };
     });
   return (

@@ -2,6 +2,7 @@ import { render } from "preact";
 import { same, test } from "../../../../test/units/check";
 import type { Schema } from "../../../shared/api/client";
 import { loadMessages } from "../../../shared/i18n/messages";
+import { loadProblemPatterns } from "../../../shared/servertext";
 import { outcomesOf } from "./outcomes";
 import { Summary } from "./summary";
 
@@ -45,6 +46,7 @@ test("outcomes: a skipped skill says which quota was exceeded", async () => {
   const list = () => shown(source([]), { ...nothing, skipped }).slice(1);
   same(list(), [["Quota exceeded: 1"], [`a ${reason}`]]);
   await loadMessages("zh-Hans");
+  await loadProblemPatterns();
   same(list(), [["超出配额: 1"], ["a 技能数量已达上限：已有 3 个，上限 3 个"]]);
   await loadMessages("en");
 });

@@ -32,8 +32,8 @@ async function nameIn(f: File): Promise<string> {
   return name ?? "skill";
 }
 
-/** dropped returns the packages of dropped files and folders. */
-export async function dropped(items: DataTransferItemList): Promise<Package[]> {
+/** packagesOfDrop returns the packages of dropped files and folders. */
+export async function packagesOfDrop(items: DataTransferItemList): Promise<Package[]> {
   // Read all items before the first await, because they are gone afterwards. Files from another
   // program may have no file system entry.
   const all = [...items].map((i) => ({ entry: i.webkitGetAsEntry(), file: i.getAsFile() }));

@@ -4,7 +4,7 @@ import { useLimits } from "../../../shared/api/limits";
 import { count, size } from "../../../shared/i18n/format";
 import { msg } from "../../../shared/i18n/messages";
 import { Button, Check, failed, Icon, Problem, Reasons, Tag, TextField } from "../../../shared/ui";
-import { dropped, packagesOf, type Package } from "./pack";
+import { packagesOfDrop, packagesOf, type Package } from "./pack";
 import { reasonOf } from "./reasons";
 import { type Outcome, Summary } from "./summary";
 import { enqueue, forget, problemOf, retry, type Upload, uploads } from "./uploads";
@@ -25,7 +25,7 @@ export function UploadTab({ namespace, skill }: { namespace: string; skill?: str
   const drop = async (e: DragEvent) => {
     e.preventDefault();
     setOver(false);
-    if (e.dataTransfer) add(await dropped(e.dataTransfer.items));
+    if (e.dataTransfer) add(await packagesOfDrop(e.dataTransfer.items));
   };
   const choose = async (files: FileList | null) => {
     if (files) add(await packagesOf([...files]));

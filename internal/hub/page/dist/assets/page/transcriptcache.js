@@ -1,1 +1,1 @@
-var e=new Map,t=8,n=t=>e.get(t);function r(n,r){e.delete(n),e.set(n,r),e.size>t&&e.delete(e.keys().next().value)}var i=t=>e.delete(t);export{n as cached,i as forget,r as keep};
+var e=new Map,t=8,n=t=>e.get(t);function r(n,r){e.delete(n),e.set(n,r),e.size>t&&e.delete(e.keys().next().value)}var i=t=>e.delete(t);export{n as findTranscript,i as removeTranscript,r as storeTranscript};
