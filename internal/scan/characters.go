@@ -43,7 +43,11 @@ func (s *scanner) checkCharacters(t *source) {
 		if before > 0 && bytes.IndexByte(data[before-1:at], '\n') < 0 || s.isRuleFull(rule, name) {
 			return // this line is already reported
 		}
-		s.addFinding(rule, t.position(at, at+length+lineLength(data[at+length:min(len(data), at+length+40)])))
+		severity := byID()[rule].Severity
+		if line := t.lineAt(at); severity == High && isMarkdown(name) && bytes.Contains(line, []byte("U+")) {
+			severity = Medium // a text about characters
+		}
+		s.addFindingAs(rule, severity, t.position(at, at+length+lineLength(data[at+length:min(len(data), at+length+40)])))
 	}
 	for i := 0; i < len(data); {
 		b := data[i]

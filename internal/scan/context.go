@@ -10,7 +10,7 @@ import (
 
 // teachingWords matches descriptions of skills about attacks, whose texts quote
 // them.
-var teachingWords = lazyregexp.New(`(?i)\b(?:obfuscat\w*|deobfuscat\w*|malware|phishing|incidents?|forensics?|exercises?|workshops?|training|lessons?|detect(?:s|ion|ions|or|ing)?|indicators?|playbooks?|attacks?|attackers?|exploit\w*|ctf|red[- ]team\w*|pentest\w*|penetration test\w*|threat\w*|awareness|lures?|stealers?|vulnerab\w*|injections?|semgrep|yara|sigma|linter|audit(?:s|ing)? (?:of )?(?:skills|plugins|scripts))\b|恶意|攻击|钓鱼|取证|漏洞|演练|Schadsoftware|Angriff|hameçonnage|malveillant|вредонос|фишинг`)
+var teachingWords = lazyregexp.New(`(?i)\b(?:exfiltration|suspects?|suspicious|malicious|douteux|verdächtige\w*|sospechos\w*|obfuscat\w*|deobfuscat\w*|malware|phishing|incidents?|forensics?|exercises?|workshops?|training|lessons?|detect(?:s|ion|ions|or|ing)?|indicators?|playbooks?|attacks?|attackers?|exploit\w*|ctf|red[- ]team\w*|pentest\w*|penetration test\w*|threat\w*|awareness|lures?|stealers?|vulnerab\w*|injections?|semgrep|yara|sigma|linter|audit(?:s|ing)? (?:of )?(?:skills|plugins|scripts))\b|恶意|攻击|钓鱼|取证|漏洞|演练|Schadsoftware|Angriff|hameçonnage|malveillant|вредонос|фишинг`)
 
 // isTeaching reports whether the skill's description says that it is about
 // attacks.
@@ -30,6 +30,9 @@ func (s *scanner) skillName() string {
 func (s *scanner) inContext(severity Severity, t *source, b *block, r *Rule) Severity {
 	if severity > Medium && b.hasWarning != nil && r.Target != Prose && s.isTeaching() && !isUnderSetup(t.data[:b.start]) {
 		return Medium
+	}
+	if severity > Medium && b.language == inline && bytes.Contains(t.data[b.start:b.end], []byte(`\|`)) {
+		return Medium // a cell of a table, which explains it
 	}
 	if severity > Medium && r.vendor && strings.HasPrefix(strings.ToLower(path.Base(t.name)), "dockerfile") {
 		return Medium // it runs in a container
@@ -100,6 +103,9 @@ func anyNamed(text []byte, skillName string, names []string) bool {
 			if w == n && len(n) > 2 {
 				return true
 			}
+		}
+		if joined := strings.ReplaceAll(strings.ToLower(skillName), "-", ""); len(n) >= 5 && strings.HasPrefix(joined, n) {
+			return true
 		}
 		plain, _, _ := strings.Cut(n, "-")
 		if countNamed(text, n) >= 1 || len(plain) > 3 && plain != n && (sharedOwner(skillName, plain) || countNamed(text, plain) >= 2) {

@@ -72,6 +72,7 @@ type flow struct {
 	p *program
 
 	report    bool // set in the last pass
+	reads     bool // the current statement contains a word of a source
 	sources   []int
 	variables map[string]value
 	functions map[string]*function // functions of the block
@@ -113,9 +114,13 @@ func (s *scanner) followValues() {
 			f.b.lex(f.t)
 			f.sources = findSources(f.b.code)
 		}
-		for pass := range flowPasses {
+		passes := 1
+		if p.hasFunctions() {
+			passes = flowPasses
+		}
+		for pass := range passes {
 			for _, f := range p.parts {
-				f.report = pass == flowPasses-1
+				f.report = pass == passes-1
 				f.follow()
 			}
 		}
@@ -123,6 +128,18 @@ func (s *scanner) followValues() {
 			s.work += f.t.work
 		}
 	}
+}
+
+// hasFunctions reports whether the code may define functions.
+func (p *program) hasFunctions() bool {
+	for _, f := range p.parts {
+		for _, mark := range []string{"def ", "function", "=>", "()"} {
+			if bytes.Contains(f.b.code, []byte(mark)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // follow makes a pass over the statements of the block.
@@ -145,6 +162,10 @@ func (f *flow) followStatement(u span, reads bool) {
 	statement := f.b.code[u.start:u.end]
 	f.t.work += len(statement)
 	f.enterFunction(statement)
+	if f.function != nil && f.b.language&shell != 0 && bytes.HasSuffix(bytes.TrimSpace(statement), []byte("}")) {
+		defer func() { f.function = nil }() // the function ends here
+	}
+	f.reads = reads
 	if !reads && !f.usesValues(statement) {
 		return
 	}

@@ -113,15 +113,17 @@ func (f *flow) passShellArguments(statement []byte) {
 func (f *flow) readValue(statement []byte) value {
 	var v value
 	for i := range originPatterns {
-		if s := &originPatterns[i]; s.languages&f.b.language != 0 && v.origin&s.origin == 0 && s.pattern.Match(statement) {
+		if s := &originPatterns[i]; f.reads && s.languages&f.b.language != 0 && v.origin&s.origin == 0 && s.pattern.Match(statement) {
 			v.origin |= s.origin
 		}
 	}
 	if v.origin&storedCredential != 0 && publicKey.Match(statement) {
 		v.origin &^= storedCredential
 	}
-	for _, m := range oneSecret.FindAllSubmatch(statement, 16) {
-		v.merge(value{secrets: map[string]bool{string(m[1]): true}})
+	if f.reads {
+		for _, m := range oneSecret.FindAllSubmatch(statement, 16) {
+			v.merge(value{secrets: map[string]bool{string(m[1]): true}})
+		}
 	}
 	id := identifier
 	if f.b.language&shell != 0 {

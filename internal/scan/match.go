@@ -236,7 +236,7 @@ func (b *block) isQuotedCode(u span, from, to int) bool {
 		return false
 	}
 	bare := b.bare[u.start:u.end]
-	inString := len(bytes.TrimSpace(bare[from:to])) == 0
+	inString := len(bytes.Trim(bare[from:to], " \n\"'`")) == 0
 	return inString && exampleNames.Match(b.code[max(0, u.start-300):u.end]) && !runningCall.Match(bare)
 }
 

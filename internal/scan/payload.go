@@ -25,12 +25,12 @@ func decodesToInstructions(s string) bool {
 }
 
 // hiddenNames lists names of modules and functions that programs hide.
-var hiddenNames = []string{"os", "sys", "subprocess", "socket", "requests", "urllib", "base64", "exec", "eval", "system", "popen", "post", "urlopen", "child_process", "http", "https", "net", "getattr", "__import__", "import", "environ", "compile", "marshal", "ctypes", "curl", "wget", "bash", "powershell", "function", "execsync", "spawn", "paramiko", "ftplib", "smtplib"}
+var hiddenNames = []string{"os", "fs", "subprocess", "socket", "requests", "urllib", "base64", "exec", "eval", "system", "popen", "post", "urlopen", "child_process", "http", "https", "net", "getattr", "__import__", "import", "environ", "compile", "marshal", "ctypes", "curl", "wget", "bash", "powershell", "function", "execsync", "spawn", "paramiko", "ftplib", "smtplib"}
 
 // isHiddenName reports whether text is a name in hiddenNames that a program
 // would not spell in pieces without reason.
 func isHiddenName(s string) bool {
-	return len(s) > 2 && slices.Contains(hiddenNames, strings.ToLower(s))
+	return len(s) > 1 && slices.Contains(hiddenNames, strings.ToLower(s))
 }
 
 func reverse(s string) string {

@@ -59,8 +59,8 @@ func codeRules() []Rule {
 			accept:  func(m []string) bool { return !usesKnownRegistries(m[0]) },
 			Message: "installs packages from a custom registry",
 			Advice:  "find out who runs the registry, and why the default is not used"},
-		{ID: "package-unnamed", Severity: High, Target: Code, languages: commandLanguages, words: []string{"--index-url", "--extra-index-url", "--registry", " -i http"},
-			pattern: ignoreCase(`\b(pip3?|uv|npm|pnpm|yarn|npx)\b[^\n;]*(--index-url|--extra-index-url|--registry|-i)[\s=]+["']?(http://([^\s"'/:]+)|https?://(\d{1,3}(\.\d{1,3}){3}))`),
+		{ID: "package-unnamed", Severity: High, window: 200, Target: Code, languages: commandLanguages, words: []string{"--index-url", "--extra-index-url", "--registry", " -i http"},
+			pattern: ignoreCase(`\b(pip3?|uv|npm|pnpm|yarn|npx)\b[^;]{0,250}(--index-url|--extra-index-url|--registry|-i)[\s=,"']+(http://([^\s"'/:]+)|https?://(\d{1,3}(\.\d{1,3}){3}))`),
 			accept:  func(m []string) bool { return !isPrivateHost(m[4] + m[5]) },
 			Message: "installs packages from an unencrypted or numeric address",
 			Advice:  "install them from the default registry"},
@@ -74,8 +74,8 @@ func codeRules() []Rule {
 			accept:  func(m []string) bool { return !isInstaller(m[0]) },
 			Message: "the frontmatter has a command that downloads or decodes, which some agents run without asking",
 			Advice:  "install what the skill needs yourself"},
-		{ID: "split-name", Severity: High, Target: Code, languages: python | javascript, words: []string{"[::-1]", "' + '", "\" + \"", "'+'", "\"+\"", "reverse()"},
-			pattern: caseSensitive(`getattr\s*\([^\n]{0,80}["']\s*\[::-1\]|["'](\w{1,14})["']\s*\+\s*["'](\w{1,14})["']|["'](\w+)["']\s*\[::-1\]|["'](\w+)["']\.split\(["']{2}\)\.reverse\(\)`),
+		{ID: "split-name", Severity: High, window: 900, Target: Code, languages: python | javascript, words: []string{"[::-1]", "' + '", "\" + \"", "'+'", "\"+\"", "reverse()", ".reverse()"},
+			pattern: caseSensitive(`getattr\s*\([^\n]{0,80}["']\s*\[::-1\]|["'](\w{1,14})["']\s*\+\s*["'](\w{1,14})["']|["'](\w+)["']\s*\[::-1\]|["'](\w+)["']\.split\(["']{2}\)\.reverse\(\)|\.split\(["']{2}\)\.reverse\(\)\.join\([\s\S]{0,900}?["'](?:ssecorp|eriuqer|hctef|lave|cexe|ssecorp_dlihc|sptth|nwaps)["']`),
 			accept: func(m []string) bool {
 				return m[1] == "" && m[3] == "" && m[4] == "" || isHiddenName(m[1]+m[2]) || isHiddenName(reverse(m[3])) || isHiddenName(reverse(m[4]))
 			},

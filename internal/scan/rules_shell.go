@@ -1,5 +1,7 @@
 package scan
 
+import "strings"
+
 // commandLanguages are the languages in which command lines occur: scripts,
 // strings in programs, and configuration.
 const commandLanguages = anyCode | config | frontmatter
@@ -16,7 +18,7 @@ func shellRules() []Rule {
 	return []Rule{
 		{ID: "fetch-run", Severity: High, Target: Code, vendor: true, languages: commandLanguages, words: []string{"curl", "wget", "aria2c"},
 			pattern: ignoreCase(downloadCommand + `\|\s*(base64\s+(-d|-D|--decode)\s*\|\s*|gunzip[^|]*\|\s*|tee\s[^|]*\|\s*)*` + runCommand + `|\b((ba|z|da)?sh|source|eval|\.)\s+(-c\s+)?["']?(<\(|\$\(|` + "`" + `)\s*(curl|wget)\b[^)]*`),
-			accept:  func(m []string) bool { return !isInstaller(m[0]) },
+			accept:  func(m []string) bool { return !isInstaller(m[0]) && !strings.Contains(m[0], "…") },
 			Message: "downloads and runs code that was never reviewed",
 			Advice:  "bundle the file with the skill, or pin its hash"},
 		{ID: "fetch-run-installer", Severity: Low, Target: Code, languages: commandLanguages, words: []string{"curl", "wget"},
@@ -71,7 +73,7 @@ func shellRules() []Rule {
 			pattern: ignoreCase(`\b(your|all)\s+(\w+\s+){0,2}?(files|documents|data|photos)\s+(are|have\s+been|were)\s+(now\s+|all\s+)?encrypted\b[^\n]{0,200}\b(btc|bitcoins?|monero|xmr|ransom|pay|wallet|decrypt\w*)\b`),
 			Message: "contains a ransom note",
 			Advice:  "do not run it"},
-		{ID: "reverse-shell", Severity: High, Target: Code, flows: true, languages: commandLanguages, words: []string{"/dev/tcp/", "/dev/udp/", "nc ", "ncat", "netcat", "socat", "pty.spawn", "dup2", "tcpclient", "mkfifo", "fsockopen", "child_process", "io::socket", "tcpsocket", "/inet/tcp/"},
+		{ID: "reverse-shell", Severity: High, Target: Code, flows: true, also: []string{"/dev/tcp", "/dev/udp", "nc ", "ncat", "netcat", "socat", "pty.spawn", "dup2", "tcpclient", "mkfifo", "fsockopen", "io::socket", "tcpsocket", "/inet/tcp"}, languages: commandLanguages, words: []string{"/dev/tcp/", "/dev/udp/", "nc ", "ncat", "netcat", "socat", "pty.spawn", "dup2", "tcpclient", "mkfifo", "fsockopen", "child_process", "io::socket", "tcpsocket", "/inet/tcp/"},
 			pattern: ignoreCase(`(\b(ba|z|k)?sh\s+-i\s*[>&<]+\s*/dev/(tcp|udp)/|[<>]&?\s*/dev/(tcp|udp)/[^\s/]+/\d+\s*(0>&1|2>&1|<&1)|exec\s+\d+<>\s*/dev/(tcp|udp)/|\b(nc|ncat|netcat)\b[^\n;]*\s(-\w*[ec]\w*|--exec|--sh-exec)\s+["']?(/\w+)*/?((ba|z)?sh|cmd(\.exe)?|powershell)\b|\b(nc|ncat|netcat)\b[^|\n;]*\|\s*(/\w+)*/?(ba|z)?sh\b|mkfifo[^\n]*\|\s*(nc|ncat|netcat|openssl|telnet)\b|\bsocat\b[^\n]*\bexec:|\b\w+\.dup2\s*\([^\n]*fileno\(\)|pty\.spawn\s*\(\s*["']/bin|new-object\s+(system\.)?net\.sockets\.tcpclient|fsockopen\s*\([^\n]*\b(proc_open|shell_exec|exec|system|passthru)\b|\bperl\s[^\n]*\bSocket\b[^\n]*\b(exec|system)\b|\bruby\s[^\n]*\bTCPSocket\b[^\n]*\b(exec|spawn|popen|sh)\b|\bg?awk\s[^\n]*/inet/tcp/)`),
 			unless:  ignoreCase(`pty\.spawn\(\s*["']/bin/(ba)?sh["']\s*\)\s*#\s*terminal`),
 			Message: "opens a shell for a remote connection",
@@ -89,7 +91,7 @@ func shellRules() []Rule {
 			Message: "deletes or overwrites more than its own files",
 			Advice:  "do not run it outside a sandbox"},
 		{ID: "log-wiping", Severity: High, Target: Code, languages: commandLanguages, words: []string{"/var/log", "history -c", "histfile", ".bash_history", "wevtutil", "clear-eventlog"},
-			pattern: ignoreCase(`\b(rm|shred|truncate|unlink)\s[^\n;|]*/var/log/|>\s*/var/log/\S+|\bhistory\s+-c\b|\bunset\s+histfile|histfile=/dev/null|(rm|shred|truncate)\s[^\n;|]*\.(bash|zsh)_history|wevtutil\s+cl\b|clear-eventlog`),
+			pattern: ignoreCase(`\b(rm|shred|truncate|unlink)\s[^\n;|]*/var/log/|(?:^|[^>2&])>\s*/var/log/\S+|\bhistory\s+-c\b|\bunset\s+histfile|histfile=/dev/null|(rm|shred|truncate)\s[^\n;|]*\.(bash|zsh)_history|wevtutil\s+cl\b|clear-eventlog`),
 			unless:  ignoreCase(`>\s*/var/log/[\w./-]+\s+2>&1`),
 			Message: "removes traces of what was done on the machine",
 			Advice:  "find out why; logs are rotated, not deleted"},

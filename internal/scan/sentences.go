@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
@@ -101,6 +102,9 @@ func lacksTopics(found topic, needs []topic) bool {
 // same section.
 func (t *source) topicsNear(hits []topicHit, n, window int) topic {
 	at := hits[n]
+	if t.data[at.at] >= utf8.RuneSelf { // several bytes a letter
+		window *= 2
+	}
 	from, to := max(0, at.at-window), min(len(t.data), at.end+window)
 	if at.topic&conceals != 0 {
 		from, to = at.at, t.concealedEnd(at)
@@ -165,20 +169,27 @@ func (s *scanner) addSentence(r *sentenceRule, t *source, hits []topicHit, n int
 	s.addFindingAs(r.rule, severity, t.position(from, end))
 }
 
-// isInQuotes reports whether an offset of a line is in a quoted sentence.
+// isInQuotes reports whether an offset of a line is in a quoted sentence, which
+// is longer than the label of a button.
 func isInQuotes(line []byte, at int) bool {
-	before, after := line[:at], line[at:]
-	if bytes.Count(before, []byte(`"`))%2 == 1 && bytes.IndexByte(after, '"') > 0 {
-		return true
+	for _, q := range [][2]string{{`"`, `"`}, {"“", "”"}, {"「", "」"}, {"«", "»"}, {"„", "“"}} {
+		before, after := line[:at], line[at:]
+		open, shut := bytes.LastIndex(before, []byte(q[0])), bytes.Index(after, []byte(q[1]))
+		if open < 0 || shut < 0 || q[0] == q[1] && bytes.Count(before, []byte(q[0]))%2 == 0 || q[0] != q[1] && bytes.LastIndex(before, []byte(q[1])) > open {
+			continue
+		}
+		if at+shut-open > 60 {
+			return true
+		}
 	}
-	return bytes.Count(before, []byte("“")) > bytes.Count(before, []byte("”")) || bytes.Count(before, []byte("「")) > bytes.Count(before, []byte("」")) || bytes.Count(before, []byte("«")) > bytes.Count(before, []byte("»"))
+	return false
 }
 
 // isMentioned reports whether a position is in a block that the surrounding text
 // warns about, or under a heading that does.
 func isMentioned(data []byte, blocks []*block, at int) bool {
 	for _, b := range blocks {
-		if b.hasWarning != nil && b.start <= at && at < b.end && b.hasWarning() {
+		if b.hasWarning != nil && b.start <= at && at < b.end && isWarning(lastLine(data[:b.start])) {
 			return true
 		}
 	}
@@ -188,6 +199,21 @@ func isMentioned(data []byte, blocks []*block, at int) bool {
 	}
 	return false
 }
+
+// lastLine returns the last line of text, without that of a fence.
+func lastLine(text []byte) []byte {
+	for range 3 {
+		text = bytes.TrimRight(text, " \n")
+		i := bytes.LastIndexByte(text, '\n') + 1
+		if line := text[i:]; findFence(bytes.TrimSpace(line)) == nil {
+			return line
+		}
+		text = text[:i]
+	}
+	return nil
+}
+
+func isWarning(line []byte) bool { return len(line) < maxUnit && warningWords.Match(line) }
 
 // findTopics returns the words of topics in a text, in order.
 func (t *source) findTopics() []topicHit {

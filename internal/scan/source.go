@@ -58,6 +58,12 @@ func (t *source) moveTo(to int) {
 	t.at = to
 }
 
+// lineAt returns the line that contains an offset, within 200 bytes.
+func (t *source) lineAt(at int) []byte {
+	start := max(bytes.LastIndexByte(t.data[:at], '\n')+1, at-200)
+	return t.data[start:min(at+lineLength(t.data[at:]), at+200)]
+}
+
 // keyOffset returns the offset of a YAML or JSON key in data, or -1.
 func keyOffset(data []byte, key string) int {
 	for at := 0; key != "" && at < len(data); at++ {

@@ -59,7 +59,7 @@ var (
 	writeTarget        = lazyregexp.New(`>>?\s*["']?\$\{?(\w+)|\bcp\s[^\n;|]*\s["']?\$\{?(\w+)[^\s"']*["']?\s*$`)
 	identifier         = lazyregexp.New(`([A-Za-z_$][\w$]*)`)
 	expansion          = lazyregexp.New(`\$\{?([A-Za-z_]\w*)|\$\{?([@*1-9])`)
-	requestHeader      = lazyregexp.New(`(?i)(?:headers|auth|authorization)["']?\s*[=:]\s*(?:\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}|\([^()]*\)|[\w.$]+)|["'](?:authorization|x-api-key|api-key|x-goog-api-key)["']\s*:\s*[^,}]*`)
+	requestHeader      = lazyregexp.New(`(?i)[,(]\s*env\s*[=:]\s*(?:\{[^{}]*\}|[\w.]+(?:\([^()]*\))?)|(?:headers|auth|authorization)["']?\s*[=:]\s*(?:\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}|\([^()]*\)|[\w.$]+)|["'](?:authorization|x-api-key|api-key|x-goog-api-key)["']\s*:\s*[^,}]*`)
 	headerFlag         = lazyregexp.New(`\s(?:-H|--header|-u|--user|--oauth2-bearer)[\s=]*(?:"[^"]*"|'[^']*'|[^\s"']+)`)
 )
 
