@@ -10,7 +10,7 @@ import (
 
 // teachingWords matches descriptions of skills about attacks, whose texts quote
 // them.
-var teachingWords = lazyregexp.New(`(?i)\b(?:exfiltration|suspects?|suspicious|malicious|douteux|verdächtige\w*|sospechos\w*|obfuscat\w*|deobfuscat\w*|malware|phishing|incidents?|forensics?|exercises?|workshops?|training|lessons?|detect(?:s|ion|ions|or|ing)?|indicators?|playbooks?|attacks?|attackers?|exploit\w*|ctf|red[- ]team\w*|pentest\w*|penetration test\w*|threat\w*|awareness|lures?|stealers?|vulnerab\w*|injections?|semgrep|yara|sigma|linter|audit(?:s|ing)? (?:of )?(?:skills|plugins|scripts))\b|恶意|攻击|钓鱼|取证|漏洞|演练|Schadsoftware|Angriff|hameçonnage|malveillant|вредонос|фишинг`)
+var teachingWords = lazyregexp.New(`(?i)\b(?:auditor|vetting|exfiltration|suspects?|suspicious|malicious|douteux|verdächtige\w*|sospechos\w*|obfuscat\w*|deobfuscat\w*|malware|phishing|incidents?|forensics?|exercises?|workshops?|training|lessons?|detect(?:s|ion|ions|or|ing)?|indicators?|playbooks?|attacks?|attackers?|exploit\w*|ctf|red[- ]team\w*|pentest\w*|penetration test\w*|threat\w*|awareness|lures?|stealers?|vulnerab\w*|injections?|semgrep|yara|sigma|linter|audit(?:s|ing)? (?:of )?(?:skills|plugins|scripts))\b|恶意|攻击|钓鱼|取证|漏洞|演练|Schadsoftware|Angriff|hameçonnage|malveillant|вредонос|фишинг`)
 
 // isTeaching reports whether the skill's description says that it is about
 // attacks.
@@ -27,7 +27,10 @@ func (s *scanner) skillName() string {
 
 // inContext returns the severity of a finding: at most medium in a block of
 // Markdown that a skill about attacks quotes.
-func (s *scanner) inContext(severity Severity, t *source, b *block, r *Rule) Severity {
+func (s *scanner) inContext(severity Severity, t *source, b *block, r *Rule, at int) Severity {
+	if severity > Medium && b.prose && s.isTeaching() && bytes.HasPrefix(bytes.TrimSpace(t.lineAt(at)), []byte("|")) {
+		return Medium // a cell of a table of attacks
+	}
 	if severity > Medium && b.hasWarning != nil && r.Target != Prose && s.isTeaching() && !isUnderSetup(t.data[:b.start]) {
 		return Medium
 	}

@@ -335,8 +335,7 @@ func (f *flow) assign(statement []byte, v value) {
 	}
 	if f.b.language&shell != 0 {
 		for _, m := range writeTarget.FindAllSubmatch(statement, 4) {
-			set(m[1], true)
-			set(m[2], true)
+			set(firstOf(m[1:]...), true)
 		}
 		if f.function != nil {
 			f.function.returned.merge(v)

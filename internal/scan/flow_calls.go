@@ -144,7 +144,7 @@ func (f *flow) readValue(statement []byte) value {
 		}
 	}
 	if f.b.language&shell != 0 {
-		for _, m := range substitution.FindAllSubmatch(statement, 8) {
+		for _, m := range append(substitution.FindAllSubmatch(statement, 8), shellCall.FindAllSubmatch(statement, 8)...) {
 			if g := f.lookUp(m[1]); g != nil && g != f.function {
 				v.merge(g.returned)
 			}
@@ -221,5 +221,5 @@ func (f *flow) addFinding(rule string, u span, where []int) {
 	}
 	to := from + lineLength(f.t.data[from:f.b.start+u.end])
 	r := byID()[rule]
-	f.s.addFindingAs(rule, f.s.inContext(f.b.severity(r, f.t.data, u, where[0], where[1]), f.t, f.b, r), f.t.position(from, to))
+	f.s.addFindingAs(rule, f.s.inContext(f.b.severity(r, f.t.data, u, where[0], where[1]), f.t, f.b, r, from), f.t.position(from, to))
 }

@@ -40,12 +40,13 @@ func (s *scanner) scanText(ctx context.Context, name string, data []byte) {
 // scanNotebook scans the cells of a notebook. It returns false if the file is
 // not a valid one.
 func (s *scanner) scanNotebook(ctx context.Context, t *source) bool {
-	code, prose := notebookCells(t)
+	code, prose, shellCode := notebookCells(t)
 	if code == nil {
 		return false
 	}
 	s.scanBlocks(ctx, code, []*block{{end: len(code.data), language: python}}, false)
 	s.scanBlocks(ctx, prose, prose.markdownBlocks(), true)
+	s.scanBlocks(ctx, shellCode, []*block{{end: len(shellCode.data), language: shell}}, false)
 	s.work += code.work + prose.work
 	return true
 }
@@ -186,7 +187,7 @@ func (s *scanner) applyRule(r *Rule, t *source, b *block, u span) {
 	if r.vendor && severity > Medium && isVendorInstaller(t.data, s.skillName(), string(unit[m[0]:m[1]+lineLength(unit[m[1]:])])) {
 		severity = Medium
 	}
-	s.addFindingAs(r.ID, s.inContext(severity, t, b, r), p)
+	s.addFindingAs(r.ID, s.inContext(severity, t, b, r, from), p)
 }
 
 // severity returns the severity of a match. It is lower than the rule's if the

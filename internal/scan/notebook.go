@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"path"
 	"strings"
+
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
 // maxNotebook is the maximum size, in bytes, of a notebook whose cells are read.
@@ -15,29 +17,33 @@ func isNotebook(name string) bool { return strings.ToLower(path.Ext(name)) == ".
 
 // notebookCells returns the code and the Markdown of a notebook's cells, each as
 // a source whose lines are those of the file, or nil if the file is not valid.
-func notebookCells(t *source) (code, prose *source) {
+func notebookCells(t *source) (code, prose, shellCode *source) {
 	if len(t.data) > maxNotebook {
-		return nil, nil
+		return nil, nil, nil
 	}
-	code, prose = &source{name: t.name, line: 1, column: 1, lines: []int{}}, &source{name: t.name, line: 1, column: 1, lines: []int{}}
+	empty := func() *source { return &source{name: t.name, line: 1, column: 1, lines: []int{}} }
+	code, prose, shellCode = empty(), empty(), empty()
 	d := json.NewDecoder(bytes.NewReader(t.data))
-	r := notebookReader{file: t, decoder: d}
+	r := notebookReader{file: t, decoder: d, shell: shellCode}
 	if !r.readObject(func(key string) bool {
 		if key != "cells" {
 			return r.skip()
 		}
 		return r.readArray(func() bool { return r.readCell(code, prose) })
 	}) {
-		return nil, nil
+		return nil, nil, nil
 	}
-	return code, prose
+	return code, prose, shellCode
 }
 
 // notebookReader reads the parts of a notebook with their positions.
 type notebookReader struct {
 	file    *source
 	decoder *json.Decoder
+	shell   *source // cells in shell
 }
+
+var isShellCell = lazyregexp.New(`^\s*%%(?:bash|sh|script\s+(?:ba)?sh)\b`)
 
 func (r *notebookReader) skip() bool {
 	var raw json.RawMessage
@@ -92,6 +98,9 @@ func (r *notebookReader) readCell(code, prose *source) bool {
 		return r.skip()
 	})
 	to := code
+	if len(parts) > 0 && isShellCell.MatchString(parts[0].text) {
+		to = r.shell
+	}
 	if kind == "markdown" || kind == "raw" {
 		to = prose
 	}

@@ -3,7 +3,7 @@ package scan
 // credentialFiles matches files in which users and programs store credentials.
 // projectCredentialFiles also matches those in a project.
 const (
-	credentialFiles        = `\.kaggle\b|\.openclaw\b|\.clawdbot\b|\.config/openai|\.credentials\.json|Library/Keychains|Local Storage/leveldb|\.ssh/|\.ssh\b|\.aws/|\.gnupg|\.netrc|\.kube/config|\.docker/config\.json|\.config/gcloud|\.git-credentials|\.npmrc|\.pypirc|\bid_rsa\b|\bid_ed25519\b|/etc/shadow|login\s?data\b|cookies\.sqlite|\.bash_history|\.zsh_history|wallet\.dat|\.config/solana|\.ethereum/keystore|\.electrum/wallets`
+	credentialFiles        = `exodus\.wallet|Ledger Live|\.pgpass\b|\.config/gh/hosts|\.azure/|\.kaggle\b|\.openclaw\b|\.clawdbot\b|\.config/openai|\.credentials\.json|Library/Keychains|Local Storage/leveldb|\.ssh/|\.ssh\b|\.aws/|\.gnupg|\.netrc|\.kube/config|\.docker/config\.json|\.config/gcloud|\.git-credentials|\.npmrc|\.pypirc|\bid_rsa\b|\bid_ed25519\b|/etc/shadow|login\s?data\b|cookies\.sqlite|\.bash_history|\.zsh_history|wallet\.dat|\.config/solana|\.ethereum/keystore|\.electrum/wallets`
 	projectCredentialFiles = `(` + credentialFiles + `|\.env\b)`
 )
 
@@ -31,7 +31,7 @@ func flowRules() []Rule {
 			pattern: ignoreCase(`\b(dig|nslookup|drill|host)\s+[^\n;|]*(\$\([^)]*(base64|xxd|cat|env|whoami|hostname|echo)[^)]*\)|` + "`" + `[^` + "`" + `]*(base64|xxd|cat\s)[^` + "`" + `]*` + "`" + `|\$\{?(data|secret|token|payload|encoded|chunk|key)\w*\}?|\{(data|secret|token|payload|encoded|chunk|key)\w*\})[\w-]*\.[\w.-]+|gethostbyname\s*\(\s*f?["'][^"']*\{(data|secret|token|payload|encoded|chunk|key)\w*\}`),
 			Message: "hides data in DNS lookups", Advice: "do not run it outside a sandbox"},
 		{ID: "exfil-flow", Severity: High, Target: Code, flows: true, languages: python | javascript | shell,
-			words:   []string{"find-generic-password", "find-internet-password", "169.254.169.254", ".config/solana", ".ethereum", ".electrum", "environ", "process.env", ".ssh", ".aws/", "id_rsa", "id_ed25519", ".netrc", ".kube/config", ".git-credentials", ".npmrc", ".pypirc", "/etc/shadow", "login data", "cookies.sqlite", "wallet.dat", "getenv", ".kaggle", ".openclaw", ".clawdbot", ".config/openai", ".credentials.json", "transcript_path", "[sudo]", "password for", "keychains", "leveldb", ".env"},
+			words:   []string{"find-generic-password", "find-internet-password", "169.254.169.254", ".config/solana", ".ethereum", ".electrum", "environ", "process.env", ".ssh", ".aws/", "id_rsa", "id_ed25519", ".netrc", ".kube/config", ".git-credentials", ".npmrc", ".pypirc", "/etc/shadow", "login data", "cookies.sqlite", "wallet.dat", "exodus.wallet", ".pgpass", "hosts.yml", ".docker", ".gnupg", "getenv", ".kaggle", ".openclaw", ".clawdbot", ".config/openai", ".credentials.json", "transcript_path", "[sudo]", "password for", "keychains", "leveldb", ".env"},
 			Message: "sends keys or the whole environment", Advice: "do not run it outside a sandbox"},
 		{ID: "credentials-gathered", Severity: High, Target: Code, flows: true, languages: python | javascript, words: []string{"environ", "process.env", "getenv"},
 			Message: "collects several keys of the environment in one string", Advice: "find out where the string goes"},

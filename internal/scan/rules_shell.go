@@ -27,7 +27,7 @@ func shellRules() []Rule {
 			Message: "downloads and runs the installer of a well-known tool",
 			Advice:  "install the tool yourself with your package manager"},
 		{ID: "fetch-then-run", Severity: High, Target: Code, vendor: true, languages: commandLanguages, words: []string{"curl", "wget"},
-			pattern: ignoreCase(`\b(curl|wget)\b[^|;&]*?(-o|-O|--output|--output-document|>)\s*["']?(/tmp/[^\s;&"']+|/var/tmp/[^\s;&"']+|/dev/shm/[^\s;&"']+|\.[\w-][^\s;&"']*)["']?[^;&|\n]*(&&|;|\n)+\s*((sudo\s+)?chmod\s+(\+x|[0-7]*[157][0-7]*|u\+x|a\+x)\s+[^;&\n]+(&&|;|\n)\s*)(sudo\s+)?(\./|/tmp/|/var/tmp/|/dev/shm/|(ba)?sh\s)`),
+			pattern: ignoreCase(`\b(curl|wget)\b[^|;&]*?(-o|-O|--output|--output-document|>)\s*["']?(/tmp/[^\s;&"']+|/var/tmp/[^\s;&"']+|/dev/shm/[^\s;&"']+|\.[\w-][^\s;&"']*)["']?[^;&|\n]*(&&|;|\n)+\s*((sudo\s+)?chmod\s+(\+x|[0-7]*[157][0-7]*|u\+x|a\+x)\s+[^;&\n]+(&&|;|\n)\s*)(sudo\s+)?(\./|/tmp/|/var/tmp/|/dev/shm/|(ba)?sh\s)|\bcurl\b[^|;&\n]*-o\s*["']?/tmp/[^\s;&"']+["']?\s*(&&|;|\n)+\s*(sudo\s+)?(ba)?sh\s+["']?/tmp/`),
 			Message: "downloads a program to a temporary directory and runs it",
 			Advice:  "find out what the program is; bundle it, or install it from a registry"},
 		{ID: "fetch-run-powershell", Severity: High, Target: Code, vendor: true, flows: true, languages: commandLanguages | powershell, words: []string{"iex", "invoke-expression", "downloadstring", "-encodedcommand", "-enc ", "scriptblock"},
@@ -39,11 +39,11 @@ func shellRules() []Rule {
 			pattern: ignoreCase(`\b(exec|eval)\s*\(\s*(compile\s*\(\s*)?(await\s+)?\(?\s*(await\s+)?(urllib\.request\.urlopen|urlopen|requests\.get|httpx\.get|fetch|axios\.get)\s*\(|\beval\s*\(\s*await\s*\(\s*await\s+fetch|python[\d.]*\s+-c\s+[^\n]*(urlopen|requests\.get)[^\n]*\b(exec|eval)\b|python[\d.]*\s+-c\s+[^\n]*\b(exec|eval)\b[^\n]*(urlopen|requests\.get)`),
 			Message: "runs downloaded code",
 			Advice:  "bundle the code with the skill, so that it can be reviewed"},
-		{ID: "decode-run", Severity: High, Target: Code, languages: commandLanguages, words: []string{"base64", "b64decode", "xxd", "frombase64string", "fromhex", "unhexlify", "atob", "openssl enc", "zlib.decompress", "marshal.loads", "codecs.decode", "rot13", "rot_13"},
+		{ID: "decode-run", Severity: High, Target: Code, languages: commandLanguages, words: []string{"base64", "b64decode", "xxd", "frombase64string", "fromhex", "unhexlify", "atob", "openssl enc", "zlib.decompress", "marshal.loads", "codecs.decode", "rot13", "rot_13", "__import__"},
 			pattern: ignoreCase(`\b(base64\s+(-d|-D|--decode|-di)\b|xxd\s+-r|openssl\s+(enc\s+)?(-base64\s+-d|base64\s+-d|enc\s+-d))[^|;&\n]*(\|\s*(gunzip|zcat|gzip\s+-d\S*|xz\s+-d)[^|;&\n]*)?\|\s*` + runCommand +
 				`|\b(eval|bash\s+-c|sh\s+-c|source)\s+["']?\$\([^)]*\b(base64\s+(-d|-D|--decode)|xxd\s+-r)` +
 				`|\b(exec|eval|os\.system|subprocess\.\w+|compile|__import__\(\s*['"]os['"]\s*\)\.\w+)\s*\(\s*(compile\s*\(\s*)?(\w+\.)*(__import__\(\s*['"]\w+['"]\s*\)\.)?(b64decode|b32decode|b85decode|a85decode|fromhex|unhexlify|decompress|loads|decode|atob)\s*\(` +
-				`|\b(exec|eval)\s*\(\s*(zlib|marshal|codecs|base64|bytes|binascii|gzip|lzma|bz2)\.` +
+				`|__import__\s*\(\s*["']os["']\s*\)\.(system|popen)\s*\(\s*["']{2}\.join|\b(exec|eval)\s*\(\s*(zlib|marshal|codecs|base64|bytes|binascii|gzip|lzma|bz2)\.` +
 				`|\b(eval|Function|new\s+Function)\s*\(\s*(atob|Buffer\.from|unescape|decodeURIComponent)\s*\(` +
 				`|\b(iex|invoke-expression)\b[^\n]*frombase64string`),
 			Message: "runs code that it decodes",

@@ -233,8 +233,24 @@ func (t *source) findTopics() []topicHit {
 		}
 		out = append(out, hit)
 	})
+	out = withHiding(out)
 	slices.SortStableFunc(out, func(a, b topicHit) int { return a.at - b.at })
 	return out
+}
+
+// withHiding adds the topic hides to words about telling that follow a
+// negation, as in "no la menciones nunca".
+func withHiding(hits []topicHit) []topicHit {
+	last := -100
+	for i := range hits {
+		switch h := &hits[i]; {
+		case h.topic&negations != 0:
+			last = h.end
+		case h.topic&tells != 0 && h.at-last < 24:
+			h.topic |= hides
+		}
+	}
+	return hits
 }
 
 // classifyAddress returns the topics of the address whose scheme ends at an
@@ -265,7 +281,7 @@ func (t *source) classifyAddress(at int) (topic, int) {
 	return found, at + n
 }
 
-var foreignExtensions = []string{".exe", ".msi", ".dmg", ".pkg", ".zip", ".7z", ".rar", ".scr", ".bat", ".ps1", ".appimage", ".sh", ".command", ".tar.gz", ".tgz", ".run", ".bin", ".deb", ".rpm", ".jar", ".whl"}
+var foreignExtensions = []string{".exe", ".msi", ".dmg", ".pkg", ".zip", ".7z", ".rar", ".scr", ".bat", ".ps1", ".appimage", ".command", ".tar.gz", ".tgz", ".run", ".bin", ".deb", ".rpm", ".jar", ".whl"}
 
 // isKnownHost reports whether a host belongs to a vendor that readers know.
 func isKnownHost(host string) bool {

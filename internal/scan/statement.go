@@ -13,10 +13,11 @@ var originPatterns = []struct {
 	languages language
 	pattern   *lazyregexp.Regexp
 }{
-	{wholeEnvironment, python | javascript, lazyregexp.New(`\b(?:dict|str|repr|json\.dumps|list)\(\s*(?:dict\(\s*)?(?:os|__import__\(\s*\\?['"]os\\?['"]\s*\))\.environ\b|\bos\.environ\.(?:items|copy)\(\)|JSON\.stringify\(\s*process\.env\s*[,)]|\{\s*\.\.\.process\.env|Object\.(?:entries|assign)\([^)]*process\.env\s*\)|=\s*os\.environ\s*$|=\s*process\.env\s*;?\s*$`)},
+	{wholeEnvironment, python | javascript, lazyregexp.New(`\b(?:dict|str|repr|json\.dumps|list)\(\s*(?:dict\(\s*)?(?:os|__import__\(\s*\\?['"]os\\?['"]\s*\))\.environ\b|\bos\.environ\.(?:items|copy)\(\)|JSON\.stringify\(\s*process\.env\s*[,)]|\{\s*\.\.\.process\.env|[:,]\s*process\.env\s*[,})]|Object\.(?:entries|assign)\([^)]*process\.env\s*\)|=\s*os\.environ\s*$|=\s*process\.env\s*;?\s*$`)},
 	{wholeEnvironment, shell, lazyregexp.New(`\$\(\s*(?:printenv|env|export\s+-p)\s*[|)]`)},
 	{storedCredential, python | javascript | shell, lazyregexp.New(`(?i)["'/~](?:` + credentialFiles + `)|\btranscript_path\b`)},
 	{storedCredential, python | javascript | shell, lazyregexp.New(`security\s+find-(?:generic|internet)-password|secret-tool\s+lookup|169\.254\.169\.254/\S*(?:iam/|credentials|identity)`)},
+	{storedCredential, shell, lazyregexp.New(`\bin\s[^\n;]*\s?\.(?:ssh|gnupg|aws|docker|kube|azure)\b`)},
 	{storedCredential, shell, lazyregexp.New(`\bfind\b[^\n]*(?:~|HOME)[^\n]*-name\s+["']?\.env|\b(?:cat|tar|zip|base64|gzip)\b[^\n|;]*(?:~|HOME\}?)"?/[^\s|;]*\.env\b`)},
 	{storedCredential, python | javascript, lazyregexp.New(`(?:homedir\(\)|Path\.home\(\)|expanduser|["'/~](?:\.[\w-]+/)+)[^\n;]{0,60}\.env\b`)},
 	{storedCredential, shell, lazyregexp.New(`\bread\s+-\w*s\w*[^\n;]*(?:password for|\[sudo\]|login password)`)},
@@ -40,8 +41,8 @@ var (
 	publicKey        = lazyregexp.New(`\b(?:id_\w+|\*)\.pub\b`)
 	encodingCall     = lazyregexp.New(`b64encode|b32encode|hexlify|\.hex\(\)|\bbtoa\(|toString\(\s*["'](?:base64|hex)["']|encodebytes`)
 	serializingCall  = lazyregexp.New(`json\.dumps?\(|JSON\.stringify\(|urlencode\(|pickle\.dumps`)
-	networkCall      = lazyregexp.New(`\brequests\.(?:post|put|patch|get|request)\(|\bhttpx\.\w+\(|\burlopen\(|\burllib\.request\.|\.sendall\(|\.sendto\(|\bfetch\(|\baxios\b|\bhttps?\.request\(|\.sendmail\(|\baiohttp\b|\bsession\.post\(|(?:os\.(?:popen|system)|subprocess\.\w+|exec|execSync|spawn)\([^\n]*\b(?:curl|dig|nslookup|wget|nc)\b`)
-	shellSendCommand = lazyregexp.New(`\bcurl\b[^\n]*\s(?:-d|--data[a-z-]*|--json|-F|--form|-T|--upload-file)\b|\bcurl\b[^\n]*https?://[^\s"']*[?=/]\$|\bwget\b[^\n]*--post|\b(?:nc|ncat|nslookup|dig|drill)\s[^\n]*\$`)
+	networkCall      = lazyregexp.New(`\brequests\.(?:post|put|patch|get|request)\(|\bhttpx\.\w+\(|\burlopen\(|\burllib\.request\.|\.sendall\(|\.sendto\(|\bfetch\(|\baxios\b|\bhttps?\.request\(|\.sendmail\(|\.end\(|\.request\(|\bgethostbyname\(|\baiohttp\b|\bsession\.post\(|(?:os\.(?:popen|system)|subprocess\.\w+|exec|execSync|spawn)\([^\n]*\b(?:curl|dig|nslookup|wget|nc)\b`)
+	shellSendCommand = lazyregexp.New(`\bcurl\b[^\n]*\s(?:-d|--data[a-z-]*|--json|-F|--form|-T|--upload-file)\b|\bcurl\b[^\n]*https?://[^\s"']*[?=/]\$|\bwget\b[^\n]*--post|\b(?:nc|ncat|nslookup|dig|drill)\s[^\n]*\$|\|\s*(?:nc|ncat)\s`)
 	executingCall    = lazyregexp.New(`(?:^|[^\w.$])(?:exec|eval)\s*\(|\bnew\s+Function\s*\(|\bvm\.run\w*\(|(?i:\[scriptblock\]::create\s*\(|(?:^|[\s|;(&])(?:iex|invoke-expression)\b)`)
 	unpicklingCall   = lazyregexp.New(`\b(?:pickle|cPickle|dill|cloudpickle|marshal|joblib)\.loads?\s*\(`)
 
@@ -56,7 +57,7 @@ var (
 	wholeCall          = lazyregexp.New(`^\s*=\s*(?:await\s+)?([A-Za-z_]\w*)\([^()]*\)\s*;?\s*$`)
 	requestObject      = lazyregexp.New(`\bRequest\(|(?:headers|data|body|payload|params|url)\s*=`)
 	functionCall       = lazyregexp.New(`(?:^|[^\w.$])([A-Za-z_]\w*)\s*\(`)
-	writeTarget        = lazyregexp.New(`>>?\s*["']?\$\{?(\w+)|\bcp\s[^\n;|]*\s["']?\$\{?(\w+)[^\s"']*["']?\s*$`)
+	writeTarget        = lazyregexp.New(`\b(\w+)\+=\(|>>?\s*["']?\$\{?(\w+)|\bcp\s[^\n;|]*\s["']?\$\{?(\w+)[^\s"']*["']?\s*$`)
 	identifier         = lazyregexp.New(`([A-Za-z_$][\w$]*)`)
 	expansion          = lazyregexp.New(`\$\{?([A-Za-z_]\w*)|\$\{?([@*1-9])`)
 	requestHeader      = lazyregexp.New(`(?i)[,(]\s*env\s*[=:]\s*(?:\{[^{}]*\}|[\w.]+(?:\([^()]*\))?)|(?:headers|auth|authorization)["']?\s*[=:]\s*(?:\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}|\([^()]*\)|[\w.$]+)|["'](?:authorization|x-api-key|api-key|x-goog-api-key)["']\s*:\s*[^,}]*`)
@@ -81,6 +82,6 @@ var sourceWords lazy[*wordMatcher]
 func listSourceWords() []string {
 	return strings.Fields(strings.ToLower("transcript_path .call( .run( .check_ environ process.env getenv [sudo] password env printenv .ssh .aws .gnupg id_ netrc .kube .docker gcloud .git-cred .npmrc .pypirc /etc/shadow ogin cookies _history wallet.dat " +
 		".config/solana .ethereum keystore .electrum Exodus find-generic-password find-internet-password 169.254.169.254 urlopen urlretrieve requests. httpx. fetch( axios http.get https.get net. socket " +
-		".kaggle .openclaw .clawdbot auth.json .credentials.json keychains local\\state .env leveldb " +
+		"exodus Ledger .pgpass hosts.yml .azure .gnupg .docker .kaggle .openclaw .clawdbot auth.json .credentials.json keychains local\\state .env leveldb " +
 		"b64decode b85decode fromhex unhexlify decompress atob( Buffer.from fromCharCode Invoke- nvoke- iwr irm DownloadString FromBase64String spawn Popen getattr( env"))
 }
