@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fits, pictures, settled } from "../browser.mjs";
+import { skill } from "../hub.mjs";
 import { password, scene, signIn, window_ } from "../scene.mjs";
 
 test("make an agent: from a template, with a skill and a member, and its documents are written", async (t) => {
@@ -265,4 +266,21 @@ test("two users change one agent: the later one keeps the input, sees who was fa
   assert.equal((await hub.ask("GET", "/kinds/Ghost/default/tides")).metadata.description, "mine");
   while ((await field.inputValue()) !== "mine") await page.waitForTimeout(50); // until the page has loaded it again
   page.calm();
+});
+
+test("a search marks skills that probably do not fit", async (t) => {
+  const hub = await scene(t);
+  await hub.upload("tide-tables", { "SKILL.md": skill("tide-tables", "Computes tide tables for harbours.") });
+  const page = await window_(t, hub, { width: 360, height: 760, scheme: "dark", axe: true });
+  await page.goto("/agents/new");
+  await page.getByRole("radio", { name: "Only these skills" }).check();
+  const search = page.getByRole("combobox", { name: /Add skill/ });
+  await search.fill("brew tea in the tables of the captain");
+  const weak = page.getByRole("option", { name: /tide-tables.*weak match/ });
+  await weak.waitFor();
+  await fits(page, "the search for skills");
+  await page.screenshot({ path: join(pictures, "agent-weak-match.png") });
+  await search.fill("tide tables");
+  await page.getByRole("option", { name: /tide-tables/ }).waitFor();
+  await weak.waitFor({ state: "detached" });
 });

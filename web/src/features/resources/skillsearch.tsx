@@ -95,14 +95,15 @@ export function SkillSearch({ taken, onPick }: { taken: string[]; onPick: (name:
           <li key={s.name} {...keys.option(i)}>
             <span class="row keep">
               <strong class="truncate">{s.name}</strong>
-              {s.weak && <Tag title={msg("agents.weakText")}>{msg("agents.weak")}</Tag>}
               <span class="small muted nowrap push">
                 {s.skill
                   ? `${namespaceName(home(s.skill))} · ${s.skill.version || msg("agents.number", { n: s.skill.number })}`
                   : msg("agents.bundledShort")}
               </span>
             </span>
-            <span class="small muted agents-clamp">{s.description}</span>
+            <span class="small muted agents-clamp">
+              {s.weak && <Tag title={msg("agents.weakText")}>{msg("agents.weak")}</Tag>} {s.description}
+            </span>
           </li>
         ))}
         {!found.length && (
