@@ -79,6 +79,9 @@ func findReferences(instructions string, line int, files skill.Manifest) skill.D
 			}
 			name := row[m[2]:m[3]]
 			dir, _, _ := strings.Cut(name, "/")
+			if placeholders[withoutExt(path.Base(name))] {
+				continue
+			}
 			if fence == "" || known[dir] { // a block may show another project
 				report(row, m[2], name)
 			}
@@ -138,13 +141,24 @@ func linkedFile(target string) (name string, ok bool) {
 	return name, strings.Contains(path.Base(name), ".") // other words are often placeholders, such as [title](url)
 }
 
-// nearestFile returns the file whose path is most similar to name, or "".
+// placeholders holds names, without extension, that stand for any file.
+var placeholders = map[string]bool{"filename": true, "file": true, "name": true}
+
+// withoutExt returns a path without the extension of its last element.
+func withoutExt(p string) string { return strings.TrimSuffix(p, path.Ext(p)) }
+
+// nearestFile returns the file whose path is most similar to name, or "". A file that
+// differs only in its extension is more similar than a file with another name.
 func nearestFile(name string, files skill.Manifest) string {
 	const most = 3
 	best, found := most+1, ""
 	for _, f := range files {
 		if strings.EqualFold(f.Path, name) || path.Base(f.Path) == path.Base(name) {
 			return f.Path
+		}
+		if withoutExt(f.Path) == withoutExt(name) {
+			best, found = 0, f.Path
+			continue
 		}
 		if far := editdistance.Distance([]rune(f.Path), []rune(name), most); far < best {
 			best, found = far, f.Path

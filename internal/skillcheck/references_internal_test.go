@@ -27,6 +27,8 @@ func TestMissingReferences(t *testing.T) {
 		"[site](https://example.com/references/x.md) https://example.com/scripts/a.py":                 nil,
 		"[title](url) [t](<name>.md) [u](/abs.md) [v](../other/SKILL.md) [w](mailto:a@b.c) [x](#part)": nil,
 		"Save the result as assets/result.png, or write scripts/new.py":                                nil,
+		"Names have the form `references/filename.md` or assets/file.png":                              nil,
+		"`references/guide.json`":                                                                      {"1:2 references/guide.json (references/guide.md)"},
 		"Use names such as references/topic.md.":                                                       nil,
 		"other-skill/scripts/tool.py, .claude/scripts/x.sh, ../../references/x.md and {x}/assets/y.md": nil,
 		"references/*.md references/<topic>.md references/{a,b}.md references":                         nil,
