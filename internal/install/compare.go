@@ -119,6 +119,7 @@ func (p *Plan) scan(ctx context.Context, st *Step) {
 		st.Report, st.ScanErr = skillcheck.Scan(ctx, st.files, st.Name, skillcheck.ScanTimeout)
 	}
 	if st.ScanErr == nil {
+		p.addResemblances(st)
 		st.Findings = append(st.Findings, st.Report.Findings...)
 	}
 }

@@ -62,6 +62,7 @@ type Plan struct {
 	byName      map[string]*Step
 	pins        map[string]pin    // pins by source; loaded on demand
 	newKeys     map[string]string // keys that this plan introduces, by source
+	known       []knownSkill      // for comparisons; nil until it is read
 }
 
 // Failure describes a requested skill that cannot be installed.

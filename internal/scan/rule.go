@@ -40,6 +40,7 @@ const (
 	Server      Target = "server"      // commands of MCP servers
 	Name        Target = "name"        // names of files and skills
 	Bytes       Target = "bytes"       // binary files and characters
+	Skills      Target = "skills"      // a new skill, compared with installed and bundled ones
 	Behavior    Target = "behavior"    // what scripts do when they run with decoy secrets
 )
 
@@ -58,7 +59,7 @@ func Rules() []Rule {
 // rules returns all rules, grouped by subject.
 func rules() []Rule {
 	return allRules.get(func() []Rule {
-		return slices.Concat(proseRules(), sentenceTargets(), shellRules(), codeRules(), secretRules(), flowRules(), characterRules(), fileRules(), serverRules(), frontmatterRules(), behaviorRules())
+		return slices.Concat(proseRules(), sentenceTargets(), shellRules(), codeRules(), secretRules(), flowRules(), characterRules(), fileRules(), serverRules(), frontmatterRules(), behaviorRules(), resemblanceRules())
 	})
 }
 

@@ -19,6 +19,15 @@ func behaviorRules() []Rule {
 	}
 }
 
+// resemblanceRules returns the rules about other skills. Package install reports
+// the findings.
+func resemblanceRules() []Rule {
+	return []Rule{
+		{ID: "name-similar", Severity: Medium, Target: Skills, Message: "the skill's name differs by one letter from that of another publisher's skill", Advice: "check that it is the skill that you want"},
+		{ID: "skill-copy", Severity: Medium, Target: Skills, Message: "most of the instructions are those of another publisher's skill", Advice: "compare the two skills; use the original"},
+	}
+}
+
 // NewFinding returns a finding of the rule with the given ID, which must exist,
 // for a whole file. The file and the excerpt may be untrusted.
 func NewFinding(rule string, severity Severity, file, excerpt string) Finding {
