@@ -553,7 +553,7 @@ var excepted = map[string][]string{
 	"internal/installed":  {"skill", "policy", "internal/privatefile", "catalog", "internal/remote", "internal/bm25", "internal/atomicfile", "internal/steering", "internal/editdistance", "internal/filelock"},
 	"internal/signature":  {"skill", "policy", "internal/privatefile", "internal/filelock"},
 	"internal/skilltext":  {"skill"},
-	"internal/skillcheck": {"skill", "internal/scan"},
+	"internal/skillcheck": {"skill", "internal/scan", "internal/editdistance"},
 	"internal/skilldiff":  {"skill", "internal/scan", "policy", "internal/requestedbounds", "internal/privatefile", "internal/linediff", "internal/filelock"},
 }
 
