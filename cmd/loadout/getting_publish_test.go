@@ -39,6 +39,29 @@ func TestPublishedSiteIsInstalled(t *testing.T) {
 	p.has(p.file("pdf/SKILL.md"), "Two.")
 }
 
+// An archive that differs from the index is refused, and so is a skill that is signed with
+// another key. The installed version stays.
+func TestPublishedSiteIsVerified(t *testing.T) {
+	p := newGetter(t)
+	p.types(0, "sign", "--new-key", "example.com", "--key", "one.key")
+	p.types(0, "sign", "--new-key", "example.com", "--key", "two.key")
+	p.writes("src/pdf/SKILL.md", plainSkill("pdf", "One."))
+	p.types(0, "publish", "src", "-o", "site", "--key", "one.key")
+	site := httptest.NewServer(http.FileServer(http.Dir(filepath.Join(p.home, "site"))))
+	defer site.Close()
+	p.types(0, "add", site.URL)
+
+	const archive = "site/.well-known/agent-skills/pdf.zip"
+	p.writes(archive, p.tree(filepath.Join(p.home, "site"))[".well-known/agent-skills/pdf.zip"]+"x")
+	p.has(p.types(3, "add", site.URL, "--force").stderr, "digest")
+
+	p.writes("src/pdf/SKILL.md", plainSkill("pdf", "Two."))
+	p.types(0, "publish", "src", "-o", "site", "--key", "two.key")
+	p.has(p.types(3, "update").all(), "pdf", "refused", "changed")
+	p.has(p.file("pdf/SKILL.md"), "One.")
+	p.types(0, "verify")
+}
+
 func TestPublishRefuses(t *testing.T) {
 	p := newGetter(t)
 	p.writes("src/pdf/SKILL.md", plainSkill("pdf", "One."))
