@@ -63,19 +63,25 @@ var hidesOutput = lazyregexp.New(`(?i)/dev/null|\bnohup\b|&\s*$|\s-\w*k\w*\s|--i
 // isVendorInstaller reports whether a command downloads, over HTTPS and in plain
 // sight, the installer of a tool that the text is about: the host or repository
 // has exactly the name of the skill, of one of its words, or of a word that the
-// text uses repeatedly.
-func isVendorInstaller(text []byte, skillName, command string) bool {
+// text uses.
+func isVendorInstaller(t *source, skillName, command string) bool {
 	if hidesOutput.MatchString(command) {
 		return false
 	}
 	addresses := downloadAddresses(command)
+	if len(addresses) > 8 {
+		return false
+	}
 	vendors := 0
 	for _, a := range addresses {
 		rest, ok := strings.CutPrefix(a, "https://")
 		if !ok {
 			return false
 		}
-		host, file, _ := strings.Cut(rest, "/")
+		host, file := rest, ""
+		if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+			host, file = rest[:i], rest[i+1:]
+		}
 		if isIdentifierHost(host) || isKnownHost(host) && !sharedHosts[host] {
 			vendors++
 			continue
@@ -85,7 +91,7 @@ func isVendorInstaller(text []byte, skillName, command string) bool {
 			names = strings.Split(file, "/")
 			names = names[:min(len(names), 4)]
 		}
-		if !anyNamed(text, skillName, names) {
+		if !anyNamed(t, skillName, names) {
 			return false
 		}
 		vendors++
@@ -97,7 +103,7 @@ func isVendorInstaller(text []byte, skillName, command string) bool {
 // say who.
 var sharedHosts = map[string]bool{"github.com": true, "raw.githubusercontent.com": true, "gitlab.com": true, "dl.cloudsmith.io": true, "codeberg.org": true}
 
-func anyNamed(text []byte, skillName string, names []string) bool {
+func anyNamed(t *source, skillName string, names []string) bool {
 	for _, n := range names {
 		if len(n) < 2 || genericPath[n] {
 			continue
@@ -111,7 +117,7 @@ func anyNamed(text []byte, skillName string, names []string) bool {
 			return true
 		}
 		plain, _, _ := strings.Cut(n, "-")
-		if countNamed(text, n) >= 1 || len(plain) > 3 && plain != n && (sharedOwner(skillName, plain) || countNamed(text, plain) >= 2) {
+		if t.countNamed(n) >= 1 || len(plain) > 3 && plain != n && (sharedOwner(skillName, plain) || t.countNamed(plain) >= 2) {
 			return true
 		}
 	}
@@ -130,10 +136,17 @@ func sharedOwner(skillName, owner string) bool {
 	return false
 }
 
-// countNamed counts how often a text has a name as a word that is not part of an
-// address or a path.
-func countNamed(text []byte, name string) int {
-	lower, n := bytes.ToLower(text), 0
+// countNamed counts, up to two, how often a text has a name as a word that is not part of
+// an address or a path.
+func (t *source) countNamed(name string) int {
+	if n, ok := t.named[name]; ok {
+		return n
+	}
+	if t.lower == nil {
+		t.lower, t.named = bytes.ToLower(t.data), map[string]int{}
+	}
+	t.work += len(t.data)
+	lower, n := t.lower, 0
 	for at := 0; n < 2; {
 		i := bytes.Index(lower[at:], []byte(name))
 		if i < 0 {
@@ -152,6 +165,7 @@ func countNamed(text []byte, name string) int {
 		}
 		at += len(name)
 	}
+	t.named[name] = n
 	return n
 }
 

@@ -2,6 +2,7 @@ package scan
 
 import (
 	"bytes"
+	"context"
 	"maps"
 )
 
@@ -83,15 +84,17 @@ type flow struct {
 // other files.
 func (s *scanner) retain(t *source, b *block) {
 	if s.retained += b.end - b.start; s.retained > maxFlowBytes {
-		s.report.Truncated = true
+		s.flowFull = true
 		return
 	}
 	f := &flow{s: s, t: t, b: b}
+	if b.whole {
+		f.t = newSource(t.name, bytes.Clone(t.data)) // the buffer of a file is reused
+	}
 	if !b.whole || b.language&(python|javascript|shell) == 0 {
 		s.programs = append(s.programs, &program{parts: []*flow{f}})
 		return
 	}
-	f.t = newSource(t.name, bytes.Clone(t.data)) // the buffer of a file is reused
 	if s.files == nil {
 		s.files = map[language]*program{}
 	}
@@ -105,8 +108,9 @@ func (s *scanner) retain(t *source, b *block) {
 }
 
 // followValues tracks the tainted values in the retained code. It makes several
-// passes, because functions may be called before their definition.
-func (s *scanner) followValues() {
+// passes, because functions may be called before their definition. It ends early if ctx is
+// done.
+func (s *scanner) followValues(ctx context.Context) {
 	for _, p := range s.programs {
 		p.shared = map[string]*function{}
 		for _, f := range p.parts {
@@ -121,7 +125,7 @@ func (s *scanner) followValues() {
 		for pass := range passes {
 			for _, f := range p.parts {
 				f.report = pass == passes-1
-				f.follow()
+				f.follow(ctx)
 			}
 		}
 		for _, f := range p.parts {
@@ -143,10 +147,13 @@ func (p *program) hasFunctions() bool {
 }
 
 // follow makes a pass over the statements of the block.
-func (f *flow) follow() {
+func (f *flow) follow(ctx context.Context) {
 	f.variables, f.function = map[string]value{}, nil
 	next := 0
-	for _, u := range f.b.units[:min(len(f.b.units), maxStatements)] {
+	for i, u := range f.b.units[:min(len(f.b.units), maxStatements)] {
+		if i%256 == 0 && ctx.Err() != nil {
+			return
+		}
 		reads := false
 		for next < len(f.sources) && f.sources[next] <= u.end {
 			reads = reads || f.sources[next] > u.start
@@ -220,7 +227,7 @@ func (f *flow) usesValues(statement []byte) bool {
 				continue
 			}
 			start++
-			if f.function != nil && statement[start] >= '1' && statement[start] <= '9' {
+			if f.function != nil && start < len(statement) && statement[start] >= '1' && statement[start] <= '9' {
 				return true
 			}
 		}

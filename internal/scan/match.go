@@ -28,34 +28,33 @@ func (s *scanner) scanText(ctx context.Context, name string, data []byte) {
 			s.mentions = append(s.mentions, data)
 		}
 	}
-	if !isNotebook(name) || !s.scanNotebook(ctx, t) {
-		s.scanBlocks(ctx, t, t.splitBlocks(), isMarkdown(name))
+	if isNotebook(name) {
+		s.scanNotebook(ctx, t)
 	}
+	s.scanBlocks(ctx, t, t.splitBlocks(), isMarkdown(name))
 	if l := fileLanguage(name, data); l&anyCode != 0 && !isMarkdown(name) {
 		s.scripts[name] = true
 	}
 	s.scanServerFile(t)
 }
 
-// scanNotebook scans the cells of a notebook. It returns false if the file is
-// not a valid one.
-func (s *scanner) scanNotebook(ctx context.Context, t *source) bool {
+// scanNotebook scans the cells of a notebook as code and Markdown.
+func (s *scanner) scanNotebook(ctx context.Context, t *source) {
 	code, prose, shellCode := notebookCells(t)
 	if code == nil {
-		return false
+		return
 	}
 	s.scanBlocks(ctx, code, []*block{{end: len(code.data), language: python}}, false)
 	s.scanBlocks(ctx, prose, prose.markdownBlocks(), true)
 	s.scanBlocks(ctx, shellCode, []*block{{end: len(shellCode.data), language: shell}}, false)
-	s.work += code.work + prose.work
-	return true
+	s.work += code.work + prose.work + shellCode.work
 }
 
 // scanBlocks applies the rules to the blocks of a text. markdown reports whether
 // it is in Markdown.
 func (s *scanner) scanBlocks(ctx context.Context, t *source, blocks []*block, markdown bool) {
 	if markdown {
-		s.checkSentences(t, blocks)
+		s.checkSentences(ctx, t, blocks)
 	}
 	hits := s.findWords(t.data)
 	for _, b := range blocks {
@@ -155,20 +154,8 @@ func (s *scanner) applyRule(r *Rule, t *source, b *block, u span) {
 	if len(r.also) > 0 && !containsAny(unit, r.also) {
 		return
 	}
-	m := r.pattern.FindSubmatchIndex(unit)
+	m, groups := r.find(unit)
 	if m == nil || r.unless != nil && r.unless.Match(unit) {
-		return
-	}
-	var groups []string
-	if r.accept != nil || r.note != nil {
-		groups = make([]string, len(m)/2)
-		for i := range groups {
-			if m[2*i] >= 0 {
-				groups[i] = string(unit[m[2*i]:m[2*i+1]])
-			}
-		}
-	}
-	if r.accept != nil && !r.accept(groups) {
 		return
 	}
 	from, to := b.start+u.start+m[0], b.start+u.start+m[1]
@@ -184,10 +171,43 @@ func (s *scanner) applyRule(r *Rule, t *source, b *block, u span) {
 		return
 	}
 	severity := b.severity(r, t.data, u, m[0], m[1])
-	if r.vendor && severity > Medium && isVendorInstaller(t.data, s.skillName(), string(unit[m[0]:m[1]+lineLength(unit[m[1]:])])) {
+	if r.vendor && severity > Medium && isVendorInstaller(t, s.skillName(), string(unit[m[0]:m[1]+lineLength(unit[m[1]:])])) {
 		severity = Medium
 	}
 	s.addFindingAs(r.ID, s.inContext(severity, t, b, r, from), p)
+}
+
+// maxRejected is the maximum number of matches in a unit that a rule rejects.
+const maxRejected = 16
+
+// find returns the offsets and groups of the first match in a unit that the rule accepts,
+// or nil. groups is set only if the rule needs them.
+func (r *Rule) find(unit []byte) (m []int, groups []string) {
+	if r.accept == nil && r.note == nil {
+		return r.pattern.FindSubmatchIndex(unit), nil
+	}
+	for from, tries := 0, 0; from <= len(unit) && tries < maxRejected; tries++ {
+		m = r.pattern.FindSubmatchIndex(unit[from:])
+		if m == nil {
+			return nil, nil
+		}
+		groups = make([]string, len(m)/2)
+		for i := range m {
+			if m[i] >= 0 {
+				m[i] += from
+			}
+		}
+		for i := range groups {
+			if m[2*i] >= 0 {
+				groups[i] = string(unit[m[2*i]:m[2*i+1]])
+			}
+		}
+		if r.accept == nil || r.accept(groups) {
+			return m, groups
+		}
+		from = max(m[1], m[0]+1)
+	}
+	return nil, nil
 }
 
 // severity returns the severity of a match. It is lower than the rule's if the

@@ -50,10 +50,30 @@ func (r *notebookReader) skip() bool {
 	return r.decoder.Decode(&raw) == nil
 }
 
-// readObject calls field before the value of each key of an object.
+// skipRest skips the rest of a value whose first token is given.
+func (r *notebookReader) skipRest(first json.Token) bool {
+	depth := 0
+	for next, err := first, error(nil); ; next, err = r.decoder.Token() {
+		if err != nil {
+			return false
+		}
+		switch next {
+		case json.Delim('{'), json.Delim('['):
+			depth++
+		case json.Delim('}'), json.Delim(']'):
+			depth--
+		}
+		if depth == 0 {
+			return true
+		}
+	}
+}
+
+// readObject calls field before the value of each key of an object. It skips a value of
+// another type.
 func (r *notebookReader) readObject(field func(key string) bool) bool {
 	if first, err := r.decoder.Token(); err != nil || first != json.Delim('{') {
-		return false
+		return err == nil && r.skipRest(first)
 	}
 	for r.decoder.More() {
 		key, err := r.decoder.Token()
@@ -66,10 +86,10 @@ func (r *notebookReader) readObject(field func(key string) bool) bool {
 	return err == nil
 }
 
-// readArray calls element before each value of an array.
+// readArray calls element before each value of an array. It skips a value of another type.
 func (r *notebookReader) readArray(element func() bool) bool {
 	if first, err := r.decoder.Token(); err != nil || first != json.Delim('[') {
-		return false
+		return err == nil && r.skipRest(first)
 	}
 	for r.decoder.More() {
 		if !element() {
@@ -91,7 +111,10 @@ func (r *notebookReader) readCell(code, prose *source) bool {
 	ok := r.readObject(func(key string) bool {
 		switch key {
 		case "cell_type":
-			return r.decoder.Decode(&kind) == nil
+			var v any
+			err := r.decoder.Decode(&v)
+			kind, _ = v.(string)
+			return err == nil
 		case "source":
 			return r.readSource(&parts)
 		}
@@ -127,7 +150,7 @@ func (r *notebookReader) readSource(parts *[]cellText) bool {
 			r.file.moveTo(min(end, len(r.file.data)))
 			*parts = append(*parts, cellText{text, r.file.line})
 		}
-		return err == nil && ok
+		return err == nil && (ok || r.skipRest(t))
 	}
 	first, err := r.decoder.Token()
 	switch v := first.(type) {
@@ -137,7 +160,7 @@ func (r *notebookReader) readSource(parts *[]cellText) bool {
 		return err == nil
 	case json.Delim:
 		if v != '[' {
-			return false
+			return r.skipRest(v)
 		}
 		for r.decoder.More() {
 			if !add() {
@@ -147,5 +170,5 @@ func (r *notebookReader) readSource(parts *[]cellText) bool {
 		_, err = r.decoder.Token()
 		return err == nil
 	}
-	return err == nil && first == nil
+	return err == nil
 }

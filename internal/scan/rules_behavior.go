@@ -23,7 +23,7 @@ func behaviorRules() []Rule {
 // the findings.
 func resemblanceRules() []Rule {
 	return []Rule{
-		{ID: "name-similar", Severity: Medium, Target: Skills, Message: "the skill's name differs by one letter from that of another publisher's skill", Advice: "check that it is the skill that you want"},
+		{ID: "name-similar", Severity: Medium, Target: Skills, Message: "the skill's name is that of another publisher's skill, or differs from it by one letter", Advice: "check that it is the skill that you want"},
 		{ID: "skill-copy", Severity: Medium, Target: Skills, Message: "most of the instructions are those of another publisher's skill", Advice: "compare the two skills; use the original"},
 	}
 }

@@ -60,7 +60,7 @@ func codeRules() []Rule {
 			Message: "installs packages from a custom registry",
 			Advice:  "find out who runs the registry, and why the default is not used"},
 		{ID: "package-unnamed", Severity: High, window: 200, Target: Code, languages: commandLanguages, words: []string{"--index-url", "--extra-index-url", "--registry", " -i http"},
-			pattern: ignoreCase(`\b(pip3?|uv|npm|pnpm|yarn|npx)\b[^;]{0,250}(--index-url|--extra-index-url|--registry|-i)[\s=,"']+(http://([^\s"'/:]+)|https?://(\d{1,3}(\.\d{1,3}){3}))`),
+			pattern: ignoreCase(`\b(?:(pip3?|uv)\b[^\n;]{0,250}\s-i|(pip3?|uv|npm|pnpm|yarn|npx)\b[^;]{0,250}(?:--index-url|--extra-index-url|--registry))[\s=,"']+(http://([^\s"'/:]+)|https?://(\d{1,3}(\.\d{1,3}){3}))`),
 			accept:  func(m []string) bool { return !isPrivateHost(m[4] + m[5]) },
 			Message: "installs packages from an unencrypted or numeric address",
 			Advice:  "install them from the default registry"},

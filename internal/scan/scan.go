@@ -65,7 +65,10 @@ func (s *scanner) scan(ctx context.Context, folder string) error {
 		}
 	}
 	if s.flowing {
-		s.followValues()
+		s.report.Truncated = s.report.Truncated || s.flowFull
+		if s.followValues(ctx); ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 	}
 	s.addListingFindings(ds)
 	s.compareFrontmatter()
@@ -91,6 +94,7 @@ type scanner struct {
 	files    map[language]*program
 	retained int  // bytes of code in programs
 	flowing  bool // the code reads a source that followValues tracks
+	flowFull bool // programs lacks code, because there is too much
 
 	buffer    []byte    // reused for files that are not retained
 	work      int       // bytes that patterns and searches have processed

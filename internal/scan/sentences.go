@@ -2,6 +2,7 @@ package scan
 
 import (
 	"bytes"
+	"context"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -33,10 +34,10 @@ const (
 	maxSentences = 2000 // words at which rules are tried
 )
 
-// checkSentences applies the sentence rules to a Markdown file or plain text.
-// blocks are its blocks.
-func (s *scanner) checkSentences(t *source, blocks []*block) {
-	hits := t.findTopics()
+// checkSentences applies the sentence rules to Markdown. blocks are its blocks.
+func (s *scanner) checkSentences(ctx context.Context, t *source, blocks []*block) {
+	hits, full := t.findTopics()
+	s.report.Truncated = s.report.Truncated || full
 	if len(hits) == 0 {
 		return
 	}
@@ -53,9 +54,13 @@ func (s *scanner) checkSentences(t *source, blocks []*block) {
 		if all&r.at == 0 || lacksTopics(all, r.close) || lacksTopics(all, r.needs) || s.isRuleFull(r.rule, t.name) {
 			continue
 		}
+		reported := 0 // end of the last line with a finding
 		for n, h := range hits {
-			if h.topic&r.at == 0 {
+			if h.topic&r.at == 0 || h.at < reported {
 				continue
+			}
+			if ctx.Err() != nil {
+				return
 			}
 			if tried++; tried > maxSentences {
 				s.report.Truncated = true
@@ -65,7 +70,7 @@ func (s *scanner) checkSentences(t *source, blocks []*block) {
 				continue
 			}
 			if near := t.topicsNear(hits, n, r.window); !lacksTopics(near, r.needs) {
-				s.addSentence(r, t, hits, n, near, blocks)
+				reported = s.addSentence(r, t, hits, n, near, blocks)
 			}
 		}
 	}
@@ -107,7 +112,7 @@ func (t *source) topicsNear(hits []topicHit, n, window int) topic {
 	}
 	from, to := max(0, at.at-window), min(len(t.data), at.end+window)
 	if at.topic&conceals != 0 {
-		from, to = at.at, t.concealedEnd(at)
+		from, to = at.at, max(at.end, t.concealedEnd(at))
 	}
 	if i := lastHeading(t.data[from:at.at]); i >= 0 {
 		from += i
@@ -145,17 +150,24 @@ func (t *source) concealedEnd(h topicHit) int {
 // lastHeading returns the offset of the last heading in text, or -1.
 func lastHeading(text []byte) int { return bytes.LastIndex(text, []byte("\n#")) }
 
-// addSentence reports a match of a sentence rule at a word.
-func (s *scanner) addSentence(r *sentenceRule, t *source, hits []topicHit, n int, near topic, blocks []*block) {
+// maxLine is the number of bytes before and after a word that are searched for the ends
+// of its line.
+const maxLine = 4 << 10
+
+// addSentence reports a match of a sentence rule at a word. It returns the end of the
+// line.
+func (s *scanner) addSentence(r *sentenceRule, t *source, hits []topicHit, n int, near topic, blocks []*block) int {
 	h := hits[n]
-	start := bytes.LastIndexByte(t.data[:h.at], '\n') + 1
-	end := h.end + lineLength(t.data[h.end:])
+	first, last := max(0, h.at-maxLine), min(len(t.data), h.end+maxLine)
+	start := first + bytes.LastIndexByte(t.data[first:h.at], '\n') + 1
+	end := h.end + lineLength(t.data[h.end:last])
+	t.work += last - first
 	severity := byID()[r.rule].Severity
 	if r.severity > 0 {
 		severity = r.severity
 	}
 	if t.topicsNear(hits, n, closeBytes)&negates != 0 && r.rule != "injection-remote" {
-		return
+		return end
 	}
 	if near&warns != 0 || isInQuotes(t.data[start:end], h.at-start) || isMentioned(t.data, blocks, h.at) {
 		severity = min(severity, Low)
@@ -167,6 +179,7 @@ func (s *scanner) addSentence(r *sentenceRule, t *source, hits []topicHit, n int
 		from = h.at - maxExcerpt/2
 	}
 	s.addFindingAs(r.rule, severity, t.position(from, end))
+	return end
 }
 
 // isInQuotes reports whether an offset of a line is in a quoted sentence, which
@@ -189,7 +202,7 @@ func isInQuotes(line []byte, at int) bool {
 // warns about, or under a heading that does.
 func isMentioned(data []byte, blocks []*block, at int) bool {
 	for _, b := range blocks {
-		if b.hasWarning != nil && b.start <= at && at < b.end && isWarning(lastLine(data[:b.start])) {
+		if b.hasWarning != nil && b.start <= at && at < b.end && isWarning(lastLine(data[max(0, b.start-maxUnit):b.start])) {
 			return true
 		}
 	}
@@ -215,14 +228,17 @@ func lastLine(text []byte) []byte {
 
 func isWarning(line []byte) bool { return len(line) < maxUnit && warningWords.Match(line) }
 
-// findTopics returns the words of topics in a text, in order.
-func (t *source) findTopics() []topicHit {
+// findTopics returns the words of topics in a text, in order. full reports whether there
+// are more than maxTopicHits.
+func (t *source) findTopics() (out []topicHit, full bool) {
 	x := topicIndex.get(newTopicIndex)
-	var out []topicHit
 	x.matcher.findAll(t.data, func(number uint16, end int) {
 		w := &x.words[number]
 		at := end - len(w.text)
-		if w.bounded && at > 0 && (isLetterByte(t.data[at-1]) || t.data[at-1] == '-' && isWordByte(w.text[0])) || w.exact && end < len(t.data) && isLetterByte(t.data[end]) || len(out) == maxTopicHits {
+		if w.bounded && at > 0 && (isLetterByte(t.data[at-1]) || t.data[at-1] == '-' && isWordByte(w.text[0])) || w.exact && end < len(t.data) && isLetterByte(t.data[end]) {
+			return
+		}
+		if full = len(out) == maxTopicHits; full {
 			return
 		}
 		hit := topicHit{at, end, w.topic}
@@ -235,7 +251,7 @@ func (t *source) findTopics() []topicHit {
 	})
 	out = withHiding(out)
 	slices.SortStableFunc(out, func(a, b topicHit) int { return a.at - b.at })
-	return out
+	return out, full
 }
 
 // withHiding adds the topic hides to words about telling that follow a
@@ -262,7 +278,10 @@ func (t *source) classifyAddress(at int) (topic, int) {
 		n = len(rest)
 	}
 	address := strings.ToLower(string(rest[:n]))
-	host, file, _ := strings.Cut(address, "/")
+	host, file := address, ""
+	if i := strings.IndexAny(address, "/?#"); i >= 0 {
+		host, file = address[:i], address[i+1:]
+	}
 	host, _, _ = strings.Cut(host, ":")
 	if !strings.Contains(host, ".") || isIdentifierHost(host) || isPrivateHost(host) {
 		return 0, at + n
@@ -285,14 +304,32 @@ var foreignExtensions = []string{".exe", ".msi", ".dmg", ".pkg", ".zip", ".7z", 
 
 // isKnownHost reports whether a host belongs to a vendor that readers know.
 func isKnownHost(host string) bool {
-	label := registeredLabel(host)
-	return slices.Contains(knownVendors, label)
+	known := knownDomains.get(func() map[string]bool { return setOf(vendorDomains) })
+	for domain := host; strings.Contains(domain, "."); {
+		if known[domain] {
+			return true
+		}
+		_, domain, _ = strings.Cut(domain, ".")
+	}
+	return false
 }
 
-// knownVendors lists the registered labels of hosts of well-known vendors.
-var knownVendors = strings.Fields(`anthropic apple astral atlassian aws amazon azure chatgpt claude cloudflare cursor debian deno discord docker electronjs elastic figma firefox fly gitlab golang google
-	googleapis hashicorp heroku homebrew huggingface intel jetbrains kubernetes linux microsoft mozilla mysql netlify nodejs notion npmjs nvidia openai oracle pnpm postgresql postman pypi python pytorch
-	redis ruby rust-lang rustup sentry slack stripe supabase telegram terraform ubuntu vercel visualstudio wikipedia yarnpkg zoom wikimedia obsidian ollama ffmpeg imagemagick gnu kernel sourceforge`)
+var knownDomains lazy[map[string]bool]
+
+// vendorDomains lists domains of well-known vendors on which only they publish.
+const vendorDomains = `amazon.com anthropic.com apple.com astral.sh atlassian.com azure.com brew.sh bun.sh chatgpt.com claude.ai claude.com cloudflare.com cursor.com cursor.sh debian.org deno.com deno.land
+	discord.com docker.com docker.io elastic.co electronjs.org ffmpeg.org figma.com firefox.com fly.io gitlab.com gnu.org go.dev golang.org google.com hashicorp.com heroku.com imagemagick.org intel.com
+	jetbrains.com k8s.io kernel.org kubernetes.io linux.org microsoft.com mozilla.org mysql.com netlify.com nodejs.org notion.com notion.so npmjs.com npmjs.org nvidia.com obsidian.md ollama.ai ollama.com
+	openai.com oracle.com pnpm.io postgresql.org postman.com pypi.org python.org pytorch.org redis.io ruby-lang.org rust-lang.org rustup.rs sentry.io slack.com stripe.com supabase.com telegram.org
+	terraform.io ubuntu.com vercel.com visualstudio.com wikimedia.org wikipedia.org yarnpkg.com zoom.us`
+
+func setOf(words string) map[string]bool {
+	out := map[string]bool{}
+	for w := range strings.FieldsSeq(words) {
+		out[w] = true
+	}
+	return out
+}
 
 // topics is the index of the words of topics.
 type topics struct {

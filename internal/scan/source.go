@@ -18,6 +18,9 @@ type source struct {
 	// work is the number of bytes that patterns and searches have processed,
 	// some of them repeatedly. It grows linearly with the text.
 	work int
+
+	lower []byte         // data in lower case, for countNamed
+	named map[string]int // results of countNamed
 }
 
 func newSource(name string, data []byte) *source {
@@ -60,8 +63,8 @@ func (t *source) moveTo(to int) {
 
 // lineAt returns the line that contains an offset, within 200 bytes.
 func (t *source) lineAt(at int) []byte {
-	start := max(bytes.LastIndexByte(t.data[:at], '\n')+1, at-200)
-	return t.data[start:min(at+lineLength(t.data[at:]), at+200)]
+	first, last := max(0, at-200), min(len(t.data), at+200)
+	return t.data[first+bytes.LastIndexByte(t.data[first:at], '\n')+1 : at+lineLength(t.data[at:last])]
 }
 
 // keyOffset returns the offset of a YAML or JSON key in data, or -1.
