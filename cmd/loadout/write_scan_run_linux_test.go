@@ -76,7 +76,7 @@ func TestScanRunNeedsSandbox(t *testing.T) {
 		cmd := exec.Command(exe, "scan", "--run", filepath.Join(skills, "tool"))
 		cmd.Env = append(cmd.Environ(), "HOME="+t.TempDir(), "LOADOUT_SANDBOX_BACKEND="+backend)
 		out, _ := cmd.CombinedOutput()
-		if code := cmd.ProcessState.ExitCode(); code != exit.Missing && code != exit.Refused || strings.Contains(string(out), "run-decoy") {
+		if code := cmd.ProcessState.ExitCode(); code != exit.Missing || strings.Contains(string(out), "run-decoy") || strings.Contains(string(out), "--unsandboxed") || !strings.Contains(string(out), "loadout sandbox probe") {
 			t.Errorf("%s: exit code %d: %s", backend, code, out)
 		}
 	}

@@ -1,14 +1,15 @@
 package detonation
 
 import (
+	"context"
 	"crypto/rand"
 	"fmt"
 	"io/fs"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/execution"
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
 	"github.com/loadout-dev/loadout/sandbox"
 	"github.com/loadout-dev/loadout/skill"
 )
@@ -41,14 +42,14 @@ var variables = []struct {
 	name, value string
 	issuers     []string
 }{
-	{"AWS_SECRET_ACCESS_KEY", "%wJalrXUtnFEMIK7MDENG", []string{"amazonaws.com"}},
+	{"AWS_SECRET_ACCESS_KEY", "%wJalrXUtnFEMIK7MDENG", nil},
 	{"GITHUB_TOKEN", "ghp_%0123456789abcdef", []string{"github.com", "githubusercontent.com"}},
 	{"OPENAI_API_KEY", "sk-proj-%T3BlbkFJ", []string{"openai.com"}},
 	{"ANTHROPIC_API_KEY", "sk-ant-api03-%AA", []string{"anthropic.com"}},
 	{"NPM_TOKEN", "npm_%0123456789abcdef", []string{"npmjs.org", "npmjs.com"}},
 	{"SLACK_BOT_TOKEN", "xoxb-1234567890-%", []string{"slack.com"}},
 	{"STRIPE_SECRET_KEY", "sk_live_%", []string{"stripe.com"}},
-	{"GOOGLE_API_KEY", "AIzaSy%aaaaaaaaaaaaa", []string{"googleapis.com"}},
+	{"GOOGLE_API_KEY", "AIzaSy%aaaaaaaaaaaaa", []string{"generativelanguage.googleapis.com", "maps.googleapis.com"}},
 	{"DATABASE_URL", "postgres://app:%@db.internal:5432/app", nil},
 }
 
@@ -61,7 +62,7 @@ var homeFiles = []struct {
 	{".ssh/id_rsa", "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAABFwAAAAdzc2gtcn\n%NhAAAAAwEAAQAAAQEAu1SU1LfVLPHCozMxH2Mo4lgOEePzNm0tRgeLezV6ffAt\n-----END OPENSSH PRIVATE KEY-----\n", nil},
 	{".ssh/id_ed25519", "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gtZW\n%QyNTUxOQAAACBzHvvVYvVwq9Qe\n-----END OPENSSH PRIVATE KEY-----\n", nil},
 	{".ssh/config", "Host build\n  HostName build.internal\n  User dev\n", nil},
-	{".aws/credentials", "[default]\naws_access_key_id = AKIAIOSFODNN7EXAMPLE\naws_secret_access_key = %wJalrXUtnFEMIK7MDENG\n", []string{"amazonaws.com"}},
+	{".aws/credentials", "[default]\naws_access_key_id = AKIAIOSFODNN7EXAMPLE\naws_secret_access_key = %wJalrXUtnFEMIK7MDENG\n", nil},
 	{".netrc", "machine git.internal\n  login dev\n  password %\n", nil},
 	{".npmrc", "//registry.npmjs.org/:_authToken=npm_%0123456789abcdef\n", []string{"npmjs.org", "npmjs.com"}},
 	{".pypirc", "[pypi]\nusername = __token__\npassword = pypi-%\n", []string{"pypi.org"}},
@@ -70,7 +71,7 @@ var homeFiles = []struct {
 	{".docker/config.json", `{"auths": {"registry.internal": {"identitytoken": "%"}}}` + "\n", nil},
 	{".kube/config", "apiVersion: v1\nkind: Config\nusers:\n- name: dev\n  user:\n    token: %\n", nil},
 	{".config/gh/hosts.yml", "github.com:\n  user: dev\n  oauth_token: gho_%0123456789abcdef\n", []string{"github.com"}},
-	{".config/gcloud/application_default_credentials.json", `{"type": "authorized_user", "client_id": "1.apps.googleusercontent.com", "refresh_token": "1//%"}` + "\n", []string{"googleapis.com"}},
+	{".config/gcloud/application_default_credentials.json", `{"type": "authorized_user", "client_id": "1.apps.googleusercontent.com", "refresh_token": "1//%"}` + "\n", []string{"oauth2.googleapis.com"}},
 	{".config/google-chrome/Default/Login Data", "SQLite format 3\x00\x10\x00\x01\x01\x00@  https://bank.example/login dev %\n", nil},
 	{".mozilla/firefox/k2x9.default-release/logins.json", `{"logins": [{"hostname": "https://bank.example", "encryptedPassword": "%"}]}` + "\n", nil},
 	{".config/solana/id.json", `["%"]` + "\n", nil},
@@ -95,10 +96,18 @@ type decoys struct {
 	env  map[string]string
 	home memory // files of the home directory
 	in   memory // input files
+
+	// Limits on the search of what one run did.
+	ctx  context.Context
+	left int  // bytes that may still be searched
+	cut  bool // not everything was searched
 }
 
+// startRun resets the limits for the next run.
+func (d *decoys) startRun(ctx context.Context) { d.ctx, d.left, d.cut = ctx, maxOfRun, false }
+
 // secretVariable matches names of variables that look like secrets.
-var secretVariable = regexp.MustCompile(`\b[A-Z][A-Z0-9_]{2,40}(?:KEY|TOKEN|SECRET|PASSWORD|PASS)\b`)
+var secretVariable = lazyregexp.New(`\b[A-Z][A-Z0-9_]{2,40}(?:KEY|TOKEN|SECRET|PASSWORD|PASS)\b`)
 
 // maxNamed is the maximum number of variables that a skill's files can add.
 const maxNamed = 20
@@ -107,6 +116,7 @@ const maxNamed = 20
 // files; a decoy is added for each variable in it that looks like a secret.
 func newDecoys(text string) *decoys {
 	d := &decoys{env: map[string]string{}, home: memory{}, in: memory{}}
+	d.startRun(context.Background())
 	named := secretVariable.FindAllString(text, 200)
 	for _, v := range variables {
 		token := d.add(decoy{name: v.name, issuers: v.issuers, named: strings.Contains(text, v.name)})
@@ -164,7 +174,7 @@ func (m memory) files() []sandbox.File {
 }
 
 // hostNames matches the host names in a text.
-var hostNames = regexp.MustCompile(`(?i)[a-z0-9*_-]+(?:\.[a-z0-9_-]+)+`)
+var hostNames = lazyregexp.New(`(?i)[a-z0-9*_-]+(?:\.[a-z0-9_-]+)+`)
 
 // namedHosts returns the host names and addresses in SKILL.md, in lower case.
 func namedHosts(source []byte) map[string]bool {

@@ -9,6 +9,8 @@
 package detonation
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -102,7 +104,13 @@ func Run(ctx context.Context, files fs.FS, manifest skill.Manifest, s *skill.Ski
 		o.Scripts = DefaultScripts
 	}
 	addShims(d.decoys.home)
-	for i, name := range d.scripts() {
+	scripts := d.scripts()
+	if len(scripts) > 0 {
+		if err := d.checkBackend(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for i, name := range scripts {
 		if i >= o.Scripts {
 			d.skip(name, fmt.Sprintf("too many scripts (limit %d)", o.Scripts))
 			continue
@@ -113,6 +121,19 @@ func Run(ctx context.Context, files fs.FS, manifest skill.Manifest, s *skill.Ski
 	}
 	d.report.Findings = d.collectFindings()
 	return d.report, nil
+}
+
+// checkBackend returns an error if the backend does not hide the user's files on this
+// machine.
+func (d *detonator) checkBackend(ctx context.Context) error {
+	probed, err := d.Backend.Probe(ctx)
+	if err != nil {
+		return err
+	}
+	if probed.Tier < minTier {
+		return &sandbox.UnsupportedError{Backend: d.Backend.Name(), What: "running unapproved code: it does not hide the user's files", Fix: "see which backends do: loadout sandbox probe"}
+	}
+	return nil
 }
 
 // scripts returns the scripts of the skill, those in scripts/ first.
@@ -165,15 +186,14 @@ func (d *detonator) run(ctx context.Context, plan *script.Plan, args []string, t
 	w := &recorder{marker: "." + newToken()}
 	spec := d.spec(plan, w, timeout)
 	home := &homeChanges{before: d.decoys.home, after: map[string]bool{}}
-	cmd := &sandbox.Cmd{Args: plan.Command(mountpoint.Skill+"/"+plan.Script, args...)}
+	// The sandbox ends with the command, so a program in the background gets half a second.
+	command := plan.Command(mountpoint.Skill+"/"+plan.Script, args...)
+	cmd := &sandbox.Cmd{Args: append([]string{"/bin/sh", "-c", `"$@"; status=$?; sleep 0.5; exit $status`, "sh"}, command...)}
 	box, err := d.Backend.Start(ctx, spec)
 	if err != nil {
 		return err
 	}
 	defer box.Close()
-	if tier := box.State().Tier; tier != 0 && tier < minTier || tier == 0 && d.Backend.Tier() < minTier {
-		return &sandbox.UnsupportedError{Backend: d.Backend.Name(), What: "running unapproved code: it does not hide the user's files", Fix: "see which backends do: loadout sandbox probe"}
-	}
 	res, err := execute.RunIn(ctx, box, spec, cmd, &execute.Options{Collect: home.add})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -181,23 +201,41 @@ func (d *detonator) run(ctx context.Context, plan *script.Plan, args []string, t
 	if err != nil {
 		return fmt.Errorf("run %s: %w", plan.Script, err)
 	}
+	if err := box.Close(); err != nil { // waits for requests that are being answered
+		return fmt.Errorf("end the sandbox of %s: %w", plan.Script, err)
+	}
 	d.report.Backend = d.Backend.Name()
 	requests := w.all()
-	at := Attempt{Script: plan.Script, Args: args, ExitCode: res.ExitCode, Reason: string(res.Reason), Hosts: requestedHosts(requests), Incomplete: incomplete(plan, res, w)}
-	d.report.Runs = append(d.report.Runs, at)
+	at := Attempt{Script: plan.Script, Args: args, ExitCode: res.ExitCode, Reason: string(res.Reason), Hosts: requestedHosts(requests), Incomplete: incomplete(plan, res, home, w)}
+	d.decoys.startRun(ctx)
 	d.observe(&at, res, requests, home, w.marker)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if d.decoys.cut && at.Incomplete == "" {
+		at.Incomplete = "too much data to search"
+	}
+	d.report.Runs = append(d.report.Runs, at)
 	return nil
 }
 
 // incomplete returns the reason why a run may not show what the script does.
-func incomplete(plan *script.Plan, res *execute.Result, w *recorder) string {
+func incomplete(plan *script.Plan, res *execute.Result, home *homeChanges, w *recorder) string {
 	switch {
-	case plan.Needs != nil && res.ExitCode != 0:
-		return "packages of the script are not installed"
+	case res.Reason == sandbox.Timeout || res.Killed || res.Reason == sandbox.StartFailed:
+		return cmp.Or(res.Detail, string(res.Reason))
 	case w.dropped:
 		return "too many requests"
-	case res.Reason == sandbox.Timeout || res.Killed || res.Reason == sandbox.StartFailed:
-		return res.Detail
+	case home.cut:
+		return "too many or too large files"
+	case res.Truncated:
+		return "too much output"
+	case !home.after[traceFile]:
+		return "the record of replaced programs was deleted"
+	case plan.Needs != nil && res.ExitCode != 0:
+		return "packages of the script are not installed"
+	case res.ExitCode == 127 || bytes.Contains(res.Stderr, []byte("ModuleNotFoundError")) || bytes.Contains(res.Stderr, []byte("Cannot find module")):
+		return "a program or package is missing"
 	}
 	return ""
 }

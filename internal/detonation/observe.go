@@ -32,6 +32,7 @@ type homeChanges struct {
 	after   map[string]bool // paths that exist
 	changed []changedFile
 	size    int64
+	cut     bool // not all files were read completely
 }
 
 // changedFile is a new or changed file in the home directory.
@@ -45,13 +46,18 @@ type changedFile struct {
 // [execute.Options].Collect.
 func (h *homeChanges) add(f sandbox.File, r io.Reader) (bool, error) {
 	h.after[f.Path] = true
+	_, known := h.before[f.Path]
 	most := min(maxFileBytes, maxHomeBytes-h.size)
-	if f.Path == traceFile {
+	switch {
+	case f.Path == traceFile:
 		most = maxTraceBytes
-	}
-	if len(h.changed) == maxNewFiles || most <= 0 {
+	case known: // new files must not hide changes of decoys
+		most = maxFileBytes
+	case len(h.changed) >= maxNewFiles || most <= 0:
+		h.cut = true
 		return false, nil
 	}
+	h.cut = h.cut || f.Size > most
 	data, err := io.ReadAll(io.LimitReader(r, most))
 	if err != nil {
 		return false, err
@@ -63,12 +69,13 @@ func (h *homeChanges) add(f sandbox.File, r io.Reader) (bool, error) {
 	return true, nil
 }
 
-// deleted returns the decoys that do not exist after a run.
-func (h *homeChanges) deleted() []string {
-	var out []string
-	if len(h.after) == 0 { // the sandbox ended before the files were read
+// deleted returns the decoys that do not exist after a run. ended means that the sandbox
+// ended before the files were read.
+func (h *homeChanges) deleted(ended bool) []string {
+	if ended && len(h.after) == 0 {
 		return nil
 	}
+	var out []string
 	for name := range h.before {
 		if !h.after[name] && !strings.HasPrefix(name, ".local/") {
 			out = append(out, "~/"+name)
@@ -125,7 +132,7 @@ func (d *detonator) observe(at *Attempt, res *execute.Result, requests []request
 			d.observeFile(at, &f, home.before[f.path] != nil)
 		}
 	}
-	if gone := home.deleted(); len(gone) > 0 {
+	if gone := home.deleted(res.Killed); len(gone) > 0 {
 		d.found("run-decoy-changed", scan.High, at, "deleted", "deletes "+list(gone))
 	}
 }

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"net"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
 	"github.com/loadout-dev/loadout/sandbox"
 )
 
@@ -57,7 +57,7 @@ func (w *recorder) all() []request {
 	return slices.Clone(w.requests)
 }
 
-var userAgent = regexp.MustCompile(`(?im)^User-Agent: *(curl|wget|python|node)`)
+var userAgent = lazyregexp.New(`(?im)^User-Agent: *(curl|wget|python|node)`)
 
 // response returns the content of a response. If the request seems to download
 // code, the content is code that creates the marker. Otherwise it is an empty

@@ -9,15 +9,17 @@ import (
 	"encoding/hex"
 	"io"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/loadout-dev/loadout/internal/lazyregexp"
 )
 
 const (
 	maxDepth    = 3       // nested encodings that a search decodes
 	maxRuns     = 64      // encoded runs of one kind that a search decodes in a text
 	maxSearched = 8 << 20 // bytes that a search of one text inspects, with all decoded forms
+	maxOfRun    = 32 << 20
 	maxInflated = 1 << 20
 )
 
@@ -29,6 +31,7 @@ type match struct {
 
 // searcher finds decoys in a text, also encoded ones.
 type searcher struct {
+	d       *decoys
 	decoys  []decoy
 	budget  int
 	matches []match
@@ -36,16 +39,21 @@ type searcher struct {
 
 // find returns the decoys in data. It cannot find encrypted decoys.
 func (d *decoys) find(data []byte) []match {
-	s := &searcher{decoys: d.all, budget: maxSearched}
+	s := &searcher{d: d, decoys: d.all, budget: maxSearched}
 	s.search(data, nil)
 	slices.SortFunc(s.matches, func(a, b match) int { return a.decoy - b.decoy })
 	return s.matches
 }
 
 func (s *searcher) search(data []byte, how []string) {
-	if s.budget -= len(data); s.budget < 0 || len(data) < tokenLength/2 {
+	if len(data) < tokenLength/2 {
 		return
 	}
+	if s.budget < len(data) || s.d.left < len(data) || s.d.ctx.Err() != nil {
+		s.d.cut = true
+		return
+	}
+	s.budget, s.d.left = s.budget-len(data), s.d.left-len(data)
 	lower := bytes.ToLower(data)
 	s.compare(lower, how, "")
 	s.compare(reverse(lower), how, "reversed")
@@ -54,6 +62,9 @@ func (s *searcher) search(data []byte, how []string) {
 		return
 	}
 	for _, c := range codings {
+		if c.name == "reversed" && slices.Contains(how, c.name) {
+			continue
+		}
 		for _, decoded := range c.decode(data) {
 			s.search(decoded, append(slices.Clip(how), c.name))
 		}
@@ -106,14 +117,29 @@ var codings = []struct {
 	{"reversed", func(data []byte) [][]byte { return [][]byte{reverse(data)} }},
 }
 
-// inflate decompresses data that begins as gzip or zlib do, and such data in
-// the body of a request.
+// inflate decompresses data that begins as gzip or zlib do, such data in the body of a
+// request, and data of gzip anywhere.
 func inflate(data []byte) [][]byte {
+	out := inflateOne(data)
 	if _, body, ok := bytes.Cut(data, []byte("\r\n\r\n")); ok && len(body) > 0 {
-		return append(inflateOne(data), inflateOne(body)...)
+		out = append(out, inflateOne(body)...)
 	}
-	return inflateOne(data)
+	for at, n := 1, 0; n < maxMembers; n++ { // such as in a form
+		i := bytes.Index(data[min(at, len(data)):], gzipHeader)
+		if i < 0 {
+			break
+		}
+		out = append(out, inflateOne(data[at+i:])...)
+		at += i + 1
+	}
+	return out
 }
+
+// gzipHeader begins data that gzip compressed, of which a search reads up to maxMembers
+// parts.
+var gzipHeader = []byte{0x1f, 0x8b, 8}
+
+const maxMembers = 8
 
 func inflateOne(data []byte) [][]byte {
 	var r io.Reader
@@ -132,11 +158,11 @@ func inflateOne(data []byte) [][]byte {
 }
 
 var (
-	base64Run = regexp.MustCompile(`[A-Za-z0-9+/_-]{16,}`)
-	hexRun    = regexp.MustCompile(`(?:[0-9a-fA-F]{2}){10,}`)
-	base32Run = regexp.MustCompile(`[A-Za-z2-7]{20,}`)
-	lineEnd   = regexp.MustCompile(`\r?\n|\\n|%0[aA]`)
-	hexMark   = regexp.MustCompile(`\\x|0x|[:, ]`)
+	base64Run = lazyregexp.New(`[A-Za-z0-9+/_-]{16,}`)
+	hexRun    = lazyregexp.New(`(?:[0-9a-fA-F]{2}){10,}`)
+	base32Run = lazyregexp.New(`[A-Za-z2-7]{20,}`)
+	lineEnd   = lazyregexp.New(`\r?\n|\\n|%0[aA]`)
+	hexMark   = lazyregexp.New(`\\x|0x|[:, ]`)
 )
 
 // decodeBase64 decodes runs of characters of base64 at each alignment, because

@@ -50,6 +50,8 @@ func readTrace(trace []byte) []toolCall {
 		program, args, _ := strings.Cut(line, " ")
 		if program == "node" || slices.Contains(networkTools, program) || slices.Contains(schedulers, program) {
 			out = append(out, toolCall{program, args, []byte(record)})
+		} else if n := len(out); n > 0 { // the input of the program has an RS
+			out[n-1].text = append(out[n-1].text, "\x1e"+record...)
 		}
 		if len(out) == maxRequests {
 			break

@@ -98,3 +98,7 @@ func (r *Regexp) FindAllSubmatchIndex(b []byte, n int) [][]int {
 func (r *Regexp) FindAll(b []byte, n int) [][]byte {
 	return r.get().FindAll(b, n)
 }
+
+func (r *Regexp) FindAllString(s string, n int) []string {
+	return r.get().FindAllString(s, n)
+}
