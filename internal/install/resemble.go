@@ -63,7 +63,7 @@ func (p *Plan) addResemblances(st *Step) {
 	}
 	own := textShingles(st.files)
 	for _, k := range p.knownSkills() {
-		if k.publisher == from || k.name == st.Name {
+		if k.publisher == from {
 			continue
 		}
 		of := fmt.Sprintf("%s of %s", k.name, k.publisher)
@@ -98,10 +98,10 @@ func (p *Plan) knownSkills() []knownSkill {
 	return p.known
 }
 
-// isNearName reports whether two names differ by one letter, by two swapped
-// letters, or only by letters that look the same.
+// isNearName reports whether two names are equal, or differ by one letter, by two
+// swapped letters, or only by letters that look the same.
 func isNearName(a, b string) bool {
-	if a == b || len(b) < minNameLength {
+	if len(b) < minNameLength {
 		return false
 	}
 	x, y := editdistance.Normalize(a), editdistance.Normalize(b)

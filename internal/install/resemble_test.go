@@ -39,6 +39,7 @@ func TestResemblingSkillsAreReported(t *testing.T) {
 		{"other text", "https://code.example/other/skills.git", "billing", prose(200, 100), remote.Git, nil},
 		{"short text", "https://code.example/other/skills.git", "billing", prose(0, 10), remote.Git, nil},
 		{"same publisher", "https://code.example/acme/more.git", "invoice", prose(0, 100), remote.Git, nil},
+		{"name of a bundled skill", "https://code.example/other/skills.git", "skill-creator", "Other text.", remote.Git, []string{"name-similar"}},
 		{"bundled name", "https://code.example/other/skills.git", "skill-creater", "Other text.", remote.Git, []string{"name-similar"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
