@@ -440,6 +440,9 @@ func TestMCPAcceptsAccessTokensOfTheProvider(t *testing.T) {
 			t.Fatalf("%d forged tokens were checked with the provider, %d requests for keys", tries, p.Requests("/keys"))
 		}
 	}
+	if status := initialize(valid); status != 200 {
+		t.Errorf("a valid token after forged ones of the same network: %d", status)
+	}
 	meta := n.anybody().send(t, "GET", "/.well-known/oauth-protected-resource/mcp", nil).want(t, 200)
 	if !strings.Contains(meta.body, `"authorization_servers":["`+p.URL+`"]`) {
 		t.Errorf("metadata %s, want the provider", meta.body)

@@ -49,7 +49,8 @@ type Gate struct {
 	requests *account.Limiter // limits requests by user, or by network if anonymous; nil for no limit
 	signIns  *account.Backoff // sign-in attempts
 	guesses  *account.Limiter // attempts to enter the current password, by user
-	tried    *account.Limiter // invalid access tokens of the provider, by network; each can cause a request to it
+	tried    *account.Limiter // unknown access tokens of the provider, by network; each can cause a request to it
+	verified verifiedTokens   // access tokens that were valid before
 }
 
 // Options configures a [Gate]. DB and Users are required.
@@ -175,14 +176,20 @@ func (d *Gate) identifyToken(ctx context.Context, text string, v *api.Request) e
 // signed in before. The principal can run code only if the token has the scope run.
 func (d *Gate) identifyAccessToken(ctx context.Context, r *http.Request, token string, v *api.Request) error {
 	network := d.ClientNetwork(v)
-	if err := d.tried.Allow(network); err != nil {
-		return err
+	known := d.verified.contains(token)
+	if !known {
+		if err := d.tried.Allow(network); err != nil {
+			return err
+		}
 	}
 	id, scopes, err := d.OIDC.CheckAccessToken(ctx, token, d.public+r.URL.EscapedPath())
 	if err != nil {
 		return err
 	}
-	d.tried.Undo(network)
+	if !known {
+		d.tried.Undo(network)
+		d.verified.add(token)
+	}
 	p, err := d.users.SignIns.ByIdentity(ctx, id)
 	if err != nil {
 		return err
