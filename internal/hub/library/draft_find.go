@@ -71,6 +71,9 @@ func (l *Library) SearchWithDraft(ctx context.Context, p account.Principal, d Dr
 
 func (l *Library) findWithDraft(ctx context.Context, p account.Principal, t *draftOverlay, query string, in []Namespace, limit int) (DraftSearchResult, error) {
 	ranks := l.index.searchWith(t, query, in, maxHits)
+	if err := l.orderNearEqual(ctx, p, ranks); err != nil {
+		return DraftSearchResult{}, err
+	}
 	out := DraftSearchResult{Query: query, Rank: 1 + slices.IndexFunc(ranks, func(r rankedSkill) bool { return r.id == draftID })}
 	ranks = ranks[:min(limit, len(ranks))]
 	hits, err := l.loadHits(ctx, p, slices.DeleteFunc(slices.Clone(ranks), func(r rankedSkill) bool { return r.id == draftID }))

@@ -302,7 +302,8 @@ type rankedSkill struct {
 	id    string
 	score float64
 	fit   float64 // see [catalog.Hit]
-	share float64 // score in its namespace, divided by that of the best hit there
+	share float64 // score in the namespace in, divided by that of the best hit there
+	in    Namespace
 }
 
 // compareRanked orders search results: weak ones last, then by score.
@@ -349,7 +350,9 @@ func (s *skillIndex) searchWith(t *draftOverlay, query string, in []Namespace, l
 			}
 			out[i].score = max(out[i].score, 1/float64(smooth+rank))
 			out[i].fit = max(out[i].fit, h.Fit)
-			out[i].share = max(out[i].share, h.Score/best)
+			if share := h.Score / best; share > out[i].share {
+				out[i].share, out[i].in = share, n
+			}
 			rank++
 		}
 	}

@@ -48,8 +48,10 @@ func (l *Library) orderNearEqual(ctx context.Context, p account.Principal, found
 	return nil
 }
 
+// areNearEqual reports whether two hits of a namespace are nearly equal. Scores of different
+// namespaces cannot be compared.
 func areNearEqual(a, b rankedSkill) bool {
-	return bm25.IsWeak(a.fit) == bm25.IsWeak(b.fit) && a.share-b.share < nearEqual && b.share-a.share < nearEqual
+	return a.in == b.in && bm25.IsWeak(a.fit) == bm25.IsWeak(b.fit) && a.share-b.share < nearEqual && b.share-a.share < nearEqual
 }
 
 // updateTimes returns the times of the last updates of skills, by ID.
