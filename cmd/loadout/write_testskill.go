@@ -234,7 +234,13 @@ func testSkill(ctx context.Context, rt *loadout.Runtime, e *catalog.Entry, evals
 	} else if info, err := os.Stat(evals); err != nil || !info.IsDir() {
 		return nil, exit.Errorf(exit.NotFound, "give a directory with evaluation files", "--evals %s is not a directory", evals)
 	}
-	return evaluation.Evaluate(ctx, rt, e, shortPath(e.Path), evalfile.Read(os.DirFS(evals), e.Name), m)
+	root, err := os.OpenRoot(evals) // symlinks must not lead out of it
+	if err != nil {
+		code, hint := exit.FileHint(err, "the path")
+		return nil, exit.Errorf(code, hint, "%s: %w", shortPath(evals), fileerror.Cause(err))
+	}
+	defer root.Close()
+	return evaluation.Evaluate(ctx, rt, e, shortPath(e.Path), evalfile.Read(root.FS(), e.Name), m)
 }
 
 // shortPath returns a path relative to the working directory, if it is below it.

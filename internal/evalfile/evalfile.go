@@ -10,6 +10,7 @@ package evalfile
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -100,7 +101,7 @@ func (r *reader) find() []string {
 	var names []string
 	if entries, err := fs.ReadDir(r.fsys, "."); err == nil {
 		for _, e := range entries {
-			if name := strings.ToLower(e.Name()); !e.IsDir() && IsFileName(name) && name != "test.yaml" && name != "test.yml" {
+			if name := strings.ToLower(e.Name()); e.Type().IsRegular() && IsFileName(name) && name != "test.yaml" && name != "test.yml" {
 				names = append(names, e.Name())
 			}
 		}
@@ -109,7 +110,7 @@ func (r *reader) find() []string {
 		_ = fs.WalkDir(r.fsys, dir, func(p string, d fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
-				if !strings.Contains(p, "/") {
+				if errors.Is(err, fs.ErrNotExist) {
 					return fs.SkipAll // most skills have no such directory
 				}
 				r.problem(p, 0, "cannot be read: %v", fileerror.Cause(err))
@@ -147,7 +148,11 @@ func (r *reader) file(name string) {
 func (r *reader) parse(name string) []*configfile.Node {
 	r.name = name
 	info, err := fs.Stat(r.fsys, name)
-	if err == nil && info.Size() > configfile.MaxBytes {
+	switch {
+	case err != nil:
+	case !info.Mode().IsRegular(): // a pipe could block
+		err = errors.New("not a regular file")
+	case info.Size() > configfile.MaxBytes:
 		err = fmt.Errorf("file too large (%d bytes, limit %d)", info.Size(), configfile.MaxBytes)
 	}
 	var data []byte

@@ -2,6 +2,8 @@ package evalfile_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -89,6 +91,11 @@ stimuli:
 			[]string{`evals/evals.json:1 1 "a" true`, `problem evals/eval.yaml:2: not valid YAML: while parsing a flow node: did not find expected node content`,
 				`problem evals/evals.json:1: want a case, got a number`, `problem evals/evals.json:1: a case has no prompt`, `problem evals/evals.json:1: should_trigger is not true or false`,
 				`problem evals/queries.json:1: not an evaluation file of a known form: it has none of cases, evals, scenarios, stimuli, should_trigger_prompts, tasks and queries`}, nil},
+		"documents of another file named test.yaml": {map[string]string{"tests/test.yaml": "a: 1\n---\nb: 2\n", "eval_queries.json": `[{"query": "Read it"}]`},
+			[]string{`eval_queries.json:1 1 "Read it" true`}, nil},
+		"values of other types": {map[string]string{"evals/eval.yaml": "tasks: [{prompt: x}, '*.yaml']\n", "evals/trigger_tests.yaml": "should_trigger_prompts: x\nshould_not_trigger_prompts: [Sing]\n", "evals/a.eval.yaml": "tasks: a.yaml\n"},
+			[]string{`evals/trigger_tests.yaml:2 2 "Sing" false`, `problem evals/a.eval.yaml:1: tasks: want a list of paths, got a text`, `problem evals/eval.yaml:1: tasks: want the path of a file, got a map`,
+				`problem evals/trigger_tests.yaml:1: should_trigger_prompts: want a list, got a text`}, nil},
 		"another file named test.yaml": {map[string]string{"tests/test.yaml": "job: lint\n"}, nil, nil},
 		"none":                         {map[string]string{"SKILL.md": "x"}, nil, nil},
 	} {
@@ -124,6 +131,34 @@ func TestFilesAndPromptsAreBounded(t *testing.T) {
 	}
 	if strings.Contains(text, "deep") {
 		t.Error("a file five levels below is read")
+	}
+}
+
+// Pipes, which could block, and symlinks that lead out of the directory are not read.
+func TestOnlyRegularFilesOfTheSkillAreRead(t *testing.T) {
+	dir, outside := t.TempDir(), filepath.Join(t.TempDir(), "evals.json")
+	if err := os.WriteFile(outside, []byte(`{"evals": [{"prompt": "a"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "evals", "tasks"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, link := range []string{"evals.json", "evals/queries.json", "evals/tasks/a.yaml"} {
+		if err := os.Symlink(outside, filepath.Join(dir, link)); err != nil {
+			t.Skip(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "evals", "eval.yaml"), []byte("tasks: [tasks/*.yaml, ../../*]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	got := evalfile.Read(root.FS(), "pdf")
+	if len(got.Cases) > 0 || !strings.Contains(strings.Join(summary(got), "\n"), "problem evals/tasks/a.yaml:0: cannot be read") {
+		t.Errorf("read %q", summary(got))
 	}
 }
 

@@ -3,6 +3,7 @@ package evalfile
 import (
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/loadout-dev/loadout/internal/configfile"
@@ -38,8 +39,10 @@ func (r *reader) document(doc *configfile.Node) {
 			return
 		}
 	}
-	if strings.HasPrefix(path.Base(r.name), "test.") && r.name != OwnFile {
-		r.suite.Files = r.suite.Files[:len(r.suite.Files)-1] // a file of another kind
+	if strings.HasPrefix(path.Base(r.name), "test.") && r.name != OwnFile { // a file of another kind
+		if n := len(r.suite.Files); n > 0 && r.suite.Files[n-1] == r.name && !slices.ContainsFunc(r.suite.Cases, func(c Case) bool { return c.File == r.name }) {
+			r.suite.Files = r.suite.Files[:n-1]
+		}
 		return
 	}
 	r.problem(r.name, doc.Line, "not an evaluation file of a known form: it has none of cases, evals, scenarios, stimuli, should_trigger_prompts, tasks and queries")
@@ -126,6 +129,10 @@ func (r *reader) readTriggerTests(doc *configfile.Node) {
 		if list == nil || list.Kind == configfile.Null {
 			continue
 		}
+		if list.Kind != configfile.List {
+			r.problem(r.name, list.Line, "%s: want a list, got a %s", key, list.Kind)
+			continue
+		}
 		for _, c := range list.Items {
 			r.add(c, first(c, "id"), first(c, "prompt")+text(c), trigger)
 			if c.Kind == configfile.Map {
@@ -139,26 +146,45 @@ func (r *reader) readTriggerTests(doc *configfile.Node) {
 // readTasks reads eval.yaml of waza and the files of its tasks.
 func (r *reader) readTasks(doc *configfile.Node) {
 	r.skipRest(doc, "tasks")
-	suite := r.name
-	for _, pattern := range texts(doc.Get("tasks")) {
+	suite, list := r.name, doc.Get("tasks")
+	defer func() { r.name = suite }()
+	if list.Kind != configfile.List {
+		r.problem(suite, list.Line, "tasks: want a list of paths, got a %s", list.Kind)
+		return
+	}
+	for _, item := range list.Items {
+		pattern := text(item)
+		if pattern == "" {
+			r.problem(suite, item.Line, "tasks: want the path of a file, got a %s", item.Kind)
+			continue
+		}
 		names, err := fs.Glob(r.fsys, path.Join(path.Dir(suite), pattern))
 		if err != nil || len(names) == 0 {
-			r.problem(suite, doc.Get("tasks").Line, "no file matches %q", pattern)
+			r.problem(suite, item.Line, "no file matches %q", pattern)
 		}
 		for _, name := range names {
-			if r.read[name] || len(r.read) >= MaxFiles {
+			if r.read[name] || IsFileName(path.Base(name)) {
 				continue
 			}
-			r.read[name] = true
-			r.suite.Files = append(r.suite.Files, name)
-			for _, task := range r.parse(name) {
-				inputs := task.Get("inputs")
-				r.add(task, first(task, "id", "name"), first(inputs, "prompt")+first(task, "prompt"), true)
-				r.skipRest(task, "inputs", "prompt")
-				if inputs != nil && inputs.Kind == configfile.Map {
-					r.skipRest(inputs, "prompt")
-				}
+			if len(r.read) >= MaxFiles {
+				r.problem(suite, item.Line, "too many evaluation files (limit %d)", MaxFiles)
+				return
 			}
+			r.readTask(name)
+		}
+	}
+}
+
+// readTask reads a task of waza.
+func (r *reader) readTask(name string) {
+	r.read[name] = true
+	r.suite.Files = append(r.suite.Files, name)
+	for _, task := range r.parse(name) {
+		inputs := task.Get("inputs")
+		r.add(task, first(task, "id", "name"), first(inputs, "prompt")+first(task, "prompt"), true)
+		r.skipRest(task, "inputs", "prompt")
+		if inputs != nil && inputs.Kind == configfile.Map {
+			r.skipRest(inputs, "prompt")
 		}
 	}
 }
