@@ -117,6 +117,6 @@ func markWeak(weak bool, description string) string {
 // noteWeak reports that all hits of a search are weak.
 func (a *app) noteWeak(all bool) {
 	if all && !a.Quiet {
-		fmt.Fprintln(a.Stderr, "No skill clearly fits: the skills share only few words with the query. Try other words.")
+		fmt.Fprintln(a.Stderr, "No skill clearly fits: the skills share few words with the query. Try other words.")
 	}
 }
