@@ -51,17 +51,6 @@ func detonate(t *testing.T, body string, scripts map[string]string, o detonation
 	return r
 }
 
-// rules returns the rules of the findings with a severity of at least low,
-// without duplicates.
-func rules(r *detonation.Report) []string {
-	var out []string
-	for _, f := range r.Findings {
-		out = append(out, f.Rule+" "+f.Severity.String())
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
 func TestMaliciousScriptsAreFound(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
