@@ -1,4 +1,4 @@
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { useUserNames } from "../../features/skills/namespaces";
 import type { Schema } from "../../shared/api/client";
 import { me } from "../../shared/api/me";
@@ -22,7 +22,8 @@ export function ThreadView({ thread: t, number, away }: { thread: Thread; number
   const { may, wanted, want, expanded, drafts } = useDiscussion();
   const person = useUserNames();
   const box = useRef<HTMLElement>(null);
-  useLayoutEffect(() => {
+  // Not before the frame is drawn: what contains the thread may open with it.
+  useEffect(() => {
     if (wanted !== t.id) return;
     const resolved = box.current!.querySelector("details");
     if (resolved) resolved.open = true;
