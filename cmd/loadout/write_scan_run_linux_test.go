@@ -72,11 +72,11 @@ func TestManagedScanRun(t *testing.T) {
 func TestScanRunNeedsSandbox(t *testing.T) {
 	exe := needsSandbox(t)
 	skills := scriptSkill(t, "", "a.sh", scriptThatSends)
-	for _, backend := range []string{"process", "landlock"} {
+	for backend, hint := range map[string]string{"process": "loadout sandbox probe", "landlock": "use native, bwrap"} {
 		cmd := exec.Command(exe, "scan", "--run", filepath.Join(skills, "tool"))
 		cmd.Env = append(cmd.Environ(), "HOME="+t.TempDir(), "LOADOUT_SANDBOX_BACKEND="+backend)
 		out, _ := cmd.CombinedOutput()
-		if code := cmd.ProcessState.ExitCode(); code != exit.Missing || strings.Contains(string(out), "run-decoy") || strings.Contains(string(out), "--unsandboxed") || !strings.Contains(string(out), "loadout sandbox probe") {
+		if code := cmd.ProcessState.ExitCode(); code != exit.Missing || strings.Contains(string(out), "run-decoy") || strings.Contains(string(out), "--unsandboxed") || !strings.Contains(string(out), hint) {
 			t.Errorf("%s: exit code %d: %s", backend, code, out)
 		}
 	}
