@@ -11,8 +11,8 @@ var ErrNotFetched = errors.New("file not fetched yet")
 
 type cachedOnlyKey struct{}
 
-// CachedOnly returns a copy of ctx with which skills of MCP servers read only files
-// that were fetched earlier.
+// CachedOnly returns a copy of ctx for reading skills of MCP servers from the cache only:
+// a file that is not in it is not fetched.
 func CachedOnly(ctx context.Context) context.Context {
 	return context.WithValue(ctx, cachedOnlyKey{}, true)
 }

@@ -90,7 +90,7 @@ func (p *peer) measureLoads(skills []*catalog.Entry) error {
 	return nil
 }
 
-// close closes the standard input of the peer, and waits for its exit.
+// close ends the peer by closing its standard input, and waits for its exit.
 func (p *peer) close() error {
 	err := p.in.Close()
 	late := time.AfterFunc(10*time.Second, func() { _ = p.cmd.Process.Kill() })

@@ -24,13 +24,13 @@ import (
 
 // publishOutput is the JSON output of the publish command.
 type publishOutput struct {
-	Index  string         `json:"index"` // path of the index
-	Skills []packedListed `json:"skills"`
-	Signed bool           `json:"signed"` // whether the skills were signed by this command
+	Index  string             `json:"index"` // path of the index
+	Skills []publishedArchive `json:"skills"`
+	Signed bool               `json:"signed"` // whether the skills were signed by this command
 }
 
-// packedListed is a skill in an index that was written.
-type packedListed struct {
+// publishedArchive is the archive of a skill in the index.
+type publishedArchive struct {
 	Name   string `json:"name"`
 	Path   string `json:"path"`   // of the archive
 	Digest string `json:"digest"` // of the archive
@@ -86,7 +86,7 @@ func (a *app) publishSkills(ctx context.Context, dir, site, keyFile string) erro
 	if err := os.MkdirAll(target, 0o755); err != nil {
 		return writeError(target, err)
 	}
-	out := publishOutput{Index: filepath.Join(target, "index.json"), Skills: []packedListed{}, Signed: keyFile != ""}
+	out := publishOutput{Index: filepath.Join(target, "index.json"), Skills: []publishedArchive{}, Signed: keyFile != ""}
 	index := remote.SiteIndex{Schema: remote.IndexSchema, Skills: []remote.Indexed{}}
 	done := a.ShowProgress("packing")
 	for _, d := range dirs {
@@ -148,11 +148,11 @@ func publishedDirs(ctx context.Context, dir string) ([]string, error) {
 }
 
 // publishSkill packs the skill in a directory into target.
-func (a *app) publishSkill(dir, target string) (packedListed, remote.Indexed, error) {
+func (a *app) publishSkill(dir, target string) (publishedArchive, remote.Indexed, error) {
 	b, err := skill.OpenDir(dir)
 	if err != nil {
 		code, hint := exit.FileHint(err, "the path")
-		return packedListed{}, remote.Indexed{}, exit.Errorf(code, hint, "open the skill %s: %w", dir, fileerror.Cause(err))
+		return publishedArchive{}, remote.Indexed{}, exit.Errorf(code, hint, "open the skill %s: %w", dir, fileerror.Cause(err))
 	}
 	defer b.Close()
 	s, _, err := skill.Parse(b.FS, b.Folder)
@@ -160,7 +160,7 @@ func (a *app) publishSkill(dir, target string) (packedListed, remote.Indexed, er
 		err = errors.New("the skill does not load")
 	}
 	if err != nil {
-		return packedListed{}, remote.Indexed{}, exit.Errorf(exit.Failure, "see what is wrong: loadout validate "+console.ShellQuote(dir), "publish %s: %w", dir, fileerror.Cause(err))
+		return publishedArchive{}, remote.Indexed{}, exit.Errorf(exit.Failure, "see what is wrong: loadout validate "+console.ShellQuote(dir), "publish %s: %w", dir, fileerror.Cause(err))
 	}
 	file := filepath.Join(target, s.Name+".zip")
 	_, ds, err := writeArchive(file, b, s.Name)
@@ -168,13 +168,13 @@ func (a *app) publishSkill(dir, target string) (packedListed, remote.Indexed, er
 		a.Note("%s: %s", dir, d)
 	}
 	if err != nil {
-		return packedListed{}, remote.Indexed{}, err
+		return publishedArchive{}, remote.Indexed{}, err
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return packedListed{}, remote.Indexed{}, writeError(file, err)
+		return publishedArchive{}, remote.Indexed{}, writeError(file, err)
 	}
 	digest := fmt.Sprintf("sha256:%x", sha256.Sum256(data))
-	return packedListed{s.Name, file, digest, int64(len(data))},
+	return publishedArchive{s.Name, file, digest, int64(len(data))},
 		remote.Indexed{Name: s.Name, Type: "archive", Description: s.Description, URL: s.Name + ".zip", Digest: digest}, nil
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/loadout-dev/loadout/skill"
 )
 
-// requireScanRun returns an error unless the user runs scan --run, for one
+// requireScanRun returns an error unless scan --run was called by the user and for one
 // skill. In managed mode, runForScan checks that the skill is approved.
 func (a *app) requireScanRun(ctx context.Context, args []string) error {
 	if len(args) != 1 {

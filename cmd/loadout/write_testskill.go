@@ -185,6 +185,9 @@ func findTested(c *catalog.Catalog, dir string) ([]*catalog.Entry, error) {
 	}
 	var found []*catalog.Entry
 	for e := range c.Snapshot().All() {
+		if !filepath.IsAbs(e.Path) { // bundled
+			continue
+		}
 		real, linkErr := filepath.EvalSymlinks(e.Path)
 		if rel, relErr := filepath.Rel(root, real); err == nil && linkErr == nil && relErr == nil && filepath.IsLocal(rel) {
 			found = append(found, e)

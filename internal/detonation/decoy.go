@@ -83,8 +83,8 @@ var homeFiles = []struct {
 	{"Documents/budget.csv", "month,amount\n2026-01,1200\nreference,%\n", nil},
 }
 
-// inputFile is the path, relative to the home directory, of the decoy that
-// scripts get as an argument.
+// inputFile is the path, relative to the home directory, of the decoy that is passed to
+// scripts as an argument.
 const (
 	inputFile = "in/notes.txt"
 	inputName = "the input file"

@@ -16,7 +16,6 @@ import (
 	"io/fs"
 	"maps"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -139,17 +138,15 @@ func (d *detonator) checkBackend(ctx context.Context) error {
 // scripts returns the scripts of the skill, those in scripts/ first.
 func (d *detonator) scripts() []string {
 	all := script.Scripts(d.files, d.manifest)
-	slices.SortStableFunc(all, func(a, b string) int {
-		return boolInt(!strings.HasPrefix(a, "scripts/")) - boolInt(!strings.HasPrefix(b, "scripts/"))
-	})
-	return all
-}
-
-func boolInt(b bool) int {
-	if b {
-		return 1
+	var first, others []string
+	for _, name := range all {
+		if strings.HasPrefix(name, "scripts/") {
+			first = append(first, name)
+		} else {
+			others = append(others, name)
+		}
 	}
-	return 0
+	return append(first, others...)
 }
 
 func (d *detonator) skip(name, reason string) {

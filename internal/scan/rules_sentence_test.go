@@ -117,7 +117,7 @@ func TestOddNotebooks(t *testing.T) {
 	}
 }
 
-// Text at the end of a comment or statement, where a search could leave it.
+// Comments and statements that end where a search expects more text do not stop the scan.
 func TestTextThatEndsEarly(t *testing.T) {
 	for _, s := range []sample{
 		md("<!--[if !IE]><!--> The agent does it silently. <!--<![endif]-->"),
@@ -130,8 +130,8 @@ func TestTextThatEndsEarly(t *testing.T) {
 	}
 }
 
-// A vendor's domain is known, and not everybody's on its hosting, nor one that looks
-// like it.
+// Domains of vendors are known. Sites that anybody can publish on a vendor's hosting, and
+// similar domains, are not.
 func TestKnownHostsAreTheVendors(t *testing.T) {
 	for address, want := range map[string]scan.Severity{"https://downloads.nvidia.com/i.sh": scan.Medium, "https://evil.vercel.app/i.sh": scan.High, "https://openai.zz/i.sh": scan.High, "https://evil.zz?x.openai.com": scan.High,
 		"https://x.notion.site/i.sh": scan.High} {

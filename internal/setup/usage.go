@@ -24,7 +24,7 @@ func (s *Setup) UsageFile() string {
 	return ""
 }
 
-// usageDelay is the maximum time for which a program buffers uses.
+// usageDelay is the maximum time between a use and the write that stores it.
 const usageDelay = 200 * time.Millisecond
 
 // NewUsageLog returns a usage log that is written in the background, so that

@@ -138,8 +138,8 @@ func (l *Library) releaseOthers(ctx context.Context, tx *store.Tx, p account.Pri
 // the principal, oldest first, and the cursor of the next page. These are the
 // pending versions that have code, or that request allowed tools or a model; see
 // [store.Versions.ListPending]. It omits versions that the principal has approved or
-// must not approve, except if too few users can approve and the principal may change
-// the rule. The principal must be allowed to review in each namespace. If in
+// must not approve, unless too few users can approve and the principal may change the
+// rule. The principal must be allowed to review in each namespace. If in
 // is empty, ListPending uses all namespaces in which the principal may review.
 func (l *Library) ListPending(ctx context.Context, p account.Principal, in []Namespace, page store.Page) ([]*Version, string, error) {
 	for _, n := range in {

@@ -114,7 +114,7 @@ type Hit struct {
 	*Skill
 	Score float64 `json:"score" doc:"Higher is better; comparable only within one search"`
 	Weak  bool    `json:"weak" doc:"Whether the skill probably does not fit: most of what the query says does not occur in its name, description, tags and examples"`
-	// Fit is that of a [catalog.Hit].
+	// Fit says how well the skill fits the query; see [catalog.Hit].
 	Fit float64 `json:"-"`
 }
 
